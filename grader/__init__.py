@@ -1,0 +1,67 @@
+"""Gather Round: a course on collective communication, and the grader behind it.
+
+A student needs four names::
+
+    from grader import check, hint, run
+
+    check(broadcast)          # judge a function against the exercise of its name
+    hint("broadcast")         # a hint; call it again for a plainer one
+    run(function, 4, x)       # run any function on four ranks
+
+Importing the package starts the fork server in the background, so that the
+first check does not wait for torch to be imported there.
+
+The layout, from the bottom up; an import runs downward only:
+
+- ``errors``, ``verdict``, ``version`` — words for what happened
+- ``values``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
+- ``exercise``, ``oracles`` — how exercises are declared
+- ``exercises``, ``worlds``, ``submission``, ``hints`` — what is judged, and where it runs
+- ``judge`` — brings them together
+- ``reports`` — verdicts for people and programs
+- ``api``, ``__main__`` — for notebooks and for the command line
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from grader.version import __version__
+
+if TYPE_CHECKING:
+    from grader.api import check, hint, run
+
+__all__ = ["__version__", "check", "hint", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first used: the command line and the ranks import this
+    # package too, and most of them need little of it.
+    if name in ("check", "hint", "run"):
+        from grader import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _is_interactive_import() -> bool:
+    """Whether someone imports the package to use it.
+
+    Not so where ``python -m grader...`` runs one of its modules, nor in the
+    children of multiprocessing, which import their parent's modules again.
+    """
+    if sys.argv[:1] == ["-m"]:
+        return False
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is None or multiprocessing.parent_process() is None
+
+
+if _is_interactive_import():
+    from grader.worlds.launch import warm_up
+
+    warm_up()

@@ -1,0 +1,185 @@
+"""The command line: ``python -m grader``.
+
+Exit status: 0 all passed, 1 something failed, 2 the request itself was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from grader.errors import GraderError, RequestError
+from grader.version import __version__
+
+__all__ = ["main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a request in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message} (see python -m grader {self._command()}--help)")
+
+    def _command(self) -> str:
+        words = self.prog.split()[3:]
+        return "".join(f"{word} " for word in words)
+
+
+def _world_sizes(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"world sizes are numbers with commas, as in 2,3,4, not {text!r}"
+        ) from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m grader", description="The grader of Gather Round.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+    )
+
+    listing = commands.add_parser("list", help="the exercises, by chapter")
+    listing.add_argument("--json", action="store_true", help="print one JSON array")
+
+    check = commands.add_parser("check", help="judge a .py file or a notebook")
+    check.add_argument("file", metavar="FILE")
+    check.add_argument(
+        "exercises", metavar="EXERCISE", nargs="*", help="judge these; all that it defines if none"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.add_argument("--seed", type=int, help="repeat the inputs of an earlier check")
+    check.add_argument(
+        "--world-sizes",
+        type=_world_sizes,
+        metavar="N,N,...",
+        help="judge at these numbers of ranks",
+    )
+
+    hint = commands.add_parser("hint", help="a hint on an exercise")
+    hint.add_argument("exercise", metavar="EXERCISE")
+    hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
+
+    commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve one request; its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that cannot show ✓ gets \u2713 instead of a traceback
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        request = _parser().parse_args(arguments)
+        serve: Any = globals()[f"_{request.command}"]
+        status: int = serve(request)
+        sys.stdout.flush()
+        return status
+    except RequestError as error:
+        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except GraderError as error:
+        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except KeyboardInterrupt:
+        print("grader: stopped; every rank has been ended", file=sys.stderr)
+        return 130
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _list(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+
+    exercises = catalogue()
+    if request.json:
+        rows = [
+            {
+                "name": e.name,
+                "chapter": e.chapter,
+                "signature": e.signature,
+                "summary": e.summary,
+                "max_score": e.points,
+                "world_sizes": list(e.world_sizes),
+            }
+            for e in exercises.values()
+        ]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        return 0
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for chapter, members in exercises.chapters().items():
+        console.print(Text(chapter, style="bold"))
+        for exercise in members:
+            console.print(Text(f"  {exercise.signature}"))
+            console.print(Text(f"      {exercise.summary}", style="dim"))
+    return 0
+
+
+def _check(request: argparse.Namespace) -> int:
+    from grader.api import catalogue, fresh_seed, valid_sizes
+    from grader.worlds.launch import default_launcher, warm_up
+
+    warm_up()  # before torch is imported here, so that both imports run at once
+    from grader.judge import Settings
+    from grader.session import judge_file
+
+    sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
+    seed = fresh_seed() if request.seed is None else request.seed
+    verdict = judge_file(
+        request.file,
+        request.exercises,
+        catalogue(),
+        default_launcher,
+        Settings(seed, sizes),
+    )
+    if request.json:
+        from grader.reports.json import to_json
+
+        print(to_json(verdict))
+    else:
+        from rich.console import Console
+
+        from grader.reports.text import submission_report
+
+        Console(highlight=False).print(submission_report(verdict))
+    return 0 if verdict.passed else 1
+
+
+def _hint(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+
+    hints = catalogue()[request.exercise].hints
+    for number, text in enumerate(hints if request.more else hints[:1], 1):
+        print(f"{number}. {text}")
+    if not request.more and len(hints) > 1:
+        print(f"({len(hints) - 1} more: python -m grader hint {request.exercise} --more)")
+    return 0
+
+
+def _doctor(request: argparse.Namespace) -> int:
+    from grader.doctor import examine
+
+    return examine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

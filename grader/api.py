@@ -1,0 +1,255 @@
+"""What a student calls from a notebook cell or a script."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, overload
+
+from grader.errors import RequestError, RunFailed, Stopped
+from grader.exercises import Catalogue, discover
+from grader.judge import Judge, Settings
+from grader.reports.html import exercise_html
+from grader.reports.text import exercise_report, failure_report, plain
+from grader.submission import Submission, live_program
+from grader.traffic.trace import Trace
+from grader.values import show
+from grader.verdict import ExerciseVerdict, Failure
+from grader.worlds.base import Job
+from grader.worlds.launch import Launcher, default_launcher, discard_launcher
+from grader.worlds.processes import ProcessWorld
+
+__all__ = ["Checked", "Hints", "Run", "catalogue", "check", "fresh_seed", "hint", "run"]
+
+_catalogue: Catalogue | None = None
+_hints_given: dict[str, int] = {}
+
+
+def catalogue() -> Catalogue:
+    """The exercises of the course."""
+    global _catalogue
+    if _catalogue is None:
+        _catalogue = discover()
+    return _catalogue
+
+
+def fresh_seed() -> int:
+    """A seed that nobody has foreseen, short enough to type again."""
+    return secrets.randbelow(10**6)
+
+
+class Checked:
+    """The verdict of :func:`check`: true if the exercise passed.
+
+    Attributes:
+        verdict: the verdict as data.
+    """
+
+    def __init__(self, verdict: ExerciseVerdict) -> None:
+        self.verdict = verdict
+
+    def __bool__(self) -> bool:
+        return self.verdict.passed
+
+    def __repr__(self) -> str:
+        return plain(exercise_report(self.verdict))
+
+    def _repr_html_(self) -> str:
+        return exercise_html(self.verdict)
+
+
+def check(
+    answer: Callable[..., Any],
+    *,
+    seed: int | None = None,
+    world_sizes: Iterable[int] | None = None,
+) -> Checked:
+    """Judge a function against the exercise of its name.
+
+    In a notebook, let a cell end with the call to see the verdict.  In a
+    script the verdict is printed.
+
+    Args:
+        answer: the function or class; its name says which exercise it is.
+        seed: repeats the inputs of an earlier check; fresh ones otherwise.
+        world_sizes: numbers of ranks to judge at, instead of all.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+        RequestError: the answer is no function, or cannot be sent to other
+            processes.
+    """
+    name = getattr(answer, "__name__", None)
+    if not callable(answer) or not isinstance(name, str):
+        raise RequestError(
+            "check takes the function itself, as in check(broadcast), not a"
+            f" {type(answer).__name__}"
+        )
+    exercise = catalogue()[name]
+    sizes = None if world_sizes is None else valid_sizes(world_sizes)
+    settings = Settings(fresh_seed() if seed is None else seed, sizes)
+    submission = Submission.from_function(answer, name)
+    with _stoppable() as launcher:
+        checked = Checked(Judge(launcher, settings).judge(exercise, submission))
+    if not _shows_results():
+        print(checked)
+    return checked
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[Launcher]:
+    """The launcher; at the end its worlds are gone, also if the user stops the work."""
+    launcher = default_launcher()
+    try:
+        yield launcher
+        launcher.settle()
+    except KeyboardInterrupt:
+        # it may have been stopped in the middle of a message: start afresh
+        discard_launcher()
+        raise Stopped("every rank has been ended") from None
+
+
+def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
+    """World sizes as asked for, in order and once each.
+
+    Raises:
+        RequestError: one is not a number of ranks that a machine can hold.
+    """
+    found = tuple(dict.fromkeys(sizes))
+    for size in found:
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= 64:
+            raise RequestError(f"a world has 1 to 64 ranks, not {size!r}")
+    if not found:
+        raise RequestError("no world size is given")
+    return found
+
+
+def _shows_results() -> bool:
+    """Whether the value of an expression is shown without a print: a notebook, a prompt."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        return True
+    return hasattr(sys, "ps1")
+
+
+class Hints:
+    """Hints on an exercise, gentlest first; shows those asked for so far."""
+
+    def __init__(self, name: str, hints: Sequence[str], of: int) -> None:
+        self.name = name
+        self.hints = tuple(hints)
+        self.of = of
+
+    def __repr__(self) -> str:
+        lines = [f"{i}. {text}" for i, text in enumerate(self.hints, 1)]
+        left = self.of - len(self.hints)
+        if left:
+            lines.append(f"({left} more: call hint({self.name!r}) again)")
+        return "\n".join(lines)
+
+
+def hint(name: str | Callable[..., Any]) -> Hints:
+    """The next hint on an exercise, from gentle to plain.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+    """
+    exercise = catalogue()[name if isinstance(name, str) else name.__name__]
+    given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
+    _hints_given[exercise.name] = given
+    hints = Hints(exercise.name, exercise.hints[:given], len(exercise.hints))
+    if not _shows_results():
+        print(hints)
+    return hints
+
+
+class Run(Sequence[Any]):
+    """What :func:`run` gives: the results in rank order, and the record of the run.
+
+    Attributes:
+        trace: every message, see :class:`grader.traffic.trace.Trace`.
+        output: what each rank printed.
+        failure: why the run failed, or ``None``.
+    """
+
+    def __init__(
+        self,
+        results: Sequence[Any],
+        trace: Trace,
+        output: Sequence[str],
+        failure: Failure | None,
+    ) -> None:
+        self._results = tuple(results)
+        self.trace = trace
+        self.output = tuple(output)
+        self.failure = failure
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        self._require_success()
+        return self._results[index]
+
+    def __len__(self) -> int:
+        self._require_success()
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._require_success()
+        return iter(self._results)
+
+    def _require_success(self) -> None:
+        if self.failure is not None:
+            raise RunFailed(f"{self.failure.diagnosis}: {self.failure.message}", self.failure)
+
+    def __repr__(self) -> str:
+        if self.failure is not None:
+            return plain(failure_report(self.failure))
+        if all(value is None for value in self._results):
+            return f"{len(self._results)} ranks, nothing returned"
+        return "\n".join(f"rank {rank}: {show(v)}" for rank, v in enumerate(self._results))
+
+
+def run(
+    function: Callable[..., Any],
+    world_size: int,
+    *arguments: Any,
+    seconds: float = 10.0,
+    may_fail: bool = False,
+) -> Run:
+    """Run a function on every rank of a fresh world of processes.
+
+    The process group is set up: inside, ``dist.get_rank()`` and everything
+    else of ``torch.distributed`` works, on gloo.  What ranks print is shown in
+    rank order when all have ended.
+
+    Args:
+        function: called as ``function(*arguments)`` on every rank.
+        world_size: how many ranks.
+        arguments: the same for every rank.
+        seconds: wall clock after which the run has failed.
+        may_fail: return a failed run instead of raising; for functions that
+            are meant to go wrong.
+
+    Raises:
+        RunFailed: a rank raised, died, hung or broke a rule of communication.
+        RequestError: the function cannot be sent to other processes.
+    """
+    (size,) = valid_sizes([world_size])
+    name = getattr(function, "__name__", "function")
+    program = live_program(function, *arguments)
+    job = Job(name, ((),) * size, allowed=None, strict=False, seconds=seconds)
+    with _stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
+        outcome = world.run(job)
+    for rank, text in enumerate(outcome.output):
+        for line in text.splitlines():
+            print(f"[rank {rank}] {line}")
+    results = [result.value for result in outcome.results]
+    finished = Run(results, outcome.trace, outcome.output, outcome.failure)
+    if not may_fail:
+        finished._require_success()
+    return finished

@@ -1,0 +1,184 @@
+"""Expected against actual: the first difference, named by place and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from grader.values import Opaque, describe, dtype_name, show
+from grader.verdict import Diagnosis
+
+__all__ = ["Difference", "compare", "tolerance"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first place where an answer differs.
+
+    ``message`` reads after "rank 2: ".
+    """
+
+    diagnosis: Diagnosis
+    message: str
+
+
+def tolerance(dtype: torch.dtype, terms: int) -> float:
+    """How far a reduction of ``terms`` values may be off, relative to their size.
+
+    A sum of n floating-point numbers in any order has a relative error of at
+    most (n − 1)·u/(1 − (n − 1)·u) with the unit roundoff u = eps/2 (Higham,
+    *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2); a
+    product obeys the same bound.  We allow four times that, for one more
+    rounding by a division and for the oracle's own, and no error at all on
+    integers.
+    """
+    if not dtype.is_floating_point:
+        return 0.0
+    return 2 * max(terms, 2) * torch.finfo(dtype).eps
+
+
+def compare(
+    expected: Any, actual: Any, terms: int = 0, scale: Any = None, name: str = ""
+) -> Difference | None:
+    """The first difference between what a rank should hold and what it holds.
+
+    Args:
+        expected: the oracle's value: tensors, numbers, strings, ``None``, and
+            lists, tuples and mappings of these.  A tuple is as good as a list.
+        actual: what the rank gave.
+        terms: how many values were reduced into each element; 0 where data is
+            only moved, and then every bit must agree.
+        scale: for reductions, a tensor like ``expected`` that bounds the sum
+            of the magnitudes that went into each element; cancellation makes
+            the result smaller than its rounding error.  Defaults to
+            ``expected`` itself.
+        name: what the value is called in a message; "the result" if empty.
+    """
+    return _compare(expected, actual, terms, scale, name)
+
+
+def _compare(expected: Any, actual: Any, terms: int, scale: Any, path: str) -> Difference | None:
+    if isinstance(expected, torch.Tensor):
+        return _compare_tensor(expected, actual, terms, scale, path)
+    if isinstance(expected, (list, tuple)):
+        return _compare_sequence(expected, actual, terms, scale, path)
+    if isinstance(expected, Mapping):
+        return _compare_mapping(expected, actual, terms, path)
+    if expected is None:
+        if actual is None:
+            return None
+        return Difference(
+            Diagnosis.WRONG_TYPE, f"{_subject(path)} should be None, but is {describe(actual)}"
+        )
+    # bool is an int to Python, but True is no rank; and 2.0 is no count.
+    if type(actual) is not type(expected):
+        return Difference(
+            Diagnosis.WRONG_TYPE,
+            f"{_subject(path)} should be a {_article(expected)}, but is {describe(actual)}",
+        )
+    if actual != expected:
+        return Difference(
+            Diagnosis.WRONG_VALUE,
+            f"{_subject(path)} should be {expected!r}, but is {show(actual)}",
+        )
+    return None
+
+
+def _article(expected: Any) -> str:
+    return f"{type(expected).__name__} ({expected!r})"
+
+
+def _subject(path: str) -> str:
+    return path or "the result"
+
+
+def _compare_sequence(
+    expected: Any, actual: Any, terms: int, scale: Any, path: str
+) -> Difference | None:
+    wanted = f"a list of {len(expected)}"
+    if not isinstance(actual, (list, tuple)):
+        return Difference(
+            Diagnosis.WRONG_TYPE,
+            f"{_subject(path)} should be {wanted}, but is {describe(actual)}",
+        )
+    if len(actual) != len(expected):
+        return Difference(
+            Diagnosis.WRONG_SHAPE,
+            f"{_subject(path)} should be {wanted}, but has {len(actual)} entries",
+        )
+    for i, (want, got) in enumerate(zip(expected, actual, strict=True)):
+        part = scale[i] if isinstance(scale, (list, tuple)) else None
+        found = _compare(want, got, terms, part, f"entry {i}" if not path else f"{path}[{i}]")
+        if found:
+            return found
+    return None
+
+
+def _compare_mapping(expected: Any, actual: Any, terms: int, path: str) -> Difference | None:
+    if not isinstance(actual, Mapping) or set(actual) != set(expected):
+        return Difference(
+            Diagnosis.WRONG_TYPE,
+            f"{_subject(path)} should hold {', '.join(map(str, expected))},"
+            f" but is {describe(actual)}",
+        )
+    for key, want in expected.items():
+        found = _compare(want, actual[key], terms, None, f"{path}.{key}" if path else str(key))
+        if found:
+            return found
+    return None
+
+
+def _compare_tensor(
+    expected: torch.Tensor, actual: Any, terms: int, scale: Any, path: str
+) -> Difference | None:
+    subject = _subject(path)
+    if isinstance(actual, Opaque) or not isinstance(actual, torch.Tensor):
+        return Difference(
+            Diagnosis.WRONG_TYPE,
+            f"{subject} should be {describe(expected)}, but is {describe(actual)}",
+        )
+    if actual.shape != expected.shape:
+        return Difference(
+            Diagnosis.WRONG_SHAPE,
+            f"{subject} should have shape {tuple(expected.shape)}, but has {tuple(actual.shape)}",
+        )
+    if actual.dtype != expected.dtype:
+        return Difference(
+            Diagnosis.WRONG_DTYPE,
+            f"{subject} should be {dtype_name(expected.dtype)}, but is {dtype_name(actual.dtype)}",
+        )
+    wrong = _wrong_elements(expected, actual, terms, scale)
+    if not bool(wrong.any()):
+        return None
+    return Difference(Diagnosis.WRONG_VALUE, _wrong_value(expected, actual, wrong, subject))
+
+
+def _wrong_elements(
+    expected: torch.Tensor, actual: torch.Tensor, terms: int, scale: Any
+) -> torch.Tensor:
+    """A mask of the elements that differ by more than is allowed."""
+    same = actual == expected
+    if not expected.dtype.is_floating_point:
+        return ~same
+    same |= torch.isnan(actual) & torch.isnan(expected)
+    if terms:
+        size = (scale if isinstance(scale, torch.Tensor) else expected).double().abs()
+        error = (actual.double() - expected.double()).abs()
+        same |= error <= tolerance(expected.dtype, terms) * size
+    return ~same
+
+
+def _wrong_value(
+    expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor, subject: str
+) -> str:
+    count, of = int(wrong.sum()), wrong.numel()
+    first = int(wrong.flatten().nonzero()[0])
+    index = list(torch.unravel_index(torch.tensor(first), expected.shape))
+    place = ", ".join(str(int(i)) for i in index)
+    want, got = expected.flatten()[first], actual.flatten()[first]
+    where = f"element [{place}]" if expected.dim() else "the value"
+    others = "" if of == 1 else f"; {count} of {of} elements are wrong"
+    return f"{where} of {subject} should be {show(want)}, but is {show(got)}{others}"

@@ -1,0 +1,90 @@
+"""The exceptions of the grader.
+
+A request that cannot be served raises one of these; the command line prints
+the message as one line and exits with status 2, a notebook shows it without a
+traceback.  What a *student's* code does wrong is never an exception of ours:
+it is a :class:`~grader.verdict.Diagnosis` in a verdict.
+
+::
+
+    GraderError
+    ├── RequestError           the request itself was wrong
+    │   ├── UnknownExercise    no exercise of that name in the course
+    │   └── UnreadableFile     a file that is no submission
+    ├── DeclarationError       an exercise is declared wrongly
+    ├── WorldError             the grader could not start or talk to its ranks
+    └── RunFailed              a function given to run() failed on some rank
+
+    KeyboardInterrupt
+    └── Stopped                the user stopped a check or a run
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DeclarationError",
+    "GraderError",
+    "RequestError",
+    "RunFailed",
+    "Stopped",
+    "UnknownExercise",
+    "UnreadableFile",
+    "WorldError",
+]
+
+
+class GraderError(Exception):
+    """The root of every exception that the grader raises on purpose."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints instead of a traceback: the message alone."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class RequestError(GraderError):
+    """The request itself was wrong; the message says what to ask instead."""
+
+
+class UnknownExercise(RequestError):
+    """The course has no exercise of this name.
+
+    Args:
+        name: what was asked for.
+        known: the names of the course, from which a near one is suggested.
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        near = difflib.get_close_matches(name, list(known), n=1)
+        mend = f"did you mean {near[0]}?" if near else "`python -m grader list` shows them all."
+        super().__init__(f"there is no exercise named {name!r}; {mend}")
+
+
+class UnreadableFile(RequestError):
+    """A path that holds no submission: missing, a folder, binary, no notebook."""
+
+
+class DeclarationError(GraderError):
+    """An exercise of the course is declared wrongly; for maintainers."""
+
+
+class WorldError(GraderError):
+    """The grader's own machinery failed; never the student's fault."""
+
+
+class RunFailed(GraderError):
+    """A function given to ``run`` failed; ``failure`` says where and why."""
+
+    def __init__(self, message: str, failure: object) -> None:
+        self.failure = failure
+        super().__init__(message)
+
+
+class Stopped(KeyboardInterrupt):
+    """The user stopped a check or a run; every rank has been ended."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Stopped: {self}"]

@@ -1,0 +1,365 @@
+"""How an exercise is declared: its inputs, its oracle, its limits, its hints.
+
+A declaration reads like the statement of the exercise::
+
+    broadcast = Exercise(
+        signature="broadcast(x: Tensor, src: int) -> None",
+        summary="in place; everyone ends with src's x",
+        inputs=lambda draw: (
+            draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+            for kind, src in draw.with_roots(KINDS)
+        ),
+        result="x",
+        expected=lambda c: [c.x[c.src]] * c.n,
+        limits=(messages("=", lambda c: c.n - 1),),
+        hints=("Only src has something to send.", ...),
+    )
+
+``c.x`` is the column of an argument that differs by rank, a list with one
+entry per rank; ``c.src`` an argument that is the same on every rank.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from grader.errors import DeclarationError
+from grader.traffic.trace import Trace
+from grader.values import dtype_name
+from grader.verdict import Bound, Diagnosis, Failure
+
+__all__ = [
+    "STANDARD_SIZES",
+    "Case",
+    "Draw",
+    "Evidence",
+    "Exercise",
+    "Kind",
+    "Limit",
+    "Mistake",
+    "PerRank",
+    "messages",
+    "neighbours_only",
+    "rounds",
+    "sent",
+    "total_bytes",
+]
+
+#: The world sizes that exercises are judged at.
+STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
+
+
+class PerRank(list[Any]):
+    """An argument with a value for every rank."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A dtype and a shape."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input of an exercise, for all ranks of a world of size ``n``.
+
+    Arguments are attributes: lists over ranks if they were given as
+    :class:`PerRank`, the common value otherwise.
+    """
+
+    name: str
+    n: int
+    columns: Mapping[str, Any]
+
+    @property
+    def ranks(self) -> range:
+        """0 … n − 1."""
+        return range(self.n)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
+
+    def arguments(self, rank: int) -> tuple[Any, ...]:
+        """What ``rank`` is called with, in the order of the signature."""
+        return tuple(
+            column[rank] if isinstance(column, PerRank) else column
+            for column in self.columns.values()
+        )
+
+
+class Draw:
+    """Draws the inputs of one exercise at one world size.
+
+    The same seed, exercise and size give the same inputs everywhere.  Values
+    are random; shapes, roots and other choices that decide what a case tests
+    are not, so that what is caught once is caught always.
+
+    Args:
+        seed: of the check.
+        exercise: name of the exercise.
+        n: world size.
+    """
+
+    def __init__(self, seed: int, exercise: str, n: int) -> None:
+        self.n = n
+        digest = hashlib.sha256(f"{seed}/{exercise}/{n}".encode()).digest()
+        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+    @property
+    def ranks(self) -> range:
+        """0 … n − 1."""
+        return range(self.n)
+
+    def tensor(self, kind: Kind) -> torch.Tensor:
+        """Random numbers: normal ones, or integers from −99 to 99."""
+        if kind.dtype.is_floating_point:
+            return torch.randn(kind.shape, generator=self._generator).to(kind.dtype)
+        return torch.randint(-99, 100, kind.shape, generator=self._generator).to(kind.dtype)
+
+    def factors(self, kind: Kind) -> torch.Tensor:
+        """Numbers whose products stay in range: ±1 and ±2, or 0.5 to 1.5 and negated."""
+        sign = torch.randint(0, 2, kind.shape, generator=self._generator) * 2 - 1
+        if kind.dtype.is_floating_point:
+            size = torch.rand(kind.shape, generator=self._generator) + 0.5
+        else:
+            size = torch.randint(1, 3, kind.shape, generator=self._generator)
+        return (sign * size).to(kind.dtype)
+
+    def per_rank(self, kind: Kind, draw: Callable[[Kind], torch.Tensor] | None = None) -> PerRank:
+        """A random tensor for every rank."""
+        return PerRank((draw or self.tensor)(kind) for _ in self.ranks)
+
+    def with_roots(self, kinds: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
+        """Each kind with a root; the roots go round all ranks, the last one first."""
+        for i, kind in enumerate(kinds):
+            yield kind, (self.n - 1 + i) % self.n
+
+    def case(self, name: str, **arguments: Any) -> Case:
+        """A case with these arguments, in the order of the signature."""
+        return Case(name, self.n, arguments)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What an exercise asks of the traffic.
+
+    Attributes:
+        quantity: what is counted, as it reads in a report.
+        measure: counts it in a trace.
+        relation: ``=``, ``≤`` or ``≥``.
+        asked: the bound for a case.
+        over, under: the diagnosis if there is too much or too little.
+    """
+
+    quantity: str
+    measure: Callable[[Trace], int]
+    relation: str
+    asked: Callable[[Case], int]
+    over: Diagnosis
+    under: Diagnosis
+
+    def judge(self, case: Case, trace: Trace) -> Bound:
+        """The measured number beside what is asked."""
+        return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
+
+    def diagnose(self, bound: Bound) -> Diagnosis:
+        """The word for a bound that does not hold."""
+        return self.over if bound.measured > bound.asked else self.under
+
+
+def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Point-to-point messages, summed over ranks."""
+    return Limit(
+        "messages",
+        lambda trace: trace.traffic.messages,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_MESSAGES,
+        Diagnosis.TOO_FEW_MESSAGES,
+    )
+
+
+def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Bytes sent, summed over ranks."""
+    return Limit(
+        "bytes in all",
+        lambda trace: trace.traffic.bytes,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """The most bytes that any one rank sends."""
+    return Limit(
+        "bytes sent by one rank",
+        lambda trace: trace.traffic.max_sent,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Rounds, when every message takes one and ports are single."""
+    return Limit(
+        "rounds",
+        lambda trace: trace.traffic.rounds,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_ROUNDS,
+        Diagnosis.TOO_FEW_ROUNDS,
+    )
+
+
+def neighbours_only() -> Limit:
+    """Nobody sends to another than its left or right neighbour on the ring."""
+    return Limit(
+        "messages to ranks that are no neighbours",
+        lambda trace: len(trace.strangers()),
+        "=",
+        lambda case: 0,
+        Diagnosis.NOT_NEIGHBOUR,
+        Diagnosis.NOT_NEIGHBOUR,
+    )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a failed case when a hint is chosen.
+
+    Attributes:
+        case: the input.
+        diagnosis: the word.
+        actual: what each rank holds; empty if the world failed.
+        failure: why the world failed, if it did.
+        trace: the traffic.
+    """
+
+    case: Case
+    diagnosis: Diagnosis
+    actual: Sequence[Any]
+    failure: Failure | None
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that is often made, and the hint that fits it.
+
+    Attributes:
+        hint: what to say.
+        gives: what each rank would hold if this mistake were made, like the
+            oracle; ``None`` from it means that the case cannot tell.
+        when: other evidence of the mistake.
+    """
+
+    hint: str
+    gives: Callable[[Case], Sequence[Any] | None] | None = None
+    when: Callable[[Evidence], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise.
+
+    Attributes:
+        signature: as the student writes it; names the exercise and its
+            parameters.
+        summary: one line for lists.
+        inputs: draws the cases of a world size.
+        expected: the oracle: what each rank must hold afterwards.
+        result: the parameter that holds the result in place, or ``None``
+            where the result is returned.
+        world_sizes: where it is judged.
+        limits: what is asked of the traffic, each judged as its own case.
+        allowed: collectives that may be called.
+        hints: from gentle to plain.
+        mistakes: hints for particular mistakes, tried in order.
+        advice: hints by diagnosis, where no mistake is recognised.
+        reduced: how many values are reduced into each element; ``None`` where
+            data is only moved and must agree bit by bit.
+        magnitude: for reductions that can cancel, a bound on the sizes summed.
+        adapter: makes the call where it is more than passing arguments; runs
+            in the ranks, so it holds no oracle.
+        points: what it is worth.
+        chapter: name of the chapter, set by discovery.
+    """
+
+    signature: str
+    summary: str
+    inputs: Callable[[Draw], Iterable[Case]]
+    expected: Callable[[Case], Sequence[Any]]
+    hints: tuple[str, ...]
+    result: str | None = None
+    world_sizes: tuple[int, ...] = STANDARD_SIZES
+    limits: tuple[Limit, ...] = ()
+    allowed: frozenset[str] = frozenset()
+    mistakes: tuple[Mistake, ...] = ()
+    advice: Mapping[Diagnosis, str] = field(default_factory=dict)
+    reduced: Callable[[Case], int] | None = None
+    magnitude: Callable[[Case], Sequence[Any]] | None = None
+    adapter: Callable[..., Any] | None = None
+    points: float = 1.0
+    chapter: str = ""
+    _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            header = ast.parse(f"def {self.signature}: ...").body[0]
+        except SyntaxError as error:
+            raise DeclarationError(
+                f"signature {self.signature!r} is no function header: {error.msg}"
+            ) from None
+        if not isinstance(header, ast.FunctionDef):
+            raise DeclarationError(f"signature {self.signature!r} is no function header")
+        object.__setattr__(self, "_header", header)
+        if self.result is not None and self.result not in self.parameters:
+            raise DeclarationError(
+                f"{self.name}: result {self.result!r} is none of its parameters"
+                f" ({', '.join(self.parameters)})"
+            )
+        if not self.hints:
+            raise DeclarationError(f"{self.name} has no hint; give it at least one")
+
+    @property
+    def name(self) -> str:
+        """The name that a student's definition must have."""
+        return self._header.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters, in order."""
+        return tuple(a.arg for a in self._header.args.args)
+
+    def cases(self, seed: int, n: int) -> list[Case]:
+        """The cases at world size ``n``.
+
+        Raises:
+            DeclarationError: an input does not fit the signature.
+        """
+        cases = list(self.inputs(Draw(seed, self.name, n)))
+        for case in cases:
+            if tuple(case.columns) != self.parameters and self.adapter is None:
+                raise DeclarationError(
+                    f"{self.name}, case {case.name!r}: arguments {tuple(case.columns)},"
+                    f" but the signature says {self.parameters}"
+                )
+        return cases

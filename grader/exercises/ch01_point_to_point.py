@@ -1,0 +1,188 @@
+"""Chapter 01: one rank sends, another receives."""
+
+from collections.abc import Iterator
+
+import torch
+
+from grader.exercise import (
+    Case,
+    Draw,
+    Exercise,
+    Kind,
+    Mistake,
+    PerRank,
+    messages,
+    rounds,
+    total_bytes,
+)
+from grader.oracles import nbytes
+from grader.verdict import Diagnosis
+
+KINDS = (
+    Kind(torch.float32, (7,)),
+    Kind(torch.int64, (3, 5)),
+    Kind(torch.float64, (1,)),
+    Kind(torch.bfloat16, (33,)),
+    Kind(torch.float32, (0,)),
+)
+
+SEND_FIRST = (
+    "A send returns only when its receive has been posted. If both sides send first, both wait"
+    " for ever: let one side receive first, or start one of the two with isend or irecv."
+)
+
+
+def _pong(c: Case) -> list[torch.Tensor]:
+    return [c.x[0] + 1, *c.x[1:]]
+
+
+ping_pong = Exercise(
+    signature="ping_pong(x: Tensor) -> Tensor",
+    summary="rank 0 sends x to rank 1, which adds 1 and sends it back",
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    expected=_pong,
+    world_sizes=(2, 3, 4, 5, 8),
+    limits=(
+        messages("=", lambda c: 2),
+        total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
+    ),
+    hints=(
+        "Three kinds of ranks do three different things: 0, 1, and all the others.",
+        "Rank 0 sends, then receives. Rank 1 receives, then sends. Both need somewhere to receive"
+        " into: torch.empty_like(x).",
+        "Rank 1 must not add to its own x: it adds 1 to what it has received. The others return"
+        " x.clone().",
+    ),
+    mistakes=(
+        Mistake(
+            "Rank 1 returns what it bounced back; only rank 0 does. Everybody else, rank 1"
+            " included, returns a copy of its own x.",
+            gives=lambda c: [c.x[0] + 1, c.x[0] + 1, *c.x[2:]],
+        ),
+        Mistake(
+            "Nothing was added: rank 1 has to send back what it received plus 1.",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "Rank 1 sent back its own x plus 1 and not what it had received.",
+            gives=lambda c: [c.x[1] + 1, *c.x[1:]],
+        ),
+        Mistake(
+            "Rank 1 returns what it had received; it should return a copy of its own x.",
+            gives=lambda c: [c.x[0] + 1, c.x[0], *c.x[2:]],
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: "Ranks 0 and 1 take turns: 0 sends while 1 receives, then the other"
+        " way round. Ranks 2 and up send and receive nothing.",
+        Diagnosis.ALIASED: "Return a copy: x.clone() where nothing was received.",
+        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x), and add"
+        " with y + 1 instead of x += 1.",
+    },
+)
+
+
+def _shifts(draw: Draw) -> Iterator[Case]:
+    n = draw.n
+    for kind, k in zip(
+        (*KINDS, KINDS[0], KINDS[1]), (1, -1, 2, n + 2, -(n + 3), 0, n), strict=True
+    ):
+        yield draw.case(f"{kind} by {k}", x=draw.per_rank(kind), k=k)
+
+
+shift = Exercise(
+    signature="shift(x: Tensor, k: int) -> Tensor",
+    summary="the x of rank (r − k) mod n, for any k",
+    inputs=_shifts,
+    expected=lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks],
+    limits=(
+        messages("=", lambda c: c.n if c.k % c.n else 0),
+        rounds("=", lambda c: 1 if c.k % c.n else 0),
+    ),
+    hints=(
+        "To whom goes your x, and from whom comes the one that you return?",
+        "Send to (rank + k) % n, receive from (rank − k) % n. Everybody does both, so nobody may"
+        " wait for the send to finish before receiving.",
+        "request = dist.isend(x, to); dist.recv(y, source); request.wait(). And when k % n is 0"
+        " there is nobody to talk to.",
+    ),
+    mistakes=(
+        Mistake(
+            "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
+            " travels to rank + k.",
+            gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
+        ),
+        Mistake(
+            "You return your own x: what came from the neighbour is lost.",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "That is a shift by one, whatever k is.",
+            gives=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: SEND_FIRST,
+        Diagnosis.EXCEPTION: "When k % n is 0 the other rank is yourself, and a rank cannot send to"
+        " itself: return a copy then. And (rank + k) has to be taken modulo n.",
+        Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
+        " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
+        " same round.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its goal: do not"
+        " pass x on k times.",
+        Diagnosis.ALIASED: "Where nothing is sent, return x.clone() and not x.",
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request; call its wait() before you return.",
+    },
+)
+
+
+def _pairings(draw: Draw) -> Iterator[Case]:
+    n = draw.n
+    neighbours = [r ^ 1 if (r | 1) < n else r for r in draw.ranks]
+    mirror = [n - 1 - r for r in draw.ranks]
+    ends = [n - 1 if r == 0 else 0 if r == n - 1 else r for r in draw.ranks]
+    alone = list(draw.ranks)
+    plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "nobody": alone}
+    for kind, (name, peers) in zip(
+        KINDS, [*plans.items(), ("neighbours", neighbours)], strict=True
+    ):
+        yield draw.case(f"{kind}, {name}", x=draw.per_rank(kind), peer=PerRank(peers))
+
+
+exchange = Exercise(
+    signature="exchange(x: Tensor, peer: int) -> Tensor",
+    summary="swap x with peer; alone when peer is the rank itself",
+    inputs=_pairings,
+    expected=lambda c: [c.x[c.peer[r]] for r in c.ranks],
+    limits=(
+        messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
+        rounds("≤", lambda c: 1),
+    ),
+    hints=(
+        "Both of a pair send and both receive. What happens if both send first?",
+        "Either the lower rank sends first and the higher receives first, or both start their send"
+        " with isend. One of the two keeps both directions busy at once.",
+        "request = dist.isend(x, peer); dist.recv(y, peer); request.wait(). A rank that is its own"
+        " peer returns x.clone().",
+    ),
+    mistakes=(
+        Mistake(
+            "You return your own x: return what you have received.",
+            gives=lambda c: list(c.x),
+            when=lambda e: any(p != r for r, p in enumerate(e.case.peer)),
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: SEND_FIRST,
+        Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
+        " once: start the send with isend on both sides, then receive.",
+        Diagnosis.EXCEPTION: "When peer is your own rank there is nobody to talk to: return a copy"
+        " of x.",
+        Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",
+        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
+        " stay as it is.",
+        Diagnosis.BUFFER_RACE: "While x is being sent, nothing may be received into it: receive"
+        " into torch.empty_like(x).",
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request; call its wait() before you return.",
+    },
+)

@@ -1,0 +1,258 @@
+"""Chapter 02: everyone ends with what one rank has."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from grader.exercise import (
+    Case,
+    Draw,
+    Exercise,
+    Kind,
+    Mistake,
+    PerRank,
+    messages,
+    total_bytes,
+)
+from grader.oracles import nbytes
+from grader.verdict import Diagnosis
+
+KINDS = (
+    Kind(torch.float32, (7,)),
+    Kind(torch.int64, (3, 5)),
+    Kind(torch.float64, (1,)),
+    Kind(torch.bfloat16, (33,)),
+    Kind(torch.float32, (0,)),
+)
+
+broadcast = Exercise(
+    signature="broadcast(x: Tensor, src: int) -> None",
+    summary="in place; everyone ends with src's x",
+    inputs=lambda draw: (
+        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+        for kind, src in draw.with_roots(KINDS)
+    ),
+    result="x",
+    expected=lambda c: [c.x[c.src]] * c.n,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    hints=(
+        "Who has something to send, and how many messages are needed at least?",
+        "Every rank but src has to receive once. So n − 1 messages, and not one more. The plain"
+        " way: src sends to everybody else, everybody else receives from src.",
+        "if rank == src: for dst in range(n): if dst != src: dist.send(x, dst); else:"
+        " dist.recv(x, src). dist.recv fills x in place.",
+    ),
+    mistakes=(
+        Mistake(
+            "Everybody ends with rank 0's x. The source is src, and it is not always rank 0.",
+            gives=lambda c: [c.x[0]] * c.n if c.src else None,
+        ),
+        Mistake(
+            "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
+            " caller never sees: receive into x itself, or use x.copy_(...).",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        Mistake(
+            "Nothing was sent: x is as it was on every rank.",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "Only the next rank got it. On a chain, everybody who has received has to pass it on.",
+            gives=lambda c: [
+                c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
+            ],
+        ),
+        Mistake(
+            "src sends to its own x's rank, which is an error on gloo: leave yourself out of the"
+            " loop.",
+            when=lambda e: e.failure is not None and "same as the rank" in e.failure.message,
+        ),
+        Mistake(
+            "A loop to the wrong end: with range(1, n) rank 0 never receives when it is not src.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DEADLOCK and e.failure is not None and e.failure.rank == 0
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
+        Diagnosis.TOO_MANY_MESSAGES: "Somebody gets x more than once. Each of the other n − 1"
+        " ranks needs it exactly once.",
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
+        " on each before you return.",
+    },
+)
+
+
+# The modules whose parameters are synchronised; these travel to the ranks.
+
+
+class _Tied(nn.Module):
+    """An embedding and a head that share one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(6, 4)
+        self.head = nn.Linear(4, 6, bias=False)
+        self.head.weight = self.embedding.weight
+
+
+class _Counted(nn.Module):
+    """Buffers of several dtypes, one of them not saved with the state."""
+
+    steps: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.register_buffer("steps", torch.zeros(2, dtype=torch.int64))
+        self.register_buffer("seen", torch.zeros(3, dtype=torch.bool))
+        self.register_buffer("cache", torch.zeros(4), persistent=False)
+
+
+def _build(architecture: str) -> nn.Module:
+    if architecture == "linear":
+        return nn.Linear(5, 3)
+    if architecture == "batch norm":
+        return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    if architecture == "tied":
+        return _Tied()
+    if architecture == "frozen":
+        module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+        module[0].requires_grad_(False)
+        return module
+    return _Counted()
+
+
+def _tensors_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _sync_in_rank(
+    sync: Callable[[nn.Module, int], Any], architecture: str, state: list[torch.Tensor], src: int
+) -> dict[str, Any]:
+    """Build this rank's module, call the answer, and report what has become of it."""
+    module = _build(architecture)
+    with torch.no_grad():
+        for tensor, value in zip(_tensors_of(module).values(), state, strict=True):
+            tensor.copy_(value)
+    before = {name: (id(t), t.requires_grad) for name, t in _tensors_of(module).items()}
+    returned = sync(module, src)
+    after = _tensors_of(module)
+    return {
+        "returned": returned,
+        "tensors": {name: tensor.detach() for name, tensor in after.items()},
+        "requires_grad": {name: tensor.requires_grad for name, tensor in after.items()},
+        "replaced": [name for name, t in after.items() if before.get(name, (0,))[0] != id(t)],
+    }
+
+
+def _modules(draw: Draw) -> Iterator[Case]:
+    architectures = ("linear", "batch norm", "tied", "frozen", "buffers")
+    for i, architecture in enumerate(architectures):
+        src = (draw.n - 1 + i) % draw.n
+        tensors = list(_tensors_of(_build(architecture)).values())
+        states = PerRank([_random_like(draw, t) for t in tensors] for _ in draw.ranks)
+        yield draw.case(
+            f"{architecture} from rank {src}", architecture=architecture, state=states, src=src
+        )
+
+
+def _random_like(draw: Draw, tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype == torch.bool:
+        return draw.tensor(Kind(torch.int64, tuple(tensor.shape))) > 0
+    return draw.tensor(Kind(tensor.dtype, tuple(tensor.shape)))
+
+
+def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
+    """What every rank reports when each tensor comes from rank ``pick(rank, name)``."""
+    like = _tensors_of(_build(c.architecture))
+    report: list[dict[str, Any]] = []
+    for r in c.ranks:
+        sources = {name: c.src if pick is None else pick(r, name) for name in like}
+        report.append(
+            {
+                "returned": None,
+                "tensors": {
+                    name: c.state[source][i] for i, (name, source) in enumerate(sources.items())
+                },
+                "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
+                "replaced": [],
+            }
+        )
+    return report
+
+
+def _is_parameter(c: Case, name: str) -> bool:
+    return name in dict(_build(c.architecture).named_parameters())
+
+
+sync_parameters = Exercise(
+    signature="sync_parameters(module: nn.Module, src: int) -> None",
+    summary="every parameter and buffer equals src's; dist.broadcast is allowed",
+    inputs=_modules,
+    adapter=_sync_in_rank,
+    expected=_synchronised,
+    allowed=frozenset({"broadcast"}),
+    hints=(
+        "module.parameters() and module.buffers() give every tensor of a module. Which of them"
+        " may a module change outside of autograd?",
+        "Broadcast each one from src. Parameters require gradients, so writing into them belongs"
+        " under torch.no_grad(), or goes through parameter.data or parameter.detach().",
+        "with torch.no_grad(): for t in [*module.parameters(), *module.buffers()]:"
+        " dist.broadcast(t, src). Every rank goes through the same tensors in the same order.",
+    ),
+    mistakes=(
+        Mistake(
+            "The parameters are right, the buffers are not: module.buffers() holds what is not"
+            " learned, such as the running mean of a batch norm.",
+            gives=lambda c: (
+                _synchronised(c, lambda r, name: c.src if _is_parameter(c, name) else r)
+                if not all(_is_parameter(c, name) for name in _tensors_of(_build(c.architecture)))
+                else None
+            ),
+        ),
+        Mistake(
+            "Everybody ends with rank 0's values. The source is src.",
+            gives=lambda c: _synchronised(c, lambda r, name: 0) if c.src else None,
+        ),
+        Mistake(
+            "Nothing has changed on any rank: write into the module's own tensors.",
+            gives=lambda c: _synchronised(c, lambda r, name: r),
+        ),
+        Mistake(
+            "Only what requires a gradient was sent. Frozen parameters differ between ranks too.",
+            gives=lambda c: _synchronised(
+                c,
+                lambda r, name: (
+                    c.src if _tensors_of(_build(c.architecture))[name].requires_grad else r
+                ),
+            ),
+        ),
+        Mistake(
+            "state_dict() leaves out buffers that were registered with persistent=False; go"
+            " through module.buffers().",
+            gives=lambda c: _synchronised(
+                c, lambda r, name: c.src if name in _build(c.architecture).state_dict() else r
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "sync_parameters works in place, on the module's own tensors, and"
+        " returns nothing.",
+        Diagnosis.EXCEPTION: "A parameter requires a gradient, so autograd objects to writing into"
+        " it: do that under torch.no_grad().",
+        Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
+        " and from the same src.",
+        Diagnosis.WRONG_VALUE: "Look at which tensor is named: is it a parameter or a buffer, and"
+        " do you go through both?",
+    },
+)

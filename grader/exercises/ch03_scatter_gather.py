@@ -1,0 +1,197 @@
+"""Chapter 03: one rank hands out pieces, and collects them again."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from grader.exercise import (
+    Case,
+    Draw,
+    Exercise,
+    Kind,
+    Mistake,
+    PerRank,
+    messages,
+    total_bytes,
+)
+from grader.oracles import nbytes
+from grader.verdict import Diagnosis
+
+KINDS = (
+    Kind(torch.float32, (5,)),
+    Kind(torch.int64, (2, 3)),
+    Kind(torch.float64, (1,)),
+    Kind(torch.bfloat16, (33,)),
+    Kind(torch.float32, (0,)),
+)
+
+
+def _hand_out(draw: Draw) -> Iterator[Case]:
+    for kind, src in draw.with_roots(KINDS):
+        chunks: PerRank = PerRank([None] * draw.n)
+        chunks[src] = [draw.tensor(kind) for _ in draw.ranks]
+        yield draw.case(f"{kind} from rank {src}", out=draw.per_rank(kind), chunks=chunks, src=src)
+
+
+scatter = Exercise(
+    signature="scatter(out: Tensor, chunks: list[Tensor] | None, src: int) -> None",
+    summary="in place; out becomes chunks[rank] of src",
+    inputs=_hand_out,
+    result="out",
+    expected=lambda c: c.chunks[c.src],
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.out[0])),
+    ),
+    hints=(
+        "Which chunk does src keep, and can it send to itself?",
+        "src sends chunks[dst] to every other rank and copies its own chunk into out. The others"
+        " receive into out; their chunks is None.",
+        "if rank == src: for dst in range(n): if dst == src: out.copy_(chunks[src]) else:"
+        " dist.send(chunks[dst], dst); else: dist.recv(out, src)",
+    ),
+    mistakes=(
+        Mistake(
+            "src has not got its own chunk: copy it with out.copy_(chunks[src]). Writing"
+            " out = chunks[src] only renames a tensor.",
+            gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
+        ),
+        Mistake(
+            "Everybody got the same chunk: rank r needs chunks[r].",
+            gives=lambda c: [c.chunks[c.src][0]] * c.n,
+        ),
+        Mistake(
+            "Everybody got src's own chunk: send chunks[dst] and not chunks[src].",
+            gives=lambda c: [c.chunks[c.src][c.src]] * c.n,
+        ),
+        Mistake(
+            "The chunks are handed out in the order of sending, counted from src; chunk r belongs"
+            " to rank r.",
+            gives=lambda c: [c.chunks[c.src][(r - c.src) % c.n] for r in c.ranks],
+        ),
+        Mistake(
+            "out is as it was on every rank: receive into out itself.",
+            gives=lambda c: list(c.out),
+        ),
+        Mistake(
+            "A rank cannot send to itself: gloo calls it an error, and with a blocking send it"
+            " would wait for ever. src copies its own chunk.",
+            when=lambda e: e.failure is not None and "same as the rank" in e.failure.message,
+        ),
+        Mistake(
+            "chunks is None on every rank but src: only src may look inside.",
+            when=lambda e: e.failure is not None and "NoneType" in e.failure.message,
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "scatter works in place, on out, and returns nothing.",
+        Diagnosis.INPUT_CHANGED: "src's chunks belong to the caller: read them, do not write.",
+        Diagnosis.TOO_MANY_BYTES: "Each rank needs one chunk: send chunks[dst] alone, not all of"
+        " them.",
+        Diagnosis.DEADLOCK: "Every send needs its receive: does each of the other ranks receive"
+        " from src, and does src leave itself out?",
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
+        " on each before you return.",
+    },
+)
+
+
+def _collected(c: Case) -> list[Any]:
+    return [list(c.x) if r == c.dst else None for r in c.ranks]
+
+
+def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
+    return [entries if r == c.dst else None for r in c.ranks]
+
+
+gather = Exercise(
+    signature="gather(x: Tensor, dst: int) -> list[Tensor] | None",
+    summary="the list of all x in rank order on dst, None elsewhere",
+    inputs=lambda draw: (
+        draw.case(f"{kind} to rank {dst}", x=draw.per_rank(kind), dst=dst)
+        for kind, dst in draw.with_roots(KINDS)
+    ),
+    expected=_collected,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    hints=(
+        "It is scatter with the arrows turned round. What does dst do with its own x?",
+        "dst makes a list with one place per rank, receives into all but one of them, and puts a"
+        " copy of its own x into that one. The others send and return None.",
+        "parts = [torch.empty_like(x) for _ in range(n)]; parts[dst].copy_(x); for src in range(n):"
+        " if src != dst: dist.recv(parts[src], src); return parts",
+    ),
+    mistakes=(
+        Mistake(
+            "The list is in the order of arrival. A receive from any rank says who it was, by its"
+            " return value; put the tensor in that place, or receive from a named rank.",
+            gives=lambda c: (
+                _on_dst(c, [c.x[c.dst], *(c.x[r] for r in reversed(c.ranks) if r != c.dst)])
+                if c.n > 2
+                else None
+            ),
+        ),
+        Mistake(
+            "The list is in the order of arrival, with dst's own x at its end; entry r belongs to"
+            " rank r.",
+            gives=lambda c: (
+                _on_dst(c, [*(c.x[r] for r in reversed(c.ranks) if r != c.dst), c.x[c.dst]])
+                if c.n > 2
+                else None
+            ),
+        ),
+        Mistake(
+            "dst's own x stands first, and the others follow: entry r belongs to rank r.",
+            gives=lambda c: _on_dst(c, [c.x[c.dst], *(c.x[r] for r in c.ranks if r != c.dst)]),
+        ),
+        Mistake(
+            "dst's own x stands last: entry r belongs to rank r.",
+            gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
+        ),
+        Mistake(
+            "All entries are one and the same tensor, filled again and again: make a new one for"
+            " every rank. [buffer] * n is one tensor n times.",
+            when=lambda e: (
+                bool(e.actual)
+                and isinstance(e.actual[e.case.dst], (list, tuple))
+                and len(e.actual[e.case.dst]) == e.case.n > 1
+                and all(
+                    isinstance(t, torch.Tensor) and torch.equal(t, e.actual[e.case.dst][0])
+                    for t in e.actual[e.case.dst]
+                )
+            ),
+        ),
+        Mistake(
+            "dst's own x is missing from the list.",
+            gives=lambda c: _on_dst(c, [c.x[r] for r in c.ranks if r != c.dst]),
+        ),
+        Mistake(
+            "Every rank returns a list; only dst does, the others return None.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and any(
+                    isinstance(value, (list, tuple))
+                    for r, value in enumerate(e.actual)
+                    if r != e.case.dst
+                )
+            ),
+        ),
+        Mistake(
+            "The list arrives on rank 0. It belongs to dst, which is not always rank 0.",
+            when=lambda e: (
+                bool(e.actual) and e.case.dst != 0 and isinstance(e.actual[0], (list, tuple))
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "dst returns a list of n tensors, everyone else None.",
+        Diagnosis.ALIASED: "dst's own entry must be a copy: x.clone().",
+        Diagnosis.DEADLOCK: "Every send needs its receive: does dst receive from each of the other"
+        " ranks, and only from them?",
+        Diagnosis.UNWAITED_REQUEST: "irecv and isend return requests: wait for each of them before"
+        " you return.",
+    },
+)

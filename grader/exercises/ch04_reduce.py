@@ -1,0 +1,146 @@
+"""Chapter 04: many values become one, on one rank."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.distributed as dist
+
+from grader.exercise import Case, Draw, Exercise, Kind, Mistake, PerRank, messages
+from grader.oracles import OPS, magnitude, op_name, reduced
+from grader.verdict import Diagnosis
+
+#: Every reduction on floating-point numbers of two sizes, and all but AVG on integers.
+PLANS = (
+    ("SUM", Kind(torch.float32, (7,))),
+    ("AVG", Kind(torch.float64, (3, 5))),
+    ("MIN", Kind(torch.int64, (6,))),
+    ("MAX", Kind(torch.float32, (2, 4))),
+    ("PRODUCT", Kind(torch.int64, (5,))),
+    ("SUM", Kind(torch.int64, (1,))),
+    ("AVG", Kind(torch.float32, (9,))),
+    ("PRODUCT", Kind(torch.float64, (4,))),
+    ("SUM", Kind(torch.bfloat16, (33,))),
+    ("SUM", Kind(torch.float32, (0,))),
+)
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for i, (name, kind) in enumerate(PLANS):
+        dst = (draw.n - 1 + i) % draw.n
+        values = draw.per_rank(kind, draw.factors if name == "PRODUCT" else None)
+        yield draw.case(f"{name} of {kind} to rank {dst}", x=values, dst=dst, op=OPS[name])
+
+
+def _on_dst(c: Case, of: Callable[[dist.ReduceOp, PerRank], torch.Tensor]) -> list[torch.Tensor]:
+    return [of(c.op, c.x) if r == c.dst else c.x[r] for r in c.ranks]
+
+
+def _instead(c: Case, wrong: str, *asked: str) -> list[torch.Tensor] | None:
+    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    if c.n == 1 or op_name(c.op) not in asked:
+        return None
+    return _on_dst(c, lambda _, x: reduced(OPS[wrong], x))
+
+
+reduce = Exercise(
+    signature="reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
+    summary="in place on dst: SUM, AVG, MIN, MAX or PRODUCT; unchanged elsewhere",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: _on_dst(c, reduced),
+    reduced=lambda c: c.n,
+    # off dst x must not change by a bit, so there nothing is allowed for rounding
+    magnitude=lambda c: [
+        magnitude(c.op, c.x) if r == c.dst else torch.zeros_like(c.x[r]) for r in c.ranks
+    ],
+    limits=(messages("=", lambda c: c.n - 1),),
+    hints=(
+        "gather brings everything to dst. Does dst have to keep it all, or can it combine each"
+        " tensor as it comes?",
+        "dst receives into a buffer of its own, once per other rank, and combines the buffer into"
+        " x: +=, torch.minimum, torch.maximum, *=. The others send x and leave it alone.",
+        "AVG is SUM, divided by n once at the end. To write a result into x:"
+        " torch.minimum(x, buffer, out=x), or x.copy_(torch.minimum(x, buffer)).",
+    ),
+    mistakes=(
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=lambda c: _instead(c, "SUM", "AVG"),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        Mistake(
+            "MIN and MAX are exchanged.",
+            gives=lambda c: _instead(c, "MAX", "MIN") or _instead(c, "MIN", "MAX"),
+        ),
+        Mistake(
+            "The sum is divided by n − 1: dst's own x counts too.",
+            gives=lambda c: (
+                _on_dst(
+                    c, lambda _, x: (reduced(OPS["SUM"], x).double() / (c.n - 1)).to(x[0].dtype)
+                )
+                if op_name(c.op) == "AVG" and c.n > 1
+                else None
+            ),
+        ),
+        Mistake(
+            "dst's own x is missing from the result: combine into x, do not overwrite it.",
+            gives=lambda c: (
+                _on_dst(c, lambda op, x: reduced(op, [t for r, t in enumerate(x) if r != c.dst]))
+                if c.n > 1
+                else None
+            ),
+        ),
+        Mistake(
+            "The division happens once per message, so early terms are divided again and again:"
+            " add everything up first, divide once.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and op_name(e.case.op) == "AVG"
+                and e.case.n > 2
+            ),
+        ),
+        Mistake(
+            "The result is on rank 0. It belongs to dst, which is not always rank 0.",
+            gives=lambda c: (
+                [reduced(c.op, c.x) if r == 0 else c.x[r] for r in c.ranks] if c.dst else None
+            ),
+        ),
+        Mistake(
+            "Every rank has the result. Only dst's x may change; that is what makes a reduce"
+            " cheaper than an all-reduce.",
+            gives=lambda c: [reduced(c.op, c.x)] * c.n if c.n > 1 else None,
+        ),
+        Mistake(
+            "dst is right, but another rank's x has changed. On a tree or a chain, combine in a"
+            " copy: x.clone().",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and bool(e.actual)
+                and any(
+                    isinstance(t, torch.Tensor) and not torch.equal(t, e.case.x[r])
+                    for r, t in enumerate(e.actual)
+                    if r != e.case.dst
+                )
+            ),
+        ),
+        Mistake(
+            "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"
+            " sees; `x += buffer` writes into x.",
+            gives=lambda c: list(c.x),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "reduce works in place, on dst's x, and returns nothing.",
+        Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once. Telling everyone"
+        " the result is an all-reduce, which comes later.",
+        Diagnosis.DEADLOCK: "Every send needs its receive: dst receives once from each of the"
+        " others, and the others only send.",
+        Diagnosis.EXCEPTION: "Integers and floating-point numbers take the same road; only AVG"
+        " divides, and it is asked for on floating-point numbers only.",
+        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
+        " into again before wait(): use one buffer per irecv, or recv.",
+    },
+)

@@ -1,0 +1,53 @@
+"""Helpers for the one-line oracles of the exercises; they run in the judge alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+
+__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced"]
+
+#: The reductions of the course, by name.
+OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
+
+
+def op_name(op: dist.ReduceOp) -> str:
+    """``SUM`` of ``dist.ReduceOp.SUM``."""
+    return next(name for name, known in OPS.items() if known == op)
+
+
+def nbytes(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements."""
+    return tensor.numel() * tensor.element_size()
+
+
+def reduced(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The reduction of tensors of one shape and dtype.
+
+    Floating-point numbers are reduced in float64, so the result is rounded
+    once; integers exactly.
+    """
+    dtype = tensors[0].dtype
+    wide = torch.float64 if dtype.is_floating_point else dtype
+    stack = torch.stack([t.to(wide) for t in tensors])
+    name = op_name(op)
+    if name == "AVG" and not dtype.is_floating_point:
+        raise ValueError("AVG is defined for floating-point numbers only")
+    result = {
+        "SUM": lambda: stack.sum(0),
+        "AVG": lambda: stack.mean(0),
+        "MIN": lambda: stack.amin(0),
+        "MAX": lambda: stack.amax(0),
+        "PRODUCT": lambda: stack.prod(0),
+    }[name]()
+    return result.to(dtype)
+
+
+def magnitude(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """How large the terms of a reduction are: rounding errors are relative to that."""
+    name = op_name(op)
+    if name in ("MIN", "MAX"):
+        return torch.zeros_like(tensors[0])
+    return reduced(op, [t.abs() for t in tensors])

@@ -1,0 +1,108 @@
+"""The code of an answer, as it travels to the ranks, and how a rank loads it."""
+
+from __future__ import annotations
+
+import builtins
+import marshal
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "load"]
+
+#: The name of the module that a submission's definitions are loaded into.
+MODULE = "submission"
+
+
+class NotDefined(Exception):
+    """The program has no such name; its cause says why, if a statement failed."""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """One statement of a submission, compiled.
+
+    Attributes:
+        file, line: where it stands.
+        names: the names it defines; if it fails, they are what it costs.
+        code: the marshalled code object.
+    """
+
+    file: str
+    line: int
+    names: list[str]
+    code: bytes
+
+
+class Program(msgspec.Struct, frozen=True):
+    """An answer's code: either one live function, pickled by value, or statements.
+
+    It is made by the judge and read by a rank, never the other way round: what
+    comes back from a rank is data.
+    """
+
+    live: bytes = b""
+    units: list[Unit] = []
+
+    def to_bytes(self) -> bytes:
+        """The program for the wire."""
+        return msgspec.msgpack.encode(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Program:
+        """The program from the wire."""
+        return msgspec.msgpack.decode(data, type=Program)
+
+
+class LoadedProgram:
+    """A program loaded in this process.
+
+    Attributes:
+        failed: by name, why the statement that defines it could not be run.
+    """
+
+    def __init__(self, namespace: dict[str, Any], live: Callable[..., Any] | None) -> None:
+        self._namespace = namespace
+        self._live = live
+        self.failed: dict[str, tuple[Unit, BaseException]] = {}
+
+    def entry(self, name: str) -> Any:
+        """What to call.
+
+        Raises:
+            NotDefined: no statement defines it, or the one that should failed;
+                then that exception is the cause.
+        """
+        if self._live is not None:
+            return self._live
+        if name in self._namespace:
+            return self._namespace[name]
+        if name in self.failed:
+            _, error = self.failed[name]
+            raise NotDefined(name) from error
+        raise NotDefined(name)
+
+
+def load(program: Program) -> LoadedProgram:
+    """Run a program's definitions, one by one.
+
+    A statement that raises costs only the names it defines, as a notebook's
+    cell would; what becomes of that shows when the answer is called.
+    """
+    if program.live:
+        import cloudpickle
+
+        return LoadedProgram({}, cloudpickle.loads(program.live))
+    module = types.ModuleType(MODULE)
+    module.__dict__["__builtins__"] = builtins
+    sys.modules[MODULE] = module
+    loaded = LoadedProgram(module.__dict__, None)
+    for unit in program.units:
+        try:
+            exec(marshal.loads(unit.code), module.__dict__)
+        except Exception as error:
+            for name in unit.names:
+                loaded.failed[name] = (unit, error)
+    return loaded

@@ -1,0 +1,83 @@
+"""Verdicts as HTML for a notebook's output: compact, and right in either theme.
+
+Colours come from JupyterLab's own variables, with fallbacks for other
+front ends; every colour has a word or a mark beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from grader.reports.summary import headline, key_traffic, output_lines, points
+from grader.verdict import CaseVerdict, ExerciseVerdict, Status
+
+__all__ = ["exercise_html"]
+
+_LOOKS = {
+    Status.PASSED: ("✓", "var(--jp-success-color0, #1b5e20)"),
+    Status.FAILED: ("✗", "var(--jp-error-color0, #b71c1c)"),
+    Status.SKIPPED: ("–", "var(--jp-warn-color0, #8a5300)"),
+    Status.ERROR: ("!", "var(--jp-warn-color0, #8a5300)"),
+}
+
+_STYLE = (
+    "font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.45;"
+    " border-left: 4px solid {colour}; padding: 2px 0 2px 12px; margin: 2px 0;"
+    " max-width: 60em; overflow-wrap: anywhere;"
+)
+_MONO = "font-family: var(--jp-code-font-family, monospace); font-size: 0.92em;"
+_CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MONO
+
+
+def exercise_html(verdict: ExerciseVerdict) -> str:
+    """One exercise as a small card."""
+    mark, colour = _LOOKS[verdict.status]
+    parts = [
+        f'<div style="{_STYLE.format(colour=colour)}" role="group"'
+        f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
+        f'<div><strong style="color: {colour}">{mark} {escape(verdict.name)}</strong> '
+        f"{escape(headline(verdict))}"
+        f" <span>({points(verdict.score)} of {points(verdict.max_score)})</span></div>",
+        *_body(verdict),
+        "</div>",
+    ]
+    return "\n".join(parts)
+
+
+def _body(verdict: ExerciseVerdict) -> Iterator[str]:
+    if verdict.status is Status.PASSED:
+        for case in key_traffic(verdict):
+            yield f"<div>{case.world_size} ranks: {escape(str(case.bounds[0]))}</div>"
+    if verdict.status is not Status.FAILED:
+        return
+    yield f"<div>{escape(verdict.message)}</div>"
+    if verdict.first_failure is not None:
+        yield from _details(verdict.first_failure)
+    if verdict.hint:
+        yield f"<div><strong>Hint:</strong> {escape(verdict.hint)}</div>"
+
+
+def _details(case: CaseVerdict) -> Iterator[str]:
+    if case.by_rank:
+        yield '<table style="margin: 4px 0; border-collapse: collapse">'
+        heads = "".join(
+            f'<th scope="col" style="{_CELL}">{title}</th>'
+            for title in ("rank", "right?", "expected", "actual")
+        )
+        yield f"<thead><tr>{heads}</tr></thead><tbody>"
+        for row in case.by_rank:
+            right = "✓ yes" if row.right else "✗ no"
+            cells = "".join(
+                f'<td style="{_CELL}">{escape(text)}</td>'
+                for text in (str(row.rank), right, row.expected, row.actual)
+            )
+            yield f"<tr>{cells}</tr>"
+        yield "</tbody></table>"
+    if case.detail:
+        items = "".join(f"<li>{escape(line)}</li>" for line in case.detail)
+        yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
+    printed = output_lines(case)
+    if printed:
+        text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
+        yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'

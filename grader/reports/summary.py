@@ -1,0 +1,57 @@
+"""What every report says of an exercise, before it is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+
+__all__ = ["headline", "key_traffic", "listed", "output_lines", "points"]
+
+#: Lines of a rank's output that are shown; the rest is counted.
+OUTPUT_LINES = 8
+
+
+def points(score: float) -> str:
+    """A number of points, without zeros that say nothing."""
+    return f"{score:.2f}".rstrip("0").rstrip(".")
+
+
+def listed(items: Iterable[object]) -> str:
+    """``1, 2 and 3``."""
+    words = [str(item) for item in items]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def headline(verdict: ExerciseVerdict) -> str:
+    """How the exercise ended, in one line."""
+    if verdict.status is Status.PASSED:
+        sizes = sorted({case.world_size for case in verdict.cases})
+        word = "rank" if sizes == [1] else "ranks"
+        return f"passed: {len(verdict.cases)} cases on {listed(sizes)} {word}"
+    if verdict.status is Status.SKIPPED:
+        return f"not judged here: {verdict.message}"
+    if verdict.status is Status.ERROR:
+        return verdict.message
+    if verdict.diagnosis is Diagnosis.NOT_ATTEMPTED or not verdict.cases:
+        return f"{verdict.diagnosis}"
+    failed = sum(not case.passed for case in verdict.cases)
+    return f"{verdict.diagnosis}: {failed} of {len(verdict.cases)} cases failed"
+
+
+def key_traffic(verdict: ExerciseVerdict) -> list[CaseVerdict]:
+    """The limits as judged on the largest world: the numbers worth a look."""
+    limits = [case for case in verdict.cases if case.bounds]
+    largest = max((case.world_size for case in limits), default=0)
+    return [case for case in limits if case.world_size == largest]
+
+
+def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
+    """What the ranks printed, as (rank, line), in rank order and cut to a few."""
+    found = []
+    for rank, text in enumerate(case.output):
+        lines = text.splitlines()
+        found += [(rank, line) for line in lines[:OUTPUT_LINES]]
+        if len(lines) > OUTPUT_LINES:
+            found.append((rank, f"… {len(lines) - OUTPUT_LINES} more lines"))
+    return found

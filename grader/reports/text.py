@@ -1,0 +1,109 @@
+"""Verdicts as text: coloured on a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from grader.reports.summary import headline, key_traffic, output_lines, points
+from grader.verdict import CaseVerdict, ExerciseVerdict, Failure, Status, SubmissionVerdict
+
+__all__ = ["exercise_report", "failure_report", "plain", "submission_report"]
+
+#: Width of plain text, as in a terminal of the usual size.
+WIDTH = 80
+
+_MARKS = {
+    Status.PASSED: ("✓", "green"),
+    Status.FAILED: ("✗", "red"),
+    Status.SKIPPED: ("–", "yellow"),
+    Status.ERROR: ("!", "magenta"),
+}
+
+
+def plain(renderable: RenderableType, width: int = WIDTH) -> str:
+    """A report as text without colours or trailing blanks."""
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=width, color_system=None, legacy_windows=False)
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
+
+
+def submission_report(verdict: SubmissionVerdict) -> RenderableType:
+    """Every exercise of a submission, by chapter, and the score."""
+    parts: list[RenderableType] = []
+    chapter = None
+    for exercise in verdict.exercises:
+        if exercise.chapter != chapter:
+            chapter = exercise.chapter
+            parts += [Text(""), Text(chapter, style="bold")]
+        parts.append(Padding(exercise_report(exercise), (0, 0, 0, 2)))
+    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
+    parts += [Text(""), Text(f"{score}   (seed {verdict.seed})", style="bold")]
+    return Group(*parts)
+
+
+def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
+    """One exercise: how it ended, and if badly, where first and what to try."""
+    return Group(*_exercise_lines(verdict))
+
+
+def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    mark, colour = _MARKS[verdict.status]
+    head = Table.grid(expand=True, padding=(0, 1))
+    head.add_column(no_wrap=True)
+    head.add_column(no_wrap=True)
+    head.add_column(ratio=1)
+    head.add_column(justify="right", no_wrap=True)
+    score = f"{points(verdict.score)}/{points(verdict.max_score)}"
+    head.add_row(
+        Text(mark, style=colour),
+        Text(verdict.name, style="bold"),
+        Text(headline(verdict)),
+        Text(score, style=colour),
+    )
+    yield head
+    yield from (Padding(line, (0, 0, 0, 2)) for line in _body(verdict))
+
+
+def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    if verdict.status is Status.PASSED:
+        for case in key_traffic(verdict):
+            yield Text(f"{case.world_size} ranks: {case.bounds[0]}", style="dim")
+    if verdict.status is not Status.FAILED:
+        return
+    yield Text(verdict.message)
+    if verdict.first_failure is not None:
+        yield from _details(verdict.first_failure)
+    if verdict.hint:
+        yield Text.assemble(("hint: ", "bold cyan"), verdict.hint)
+
+
+def _details(case: CaseVerdict) -> Iterator[RenderableType]:
+    if case.by_rank:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+        table.add_column("rank", justify="right")
+        table.add_column("")
+        table.add_column("expected", overflow="fold")
+        table.add_column("actual", overflow="fold")
+        for row in case.by_rank:
+            mark = Text("✓", "green") if row.right else Text("✗", "red")
+            table.add_row(str(row.rank), mark, Text(row.expected), Text(row.actual))
+        yield table
+    yield from (Text(f"· {line}") for line in case.detail)
+    yield from (Text(f"[rank {rank}] {line}") for rank, line in output_lines(case))
+
+
+def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
+    """Why a run of ranks failed."""
+    lines: list[RenderableType] = [
+        Text.assemble((f"✗ {failure.diagnosis}: ", "red"), failure.message)
+    ]
+    lines += [Text(f"  · {line}") for line in failure.detail]
+    lines += [Text(f"[rank {rank}] {line}") for rank, line in output]
+    return Group(*lines)

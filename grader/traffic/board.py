@@ -1,0 +1,309 @@
+"""The judge's side of the record: matches sends with receives as they are posted.
+
+Matching follows MPI's rules (MPI 4.1, section 3.5): messages between one pair
+of ranks on one tag and group do not overtake, and a receive takes the first
+message that fits.  A wildcard receive fits the message of any rank; which one
+it gets is the board's choice, so that a program that relies on luck can be
+shown bad luck.  Once both ends of a message are known their sizes and types
+are compared, before the transport can abort or misread.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from grader.traffic.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Done,
+    Event,
+    Failed,
+    Grouped,
+    Polled,
+    Posted,
+    Violated,
+)
+from grader.traffic.trace import Operation, Trace
+from grader.verdict import Diagnosis, Failure, Site
+
+__all__ = ["Board", "Resolution"]
+
+#: (group, tag, destination) of a message; the sender comes on top.
+Mailbox = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A rank's deferred receive ``op`` has been matched with a send of ``source``."""
+
+    rank: int
+    op: int
+    source: int
+
+
+@dataclass
+class _Group:
+    """A process group: its members, and how far each is in calling collectives."""
+
+    members: tuple[int, ...]
+    calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    slots: list[dict[int, Operation]] = field(default_factory=list)
+
+
+class Board:
+    """Everything that ranks have posted so far, and what fits together.
+
+    Args:
+        size: how many ranks there are.
+
+    Attributes:
+        operations: by rank, in program order.
+        blocked: what each rank waits for now; ``None`` while it runs.
+        polling: ranks that ask again and again whether a request is complete.
+        ended: ranks that post nothing any more.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.operations: list[list[Operation]] = [[] for _ in range(size)]
+        self.blocked: list[Operation | None] = [None] * size
+        self.polling: set[int] = set()
+        self.ended: set[int] = set()
+        self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
+        self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
+        self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
+        self._resolutions: list[Resolution] = []
+        self._failures: list[Failure] = []
+        self._agree = True
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The rules that were broken so far; lowest rank first within a kind."""
+        found = self._failures + ([] if self._agree else self._disagreements())
+        return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
+
+    # Events. -----------------------------------------------------------------
+
+    def take(self, rank: int, event: Event) -> None:
+        """Enter what ``rank`` reports."""
+        self.polling.discard(rank)
+        if isinstance(event, Posted):
+            self._post(rank, event)
+        elif isinstance(event, Blocked):
+            op = self.operations[rank][event.op]
+            op.blocked = event.time
+            op.blocked_site = Site(event.file, event.line)
+            self.blocked[rank] = op
+        elif isinstance(event, Done):
+            op = self.operations[rank][event.op]
+            op.done = event.time
+            self._unblock(rank, op)
+        elif isinstance(event, Failed):
+            op = self.operations[rank][event.op]
+            op.failed = True
+            self._unblock(rank, op)
+        elif isinstance(event, Polled):
+            self.polling.add(rank)
+        elif isinstance(event, Grouped):
+            self._group(rank, event)
+        elif isinstance(event, Violated):
+            self._violated(rank, event)
+
+    def end(self, rank: int) -> None:
+        """``rank`` has returned, raised or died."""
+        self.ended.add(rank)
+        self.blocked[rank] = None
+
+    def _unblock(self, rank: int, op: Operation) -> None:
+        if self.blocked[rank] is op:
+            self.blocked[rank] = None
+
+    def _violated(self, rank: int, event: Violated) -> None:
+        site = Site(event.file, event.line)
+        self._failures.append(
+            Failure(Diagnosis(event.diagnosis), f"rank {rank}, {site}: {event.message}", rank, site)
+        )
+
+    def _group(self, rank: int, event: Grouped) -> None:
+        known = self.groups.setdefault(event.name, _Group(tuple(event.members)))
+        if known.members != tuple(event.members):
+            self._failures.append(
+                Failure(
+                    Diagnosis.ORDER_MISMATCH,
+                    f"rank {rank} makes a group of ranks {event.members} where others make"
+                    f" one of ranks {list(known.members)}; new_group is a collective: every"
+                    " rank has to call it, with the same ranks in the same order",
+                    rank,
+                )
+            )
+
+    def _post(self, rank: int, event: Posted) -> None:
+        op = Operation(
+            rank=rank,
+            number=event.op,
+            kind=event.kind,
+            peer=event.peer,
+            tag=event.tag,
+            group=event.group,
+            count=event.count,
+            nbytes=event.nbytes,
+            dtype=event.dtype,
+            detail=event.detail,
+            site=Site(event.file, event.line),
+            posted=event.time,
+            deferred=event.deferred,
+            wildcard=event.kind == "recv" and event.peer == ANY,
+        )
+        self.operations[rank].append(op)
+        if event.kind == "send":
+            box = (op.group, op.tag, op.peer)
+            self._sends[box].setdefault(rank, deque()).append(op)
+            self._match(box)
+        elif event.kind == "recv":
+            box = (op.group, op.tag, rank)
+            self._receives[box].append(op)
+            self._match(box)
+        else:
+            self._call(op)
+
+    # Messages. ---------------------------------------------------------------
+
+    def _match(self, box: Mailbox) -> None:
+        """Match what can be matched without a choice."""
+        left = []
+        wildcard_ahead = False
+        for receive in self._receives[box]:
+            queue = self._sends[box].get(receive.peer)
+            if receive.wildcard or wildcard_ahead or not queue:
+                # What stands behind a wildcard waits: its message may be the
+                # one that the wildcard gets.
+                wildcard_ahead |= receive.wildcard
+                left.append(receive)
+            else:
+                self._pair(queue.popleft(), receive)
+        self._receives[box] = left
+
+    def _pair(self, send: Operation, receive: Operation) -> None:
+        send.partner, receive.partner = receive, send
+        send.matched = receive.matched = True
+        receive.peer = send.rank
+        if receive.deferred:
+            self._resolutions.append(Resolution(receive.rank, receive.number, send.rank))
+        self._check_ends(send, receive)
+
+    def _check_ends(self, send: Operation, receive: Operation) -> None:
+        route = (
+            f"rank {send.rank} sends {{}} at {send.site},"
+            f" rank {receive.rank} receives {{}} at {receive.site}"
+        )
+        if send.dtype != receive.dtype:
+            diagnosis, text = Diagnosis.DTYPE_MISMATCH, route.format(send.dtype, receive.dtype)
+        elif send.count != receive.count:
+            diagnosis, text = (
+                Diagnosis.SIZE_MISMATCH,
+                route.format(f"{send.count} elements", f"into {receive.count}"),
+            )
+        else:
+            return
+        self._failures.append(Failure(diagnosis, text, receive.rank, receive.site))
+
+    def candidates(self, receive: Operation) -> list[int]:
+        """Ranks whose message a waiting wildcard could take."""
+        box = (receive.group, receive.tag, receive.rank)
+        return sorted(rank for rank, queue in self._sends[box].items() if queue)
+
+    def first_wildcards(self) -> list[Operation]:
+        """Of each mailbox the wildcard that is next to get a message."""
+        firsts = []
+        for receives in self._receives.values():
+            firsts += [op for op in receives if op.wildcard][:1]
+        return firsts
+
+    def resolve(self, receive: Operation, source: int) -> None:
+        """Give a wildcard the first message of ``source``."""
+        box = (receive.group, receive.tag, receive.rank)
+        self._receives[box].remove(receive)
+        self._pair(self._sends[box][source].popleft(), receive)
+        self._match(box)
+
+    def take_resolutions(self) -> list[Resolution]:
+        """The deferred receives matched since the last call."""
+        taken, self._resolutions = self._resolutions, []
+        return taken
+
+    def unreceived(self) -> list[Operation]:
+        """Messages that were sent and that nobody has asked for."""
+        return [op for ops in self.operations for op in ops if op.kind == "send" and not op.matched]
+
+    def unwaited(self) -> list[Operation]:
+        """Requests whose completion their rank never looked at."""
+        return [op for ops in self.operations for op in ops if op.done is None]
+
+    # Collectives. ------------------------------------------------------------
+
+    def _call(self, op: Operation) -> None:
+        group = self.groups[op.group]
+        index = group.calls[op.rank]
+        group.calls[op.rank] += 1
+        if index == len(group.slots):
+            group.slots.append({})
+        slot = group.slots[index]
+        self._agree &= all(_disagreement(other, op) is None for other in slot.values())
+        slot[op.rank] = op
+        if len(slot) == len(group.members):
+            for other in slot.values():
+                other.matched = True
+
+    def missing(self, op: Operation) -> list[int]:
+        """Members of its group that have not yet made the collective call of ``op``."""
+        group = self.groups[op.group]
+        for slot in group.slots:
+            if slot.get(op.rank) is op:
+                return [member for member in group.members if member not in slot]
+        return []
+
+    def _disagreements(self) -> list[Failure]:
+        """Of each group the first call on which its ranks do not agree."""
+        found = []
+        for group in self.groups.values():
+            for slot in group.slots:
+                first, *others = (slot[rank] for rank in sorted(slot))
+                failure = next(filter(None, (_disagreement(first, op) for op in others)), None)
+                if failure:
+                    found.append(failure)
+                    break
+        return found
+
+    # The whole. --------------------------------------------------------------
+
+    def trace(self) -> Trace:
+        """The record as it stands."""
+        return Trace(tuple(tuple(operations) for operations in self.operations))
+
+
+def _call_text(op: Operation) -> str:
+    details = [f"root {op.peer}"] if op.peer != ANY else []
+    details += [op.detail] if op.detail else []
+    inside = f" ({', '.join(details)})" if details else ""
+    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
+
+
+def _disagreement(first: Operation, second: Operation) -> Failure | None:
+    """Why two ranks cannot be in the same collective call; ``first`` has the lower rank."""
+    if (first.kind, first.peer, first.detail) != (second.kind, second.peer, second.detail):
+        diagnosis = Diagnosis.ORDER_MISMATCH
+        text = f"{_call_text(first)}, while {_call_text(second)}"
+    elif (first.dtype, first.count) != (second.dtype, second.count):
+        sort = first.dtype != second.dtype
+        diagnosis = Diagnosis.DTYPE_MISMATCH if sort else Diagnosis.SIZE_MISMATCH
+        text = f"{first.kind} of {_amount(first)} on rank {first.rank} ({first.site}), of"
+        text += f" {_amount(second)} on rank {second.rank} ({second.site})"
+    else:
+        return None
+    return Failure(diagnosis, text, second.rank, second.site)
+
+
+def _amount(op: Operation) -> str:
+    return f"{op.count} {op.dtype} elements"

@@ -1,0 +1,118 @@
+"""What a rank reports about its communication, one small message per event.
+
+The messages are msgspec structs: decoding checks every field's type and can
+run no code, so the side that judges need not trust the side that reports.
+Ranks are global ranks everywhere, whatever group an operation belongs to.
+Times are ``time.monotonic_ns()``, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = [
+    "ANY",
+    "WORLD",
+    "Blocked",
+    "Done",
+    "Event",
+    "Failed",
+    "Grouped",
+    "Polled",
+    "Posted",
+    "Violated",
+]
+
+#: The peer of a receive from any rank.
+ANY = -1
+
+#: The name of the default group.
+WORLD = "world"
+
+
+class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
+    """An operation is about to be handed to the transport.
+
+    Attributes:
+        op: number of the operation on its rank, counted from 0 in program order.
+        kind: ``send``, ``recv``, or the name of a collective.
+        peer: the other rank of a ``send`` or ``recv`` (:data:`ANY` for a
+            wildcard), the root of a rooted collective, else :data:`ANY`.
+        tag: the tag of a message; for a collective 0.
+        group: name of the process group.
+        count: elements.
+        nbytes: bytes.
+        dtype: name of the element type, such as ``float32``.
+        detail: what else all ranks must agree on, such as the reduction.
+        deferred: whether the rank waits to be told the source before it posts
+            the receive (wildcards, and receives queued behind one).
+        file, line: the student's source.
+        time: nanoseconds.
+    """
+
+    op: int
+    kind: str
+    peer: int
+    tag: int
+    group: str
+    count: int
+    nbytes: int
+    dtype: str
+    detail: str
+    deferred: bool
+    file: str
+    line: int
+    time: int
+
+
+class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
+    """The rank waits until operation ``op`` is complete."""
+
+    op: int
+    file: str
+    line: int
+    time: int
+
+
+class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
+    """The rank asks whether ``op`` is complete, and may go on asking."""
+
+    op: int
+    time: int
+
+
+class Done(msgspec.Struct, array_like=True, tag="done", frozen=True):
+    """Operation ``op`` is complete as far as its rank has looked."""
+
+    op: int
+    time: int
+
+
+class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
+    """The transport gave up on operation ``op``; its rank runs again."""
+
+    op: int
+    time: int
+
+
+class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
+    """The rank is a member of a process group with these global ranks."""
+
+    name: str
+    members: list[int]
+
+
+class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
+    """The rank itself saw a rule broken: a forbidden call, a race on a buffer.
+
+    ``diagnosis`` is a word of :class:`grader.verdict.Diagnosis`.
+    """
+
+    diagnosis: str
+    message: str
+    file: str
+    line: int
+    time: int
+
+
+Event = Posted | Blocked | Polled | Done | Failed | Grouped | Violated

@@ -1,0 +1,278 @@
+"""The recording process group: torch.distributed sees a group, we see every call.
+
+A Python subclass of ``dist.ProcessGroup`` around a private gloo (or NCCL, or
+MPI) group.  ``torch.distributed`` calls its methods instead of the transport's;
+each call is refused or reported, and only then handed on.
+
+The methods carry all the names that torch 2.11 to 2.15 call them by: 2.13
+renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+
+from grader.traffic.events import ANY, Grouped
+from grader.traffic.recorder import Deferred, Recorder, Request, checksum
+from grader.verdict import Diagnosis
+
+__all__ = ["RecordingGroup"]
+
+#: Every collective method of a process group, and the name that an exercise
+#: allows it by.  Names on one line are one method under its old and new name.
+COLLECTIVES: dict[str, str] = {
+    "broadcast": "broadcast",
+    "allreduce": "all_reduce",
+    "allreduce_coalesced": "all_reduce",
+    "reduce": "reduce",
+    "allgather": "all_gather",
+    "allgather_coalesced": "all_gather",
+    **dict.fromkeys(("_allgather_base", "all_gather_single"), "all_gather"),
+    **dict.fromkeys(
+        ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "all_gather"
+    ),
+    "gather": "gather",
+    **dict.fromkeys(("gather_into_tensor", "gather_single"), "gather"),
+    "scatter": "scatter",
+    "reduce_scatter": "reduce_scatter",
+    **dict.fromkeys(("_reduce_scatter_base", "reduce_scatter_single"), "reduce_scatter"),
+    **dict.fromkeys(
+        ("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"), "reduce_scatter"
+    ),
+    "alltoall": "all_to_all",
+    **dict.fromkeys(("alltoall_base", "all_to_all_single"), "all_to_all"),
+    "barrier": "barrier",
+    "monitored_barrier": "barrier",
+}
+
+#: The same method under the name that another torch gives it.
+_OTHER_NAME = {
+    "_allgather_base": "all_gather_single",
+    "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
+    "gather_into_tensor": "gather_single",
+    "_reduce_scatter_base": "reduce_scatter_single",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
+    "alltoall_base": "all_to_all_single",
+}
+_OTHER_NAME |= {new: old for old, new in _OTHER_NAME.items()}
+
+#: Methods that would make a group of their own, behind our back.
+_REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
+
+#: Collectives whose tensor, the first one named, is of one size on all ranks.
+_SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
+
+
+class RecordingGroup(dist.ProcessGroup):
+    """A process group that reports to a :class:`Recorder` what goes through it.
+
+    Args:
+        inner: the transport, a gloo group of the same ranks.
+        rank, size: of this process in the group.
+        members: global ranks, by rank in the group.
+        name: the group's name, the same on every member.
+        recorder: the rank's recorder.
+    """
+
+    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
+    supports_coalescing = False
+
+    def __init__(
+        self,
+        inner: Any,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        name: str,
+        recorder: Recorder,
+    ) -> None:
+        # torch wants a store of every group; ours has nothing to keep in one
+        super().__init__(dist.HashStore(), rank, size)  # type: ignore[attr-defined]
+        self._inner = inner
+        self._members = list(members)
+        self._name = name
+        self._torch_name = name
+        self._desc = ""
+        self._recorder = recorder
+        recorder.emit(Grouped(name, self._members), False)
+
+    # What torch asks a group about itself. -----------------------------------
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        """The transport's name, as ``dist.get_backend`` reports it."""
+        return "gloo"
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """The name by which functional collectives find the group."""
+        return self._torch_name
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """Torch names the group after making it."""
+        self._torch_name = name
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """Torch's description of the group."""
+        return self._desc
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
+        """Torch describes the group after making it."""
+        self._desc = desc
+
+    def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
+        """This group: the transport below is private."""
+        return self
+
+    # Point to point. ---------------------------------------------------------
+
+    def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
+        """Send to rank ``dst`` of the group."""
+        tensor = self._plain(tensors, "send")
+        recorder = self._recorder
+        op = recorder.post(
+            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
+        )
+        verify = self._unchanged_check(tensor) if recorder.strict else None
+        inner = self._inner.send([tensor], dst, tag)
+        return Request(recorder, op, inner, verify=verify)
+
+    def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+        """Receive from rank ``src`` of the group."""
+        return self._receive(self._plain(tensors, "recv"), src, tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Request:
+        """Receive from any rank of the group."""
+        return self._receive(self._plain(tensors, "recv"), ANY, tag)
+
+    def _receive(self, tensor: torch.Tensor, src: int, tag: int) -> Request:
+        recorder, wildcard = self._recorder, src == ANY
+        # A strict receive becomes visible when the student waits for it, so
+        # that reading too early goes wrong every time and not now and then.
+        landing = torch.empty_like(tensor) if recorder.strict else tensor
+        finish = (lambda: _copy(tensor, landing)) if recorder.strict else None
+        deferred = None
+        if recorder.must_defer(wildcard, self._name, tag):
+            deferred = Deferred(self._name, tag, lambda s: self._start_receive(landing, s, tag))
+        op = recorder.post(
+            "recv",
+            self._name,
+            peer=ANY if wildcard else self._members[src],
+            tag=tag,
+            measure=tensor,
+            writes=(tensor,),
+            deferred=deferred,
+        )
+        inner = deferred or self._inner.recv([landing], src, tag)
+        return Request(recorder, op, inner, source=src, finish=finish)
+
+    def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
+        src = self._members.index(source)
+        return self._inner.recv([landing], src, tag), src
+
+    def _unchanged_check(self, tensor: torch.Tensor) -> Callable[[], None]:
+        before = checksum(tensor)
+
+        def verify() -> None:
+            if checksum(tensor) != before:
+                self._recorder.violated(
+                    Diagnosis.BUFFER_RACE,
+                    "a buffer was changed while its send was in flight; wait for the"
+                    " request before writing to the tensor",
+                )
+
+        return verify
+
+    @staticmethod
+    def _plain(tensors: list[torch.Tensor], what: str) -> torch.Tensor:
+        """The one tensor of a message, if the transport can take it."""
+        (tensor,) = tensors
+        if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+            raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
+        if not tensor.is_contiguous():
+            raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+        return tensor.detach()
+
+    # Collectives. ------------------------------------------------------------
+
+    def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        kind = COLLECTIVES[method]
+        recorder = self._recorder
+        recorder.require_allowed(kind)
+        written = list(_tensors(args[0])) if args else []
+        read = list(_tensors(args[1])) if len(args) > 1 else []
+        root, detail = self._agreement(args, kwargs)
+        op = recorder.post(
+            kind,
+            self._name,
+            peer=root,
+            detail=detail,
+            measure=written[0] if kind in _SAME_SIZE and written else None,
+            reads=read,
+            writes=written,
+        )
+        call = getattr(self._inner, method, None) or getattr(self._inner, _OTHER_NAME[method])
+        return Request(recorder, op, call(*args, **kwargs))
+
+    def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
+        """Root (a global rank) and reduction, on which all ranks have to agree."""
+        root, reduction = ANY, ""
+        for options in (*args, *kwargs.values()):
+            if hasattr(options, "rootRank"):
+                root = self._members[options.rootRank]
+            if hasattr(options, "reduceOp"):
+                reduction = _reduction_name(options.reduceOp)
+        return root, reduction
+
+    def _start_coalescing(self, device: torch.device) -> NoReturn:
+        raise NotImplementedError("gloo does not coalesce; call the operations one by one")
+
+    def _end_coalescing(self, device: torch.device) -> NoReturn:
+        raise NotImplementedError("gloo does not coalesce; call the operations one by one")
+
+
+def _copy(tensor: torch.Tensor, landing: torch.Tensor) -> None:
+    with torch.no_grad():
+        tensor.copy_(landing)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _reduction_name(op: Any) -> str:
+    """``SUM`` of torch's several ways to spell a reduction."""
+    inner = getattr(op, "op", op)
+    return str(getattr(inner, "name", inner))
+
+
+def _collective_method(method: str) -> Callable[..., Request]:
+    def call(self: RecordingGroup, *args: Any, **kwargs: Any) -> Request:
+        return self._collective(method, args, kwargs)
+
+    call.__name__ = method
+    call.__doc__ = f"Record, or refuse, ``{COLLECTIVES[method]}``."
+    return call
+
+
+def _refusal(method: str) -> Callable[..., None]:
+    def call(self: RecordingGroup, *args: Any, **kwargs: Any) -> None:
+        message = f"{method} would bypass the recording group; use dist.new_group"
+        self._recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
+        raise RuntimeError(message)
+
+    call.__name__ = method
+    call.__doc__ = f"Refuse ``{method}``."
+    return call
+
+
+for _method in COLLECTIVES:
+    setattr(RecordingGroup, _method, _collective_method(_method))
+for _method in _REFUSED:
+    setattr(RecordingGroup, _method, _refusal(_method))

@@ -1,0 +1,191 @@
+"""The ways around the recording group, closed.
+
+Two of them are honest mistakes (``new_group(backend="gloo")``, a collective
+called through the dispatcher), the others are not.  All run in the rank, so
+they stop a student and not an attacker; what an attacker can do is judged
+from outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from grader.traffic.events import ANY, WORLD
+from grader.traffic.group import RecordingGroup
+from grader.traffic.recorder import Recorder
+from grader.verdict import Diagnosis
+
+__all__ = ["BACKEND", "join", "override_dispatcher"]
+
+#: The name that the recording group is registered by.
+BACKEND = "recording"
+
+#: Nobody waits this long: who can never go on is found from the record.
+_FOREVER = timedelta(hours=12)
+
+_gloo_init = getattr(getattr(c10d, "ProcessGroupGloo", None), "__init__", None)
+
+
+class _Guard:
+    """Whose calls are let through; one per process."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.ours = False
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """While our own code makes a transport."""
+        self.ours = True
+        try:
+            yield
+        finally:
+            self.ours = False
+
+    def refuse(self, what: str) -> None:
+        """Report and raise, unless it is our own code that calls."""
+        if self.ours or self.recorder is None:
+            return
+        message = f"{what} would bypass the process group of this exercise"
+        self.recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
+        raise RuntimeError(message)
+
+
+_guard = _Guard()
+
+
+def join(store: c10d.Store, rank: int, size: int, recorder: Recorder) -> None:
+    """Make the recording group the default process group of this process.
+
+    Args:
+        store: where the ranks of this world meet.
+        rank, size: of this process.
+        recorder: what the group reports to.
+    """
+
+    def create(options: Any, _: Any) -> RecordingGroup:
+        members = list(options.global_ranks_in_group) or list(range(options.group_size))
+        name = options.group_id if options.global_ranks_in_group else WORLD
+        return _make_group(
+            options.store, options.group_rank, options.group_size, members, str(name), recorder
+        )
+
+    dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=["cpu"])
+    _close_private_gloo()
+    _reroute_new_groups()
+    with _guard.opened():
+        dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=_FOREVER)
+    _close_process_group_management()
+    _guard.recorder = recorder
+
+
+def _make_group(
+    store: c10d.Store,
+    rank: int,
+    size: int,
+    members: Sequence[int],
+    name: str,
+    recorder: Recorder,
+) -> RecordingGroup:
+    group_event = None
+    if name != WORLD:
+        # A subgroup forms when all its members have asked for it; until then
+        # they wait, and who waits for whom is worth knowing here too.
+        group = RecordingGroup(None, rank, size, members, name, recorder)
+        group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
+        recorder.blocked(group_event)
+        group._inner = _private_gloo(store, rank, size)
+        recorder.done(group_event)
+        return group
+    return RecordingGroup(_private_gloo(store, rank, size), rank, size, members, name, recorder)
+
+
+def _private_gloo(store: c10d.Store, rank: int, size: int) -> Any:
+    with _guard.opened():
+        return c10d.ProcessGroupGloo(store, rank, size, timeout=_FOREVER)
+
+
+def _close_private_gloo() -> None:
+    """A gloo group made by hand would not be recorded."""
+
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> None:
+        _guard.refuse("a gloo group made by hand")
+        assert _gloo_init is not None
+        _gloo_init(self, *args, **kwargs)
+
+    c10d.ProcessGroupGloo.__init__ = guarded  # type: ignore[method-assign]
+
+
+def _reroute_new_groups() -> None:
+    """``new_group(backend="gloo")`` gives a recording group, called gloo as asked."""
+    make = c10d._new_process_group_helper
+
+    def recorded(
+        group_size: Any, group_rank: Any, ranks: Any, backend: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        name = str(backend).lower()
+        if name in ("gloo", "cpu:gloo", "undefined", BACKEND):
+            backend = dist.Backend(BACKEND)
+        else:
+            raise ValueError(f"this world speaks gloo; backend {name!r} is not to be had in it")
+        made = make(group_size, group_rank, ranks, backend, *args, **kwargs)
+        group, store = made
+        if isinstance(group, RecordingGroup):
+            c10d._world.pg_map[group] = (dist.Backend("gloo"), store)
+        return made
+
+    c10d._new_process_group_helper = recorded  # type: ignore[assignment]
+
+
+def _close_process_group_management() -> None:
+    """The default group belongs to the grader, which reuses it for the next case."""
+
+    def refused(name: str) -> Callable[..., None]:
+        def call(*args: Any, **kwargs: Any) -> None:
+            raise RuntimeError(
+                f"{name} is not for the exercise to call: the process group is already set"
+                " up when your function starts, and is used again after it"
+            )
+
+        return call
+
+    for name in ("init_process_group", "destroy_process_group"):
+        for module in (dist, c10d):
+            setattr(module, name, refused(name))
+
+
+def override_dispatcher() -> torch.library.Library:
+    """Refuse every ``c10d::`` operator on CPU tensors.
+
+    The recording group calls its transport directly, so whatever still
+    arrives at the dispatcher goes around it.  Registered once, in the process
+    that ranks are forked from; the caller keeps what is returned.
+    """
+    library = torch.library.Library("c10d", "IMPL")  # type: ignore[no-untyped-call]
+
+    def refusing(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            _guard.refuse(f"the operator {name}")
+            raise RuntimeError(f"{name} is closed in a recorded world")
+
+        return call
+
+    names = {
+        name.partition(".")[0]
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in sorted(names):
+            plain = name.removeprefix("c10d::")
+            library.impl(plain, refusing(name), "CPU", allow_override=True)  # type: ignore[no-untyped-call]
+    return library

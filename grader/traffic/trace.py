@@ -1,0 +1,187 @@
+"""The finished record of a run: who sent what to whom, when, from which line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from grader.traffic.rounds import Step, replay
+from grader.verdict import Site, Traffic
+
+__all__ = ["Message", "Operation", "Trace"]
+
+
+@dataclass(eq=False)
+class Operation:
+    """One call into the process group, as its rank reported it.
+
+    Attributes:
+        rank: the global rank that called.
+        number: its place in that rank's program order, from 0.
+        kind: ``send``, ``recv``, or the name of a collective.
+        peer: the other rank; for a wildcard, −1 until it is matched; for a
+            rooted collective its root.
+        tag, group: the channel.
+        count, nbytes, dtype: the size of the message in elements and bytes.
+        detail: the reduction of a collective, or the members of a new group.
+        site: the student's line.
+        posted: nanoseconds, monotonic, when it was handed to the transport.
+        blocked: when the rank began to wait for it, if it ever did.
+        done: when the rank saw it complete, if it ever did.
+        partner: the matching operation of a message.
+    """
+
+    rank: int
+    number: int
+    kind: str
+    peer: int
+    tag: int
+    group: str
+    count: int
+    nbytes: int
+    dtype: str
+    detail: str
+    site: Site
+    posted: int
+    deferred: bool = False
+    wildcard: bool = False
+    blocked: int | None = None
+    blocked_site: Site | None = None
+    done: int | None = None
+    failed: bool = False
+    matched: bool = False
+    partner: Operation | None = field(default=None, repr=False)
+
+    @property
+    def is_message(self) -> bool:
+        """Whether this is one end of a point-to-point message."""
+        return self.kind in ("send", "recv")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that was sent and received.
+
+    ``start`` is the unit of time in which it travels when the record is
+    replayed with every message taking one unit; times are nanoseconds.
+    """
+
+    source: int
+    destination: int
+    tag: int
+    count: int
+    nbytes: int
+    dtype: str
+    start: int
+    site: Site
+    posted: int
+    done: int | None
+
+    def __str__(self) -> str:
+        return (
+            f"rank {self.source} → rank {self.destination}: "
+            f"{self.count} × {self.dtype} ({self.nbytes} bytes), {self.site}"
+        )
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every operation of a run, by rank, in program order."""
+
+    operations: tuple[Sequence[Operation], ...]
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks took part."""
+        return len(self.operations)
+
+    def sends(self) -> Iterator[Operation]:
+        """Every message sent, by rank and program order, received or not."""
+        for operations in self.operations:
+            yield from (op for op in operations if op.kind == "send")
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """The numbers that exercises put limits on."""
+        sent = [
+            sum(op.nbytes for op in operations if op.kind == "send")
+            for operations in self.operations
+        ]
+        return Traffic(
+            messages=sum(1 for _ in self.sends()),
+            bytes=sum(sent),
+            max_sent=max(sent, default=0),
+            rounds=self._schedule.makespan,
+        )
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages that arrived, in the order of the replay in unit time."""
+        found = []
+        for op in self.sends():
+            if op.partner is None:
+                continue
+            found.append(
+                Message(
+                    op.rank, op.partner.rank, op.tag, op.count, op.nbytes, op.dtype,
+                    self._schedule.start[op.rank, op.number],
+                    op.site, op.posted, op.partner.done,
+                )
+            )  # fmt: skip
+        return sorted(found, key=lambda m: (m.start, m.source, m.destination))
+
+    def strangers(self) -> list[Operation]:
+        """Sends to a rank that is neither left nor right neighbour on the ring."""
+        n = self.world_size
+        return [op for op in self.sends() if (op.peer - op.rank) % n not in (1, n - 1)]
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return Schedule.of(self)
+
+    def __str__(self) -> str:
+        lines, last = [], None
+        for message in self.messages:
+            if message.start != last:
+                last = message.start
+                lines.append(f"round {last + 1}")
+            lines.append(f"  {message}")
+        t = self.traffic
+        lines.append(
+            f"{t.messages} messages, {t.bytes} bytes, at most {t.max_sent} sent by one rank,"
+            f" {t.rounds} rounds"
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When each message of a trace travels in unit time."""
+
+    start: dict[tuple[int, int], int]
+    makespan: int
+
+    @classmethod
+    def of(cls, trace: Trace) -> Schedule:
+        """Replay a trace; see :mod:`grader.traffic.rounds` for the rules."""
+        programs = [list(_steps(operations)) for operations in trace.operations]
+        start = replay(programs)
+        return cls(start, max(start.values(), default=-1) + 1)
+
+
+def _steps(operations: Sequence[Operation]) -> Iterator[Step]:
+    """A rank's program: its posts, and the moments it waited, in time order."""
+    moments: list[tuple[int, int, Step]] = []
+    for op in operations:
+        if not op.is_message or op.partner is None:
+            continue
+        key = (op.rank, op.number)
+        send = key if op.kind == "send" else (op.partner.rank, op.partner.number)
+        moments.append((op.posted, 0, Step("post", op.kind, send)))
+        if op.done is not None:
+            waited = op.done if op.blocked is None else op.blocked
+            moments.append((waited, 1, Step("wait", op.kind, send)))
+    yield from (step for _, _, step in sorted(moments, key=lambda m: m[:2]))

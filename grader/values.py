@@ -1,0 +1,92 @@
+"""Values that travel between the judge and a rank, and how they read in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+__all__ = ["Opaque", "describe", "dtype_name", "show", "tensors_in"]
+
+#: a rank's result takes at most this much of a line in a report
+SHORT = 72
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Something a rank returned that has no place in an answer.
+
+    Only its type and a short text travel, so a generator, a module or a tensor
+    on another device can be named in a message and does no harm.
+    """
+
+    kind: str
+    text: str = ""
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``torch.float32`` as ``float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def describe(value: Any) -> str:
+    """What kind of thing a value is, for "expected …, got …"."""
+    if value is None:
+        return "None"
+    if isinstance(value, torch.Tensor):
+        return f"a {dtype_name(value.dtype)} tensor of shape {tuple(value.shape)}"
+    if isinstance(value, Opaque):
+        return value.kind
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, (bool, int, float, str)):
+        return f"the {type(value).__name__} {short(repr(value))}"
+    return f"a {type(value).__name__}"
+
+
+def show(value: Any) -> str:
+    """A value in one short line, tensors as plain numbers."""
+    return short(_show(value))
+
+
+def short(text: str, width: int = SHORT) -> str:
+    """The text, cut to one line of at most ``width`` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        flat = value.detach().flatten()
+        head = flat[:8].tolist()
+        numbers = ", ".join(_number(x) for x in head)
+        more = f", … ({flat.numel()} in all)" if flat.numel() > len(head) else ""
+        if value.dim() == 0:
+            return numbers
+        shape = f" shape {tuple(value.shape)}" if value.dim() > 1 else ""
+        return f"[{numbers}{more}]{shape}"
+    if isinstance(value, Opaque):
+        return value.text or value.kind
+    if isinstance(value, (list, tuple)):
+        left, right = "[]" if isinstance(value, list) else "()"
+        return left + ", ".join(_show(item) for item in value[:8]) + right
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_show(v)}" for k, v in value.items()) + "}"
+    return _number(value) if isinstance(value, float) else repr(value)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Every tensor inside a value, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        return [t for item in value.values() for t in tensors_in(item)]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in tensors_in(item)]
+    return []

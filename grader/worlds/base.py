@@ -1,0 +1,97 @@
+"""What a world is: ranks that run an answer, and tell what came of it.
+
+Worlds differ in where their ranks live (processes on gloo here; others can
+follow).  The judge sees :class:`World`, and nothing below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from grader.traffic.trace import Trace
+from grader.verdict import Failure
+
+__all__ = ["Job", "Outcome", "RankResult", "World"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of an answer on every rank.
+
+    Attributes:
+        entry: the name to call.
+        arguments: one tuple of arguments per rank.
+        adapter: a pickled function ``adapter(entry, *arguments)`` that makes
+            the call; empty to call the entry itself.
+        allowed: names of the collectives that may be called; ``None`` is all.
+        strict: make mistakes with buffers and wildcards show every time, see
+            :class:`grader.traffic.recorder.Recorder`.
+        seconds: of wall clock after which the call has failed.
+        output_limit: bytes that a rank may print.
+        answer_limit: bytes of a tensor that is still sent back.
+    """
+
+    entry: str
+    arguments: tuple[tuple[Any, ...], ...]
+    adapter: bytes = b""
+    allowed: frozenset[str] | None = frozenset()
+    strict: bool = True
+    seconds: float = 5.0
+    output_limit: int = 64 * 1024
+    answer_limit: int = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class RankResult:
+    """What one rank gave back.
+
+    Attributes:
+        value: what the call returned.
+        arguments: the rank's arguments as they are after the call.
+        aliases: positions of arguments that share memory with the value.
+        finished: nanoseconds, monotonic, when the call returned.
+    """
+
+    value: Any
+    arguments: tuple[Any, ...]
+    aliases: tuple[int, ...] = ()
+    finished: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a job: a result from every rank, or a failure.
+
+    ``results`` is empty after a failure that ended the world; after one that
+    was found when every rank had returned (a request never waited for, say)
+    both are there.
+    """
+
+    results: tuple[RankResult, ...]
+    failure: Failure | None
+    trace: Trace
+    output: tuple[str, ...]
+    seconds: float
+
+
+class World(Protocol):
+    """Ranks with an answer's code loaded, ready for calls."""
+
+    @property
+    def size(self) -> int:
+        """How many ranks it has."""
+        ...
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can run another job; after a failure it cannot."""
+        ...
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job on every rank; returns when all have ended or can never end."""
+        ...
+
+    def close(self) -> None:
+        """End every rank and what it left behind."""
+        ...

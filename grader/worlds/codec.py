@@ -1,0 +1,169 @@
+"""Values as bytes, in a form that cannot run code when it is read.
+
+A value is packed as JSON for its structure and safetensors for its tensors.
+safetensors refuses tensors that share storage or are not contiguous, so
+tensors are copied.  What has no place in an answer (a generator, a module, a
+tensor on another device) travels as its name, an :class:`Opaque`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import safetensors.torch
+import torch
+import torch.distributed as dist
+
+from grader.values import Opaque, dtype_name, short
+from grader.worlds.errors import BrokenFrame
+
+__all__ = ["pack", "unpack"]
+
+_DTYPES = {
+    dtype_name(dtype): dtype
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16,
+        torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
+        torch.complex64,
+    )
+}  # fmt: skip
+
+#: lists inside lists deeper than this are not an answer
+_DEEP = 16
+
+#: elements of all lists of a value together
+_MANY = 100_000
+
+_REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
+
+
+class _Packer:
+    def __init__(self, limit: int | None) -> None:
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.limit = limit
+        self.nodes = 0
+
+    def node(self, value: Any, depth: int = 0) -> Any:
+        """JSON for a value: plain where JSON has it, else a one-key object."""
+        self.nodes += 1
+        if depth > _DEEP or self.nodes > _MANY:
+            return {"opaque": [f"a {type(value).__name__} nested or long beyond reason", ""]}
+        if value is None or isinstance(value, bool):
+            return value
+        if type(value) is int:
+            # JSON numbers stop at 64 bits, Python's do not
+            return value if abs(value) < 2**63 else {"int": str(value)[:1000]}
+        if type(value) is float:
+            return {"float": value.hex()}
+        if isinstance(value, str) and type(value) is str:
+            return value.encode("utf-8", "replace").decode()
+        if isinstance(value, torch.Tensor):
+            return self.tensor(value)
+        if type(value) in (list, tuple):
+            items = [self.node(item, depth + 1) for item in value]
+            return items if type(value) is list else {"tuple": items}
+        if isinstance(value, Mapping) and all(type(key) is str for key in value):
+            return {"dict": [[key, self.node(item, depth + 1)] for key, item in value.items()]}
+        if isinstance(value, torch.dtype):
+            return {"dtype": dtype_name(value)}
+        if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
+            return {"reduction": next(n for n in _REDUCTIONS if value == getattr(dist.ReduceOp, n))}
+        if isinstance(value, Opaque):
+            return {"opaque": [value.kind, value.text]}
+        return {"opaque": [_kind(value), _text(value)]}
+
+    def tensor(self, tensor: torch.Tensor) -> Any:
+        tensor = tensor.detach()
+        name = dtype_name(tensor.dtype)
+        what = f"a {name} tensor of shape {tuple(tensor.shape)}"
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            return {"opaque": [f"{what} of layout {tensor.layout}", ""]}
+        if tensor.device.type != "cpu":
+            return {"opaque": [f"{what} on device {tensor.device}", ""]}
+        if name not in _DTYPES:
+            return {"opaque": [what, ""]}
+        if self.limit is not None and tensor.numel() * tensor.element_size() > self.limit:
+            return {"large": [name, list(tensor.shape)]}
+        key = str(len(self.tensors))
+        copy = tensor.resolve_conj().resolve_neg().contiguous().clone()
+        self.tensors[key] = copy.as_subclass(torch.Tensor)
+        return {"tensor": key}
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    name = f"{module}{kind.__qualname__}"
+    article = "an" if name[0].lower() in "aeiou" else "a"
+    return f"{article} {short(name)}"
+
+
+def _text(value: Any) -> str:
+    try:
+        return short(repr(value))
+    except Exception:
+        # a student's __repr__ may do anything; the type alone will do
+        return ""
+
+
+def pack(value: Any, limit: int | None = None) -> bytes:
+    """A value as bytes.
+
+    Args:
+        value: tensors, numbers, strings, ``None``, dtypes, reductions, and
+            lists, tuples and string-keyed mappings of these; anything else
+            becomes an :class:`Opaque`.
+        limit: tensors of more bytes than this are named and not sent.
+    """
+    packer = _Packer(limit)
+    structure = msgspec.json.encode(packer.node(value))
+    return struct.pack("<I", len(structure)) + structure + safetensors.torch.save(packer.tensors)
+
+
+def unpack(data: bytes) -> Any:
+    """The value that :func:`pack` packed; tensors are fresh and writable.
+
+    Raises:
+        BrokenFrame: the bytes are not such a value.
+    """
+    try:
+        (length,) = struct.unpack_from("<I", data)
+        structure = msgspec.json.decode(data[4 : 4 + length])
+        tensors = safetensors.torch.load(bytes(data[4 + length :]))
+        return _value(structure, tensors)
+    except Exception as error:
+        raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
+
+
+def _value(node: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    if isinstance(node, list):
+        return [_value(item, tensors) for item in node]
+    if not isinstance(node, dict):
+        return node
+    ((tag, body),) = node.items()
+    if tag == "tensor":
+        return tensors[body].clone()
+    if tag == "tuple":
+        return tuple(_value(item, tensors) for item in body)
+    if tag == "dict":
+        return {key: _value(item, tensors) for key, item in body}
+    if tag == "float":
+        return float.fromhex(body)
+    if tag == "int":
+        return int(body)
+    if tag == "dtype":
+        return _DTYPES[body]
+    if tag == "reduction":
+        if body not in _REDUCTIONS:
+            raise ValueError(f"no reduction {body!r}")
+        return getattr(dist.ReduceOp, body)
+    if tag == "large":
+        name, shape = body
+        # only its shape and dtype count: no memory is behind it
+        return torch.zeros(1, dtype=_DTYPES[name]).expand(shape)
+    if tag == "opaque":
+        return Opaque(*map(str, body))
+    raise ValueError(f"no value of kind {tag!r}")

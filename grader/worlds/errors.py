@@ -1,0 +1,9 @@
+"""What can go wrong between the judge and a rank, for use inside this package."""
+
+from __future__ import annotations
+
+__all__ = ["BrokenFrame"]
+
+
+class BrokenFrame(Exception):
+    """Bytes from a rank that are no message of ours; someone wrote into the pipe."""

@@ -1,0 +1,165 @@
+"""A world of processes: one per rank, on gloo, watched over sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.errors import WorldError
+from grader.program import Program
+from grader.traffic.board import Board
+from grader.verdict import Diagnosis, Failure
+from grader.worlds.base import Job, Outcome, RankResult
+from grader.worlds.codec import pack, unpack
+from grader.worlds.errors import BrokenFrame
+from grader.worlds.launch import Launcher
+from grader.worlds.watch import Watch
+from grader.worlds.wire import Call, FrameWriter, Resolved, Setup
+
+__all__ = ["ProcessWorld"]
+
+#: Seconds in which a rank must have joined its group and loaded the program.
+SETUP_SECONDS = 30.0
+
+#: Bytes that a rank may allocate, unless told otherwise.
+MEMORY = 2 << 30
+
+
+class ProcessWorld:
+    """Ranks as processes.
+
+    The processes are started at once and set up in the background; the first
+    :meth:`run` waits for them.
+
+    Args:
+        launcher: what starts the processes.
+        size: how many ranks.
+        program: the code of the answer.
+        path: ``sys.path`` of the ranks; by default this process's.
+        memory: bytes that each rank may allocate.
+
+    Raises:
+        WorldError: the processes cannot be started.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        size: int,
+        program: Program,
+        path: Sequence[str] | None = None,
+        memory: int = MEMORY,
+    ) -> None:
+        self.size = size
+        self._folder = Path(tempfile.mkdtemp(prefix="gather-round-"))
+        self._watch: Watch | None = None
+        self._setup_failure: Failure | None = None
+        self._is_set_up = False
+        try:
+            self._crew = launcher.launch(size)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        self._writers = [FrameWriter(control) for control in self._crew.controls]
+        self._watch = Watch(self._crew, self._send_resolution)
+        packed = program.to_bytes()
+        search = [entry or str(Path.cwd()) for entry in (sys.path if path is None else path)]
+        for rank in range(size):
+            self._tell(
+                rank,
+                Setup(
+                    rank=rank,
+                    size=size,
+                    rendezvous=str(self._folder / "store"),
+                    program=packed,
+                    path=search,
+                    folder=str(Path.cwd()),
+                    memory=memory,
+                ),
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can run another job."""
+        return not self._crew.closed
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job on every rank."""
+        started = time.monotonic()
+        failure = self._finish_setup()
+        board = Board(self.size)
+        if failure is None:
+            failure = self._call(job, board)
+        assert self._watch is not None
+        results: tuple[RankResult, ...] = ()
+        if self._watch.returned:
+            try:
+                results = tuple(
+                    RankResult(
+                        unpack(reply.value),
+                        tuple(unpack(reply.arguments)),
+                        tuple(map(int, reply.aliases)),
+                        reply.time,
+                    )
+                    for reply in self._watch.replies()
+                )
+            except (BrokenFrame, TypeError, ValueError) as error:
+                failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+        output = self._watch.output()
+        if failure is not None:
+            self.close()
+        return Outcome(results, failure, board.trace(), output, time.monotonic() - started)
+
+    def _finish_setup(self) -> Failure | None:
+        """Wait until every rank has joined and loaded; why not, if not."""
+        assert self._watch is not None
+        if not self._is_set_up:
+            self._setup_failure = self._watch.until_ready(SETUP_SECONDS)
+            self._is_set_up = True
+        return self._setup_failure
+
+    def _call(self, job: Job, board: Board) -> Failure | None:
+        assert self._watch is not None
+        if len(job.arguments) != self.size:
+            raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
+        for rank, arguments in enumerate(job.arguments):
+            self._tell(
+                rank,
+                Call(
+                    entry=job.entry,
+                    arguments=pack(arguments),
+                    adapter=job.adapter,
+                    allowed=None if job.allowed is None else sorted(job.allowed),
+                    strict=job.strict,
+                    answer_limit=job.answer_limit,
+                ),
+            )
+        return self._watch.until_returned(board, job)
+
+    def _tell(self, rank: int, message: msgspec.Struct) -> None:
+        # a rank that has died does not hear; the watch sees that and says why
+        with contextlib.suppress(OSError):
+            self._writers[rank].write(message)
+
+    def _send_resolution(self, rank: int, op: int, source: int) -> None:
+        self._tell(rank, Resolved(op, source))
+
+    def close(self) -> None:
+        """Kill every rank; the launcher reaps them."""
+        if self._watch is not None:
+            self._watch.close()
+        self._crew.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> ProcessWorld:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,243 @@
+"""What runs in a rank: join the group, load the program, answer calls.
+
+A rank is forked from the server or started by itself; either way it is given
+the file descriptors below and speaks :mod:`grader.worlds.wire` on the first.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import io
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import cloudpickle
+import torch
+import torch.distributed as dist
+
+from grader.program import LoadedProgram, NotDefined, Program, load
+from grader.traffic import guard
+from grader.traffic.events import Event
+from grader.traffic.recorder import Recorder, TransportError
+from grader.traffic.sites import lines_of
+from grader.values import tensors_in
+from grader.worlds import limits
+from grader.worlds.codec import pack, unpack
+from grader.worlds.wire import (
+    Call,
+    FrameWriter,
+    Raised,
+    Ready,
+    Resolved,
+    Returned,
+    Setup,
+    read_frames,
+)
+
+__all__ = ["Handles", "main"]
+
+
+@dataclass(frozen=True)
+class Handles:
+    """The file descriptors of a rank.
+
+    Attributes:
+        control: a stream socket to the judge.
+        output: a pipe for what the rank prints.
+        faults: a pipe for Python's fault handler: where it crashed or hangs.
+    """
+
+    control: int
+    output: int
+    faults: int
+
+
+def main(handles: Handles) -> NoReturn:
+    """Serve calls until the judge hangs up; never returns."""
+    _redirect(handles)
+    sock = socket.socket(fileno=handles.control)
+    try:
+        _Rank(sock).serve()
+    finally:
+        # no atexit handlers, no flushing of buffers that belong to the parent
+        os._exit(0)
+
+
+def _redirect(handles: Handles) -> None:
+    """Make the pipes the standard streams, at the level of file descriptors."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(handles.output, 1)
+    os.dup2(handles.output, 2)
+    os.close(handles.output)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        raw = io.FileIO(fd, "w", closefd=False)
+        # every line leaves at once: a rank may be killed at any moment
+        stream = io.TextIOWrapper(
+            io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    faulthandler.enable(handles.faults)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, handles.faults, all_threads=True)
+
+
+class _Rank:
+    """The rank's side of one world."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._writer = FrameWriter(sock)
+        self._frames = read_frames(sock)
+        self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
+        self._recorder: Recorder | None = None
+
+    def serve(self) -> None:
+        setup = next(self._frames, None)
+        if not isinstance(setup, Setup):
+            return
+        try:
+            self._start(setup)
+            program = Program.from_bytes(setup.program)
+        except Exception as error:
+            self._writer.write(_raised("join", error))
+            return
+        try:
+            loaded = load(program)
+        except BaseException as error:
+            self._writer.write(_raised("load", error))
+            return
+        self._writer.write(Ready("gloo"))
+        while True:
+            self._answer(loaded, self._calls.get())
+
+    def _start(self, setup: Setup) -> None:
+        """Become rank ``setup.rank``: limits, thread count, process group."""
+        gc.enable()
+        os.chdir(setup.folder)
+        sys.path[:] = setup.path
+        os.environ.update(
+            RANK=str(setup.rank), LOCAL_RANK=str(setup.rank), WORLD_SIZE=str(setup.size)
+        )
+        torch.set_num_threads(1)
+        self._recorder = Recorder(setup.rank, self._emit)
+        store = dist.FileStore(setup.rendezvous, setup.size)  # type: ignore[attr-defined]
+        guard.join(store, setup.rank, setup.size, self._recorder)
+        threading.Thread(target=self._listen, daemon=True, name="grader").start()
+        limits.limit_memory(setup.memory)
+
+    def _emit(self, event: Event, flush: bool) -> None:
+        self._writer.write(event, flush)
+
+    def _listen(self) -> None:
+        """Read from the judge while the student's code runs: it matches wildcards."""
+        recorder = self._recorder
+        assert recorder is not None
+        for frame in self._frames:
+            if isinstance(frame, Resolved):
+                recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Call):
+                self._calls.put(frame)
+        # the judge has hung up: whatever runs here runs for nobody
+        os._exit(0)
+
+    def _answer(self, loaded: LoadedProgram, call: Call) -> None:
+        assert self._recorder is not None
+        arguments = unpack(call.arguments)
+        adapter = cloudpickle.loads(call.adapter) if call.adapter else None
+        allowed = None if call.allowed is None else frozenset(call.allowed)
+        self._recorder.begin(allowed, call.strict)
+        stage = "call"
+        try:
+            value = _run(loaded, call.entry, adapter, arguments)
+            finished = time.monotonic_ns()
+            stage = "pack"
+            reply = Returned(
+                pack(value, call.answer_limit),
+                pack(arguments, call.answer_limit),
+                _aliases(value, arguments),
+                finished,
+            )
+        except BaseException as error:
+            self._writer.write(_raised(stage, error))
+        else:
+            self._writer.write(reply)
+
+
+def _run(
+    loaded: LoadedProgram, entry: str, adapter: Callable[..., Any] | None, arguments: Any
+) -> Any:
+    function = loaded.entry(entry)
+    with warnings.catch_warnings():
+        # torch.distributed warns of its own internals, once a process; a
+        # student would read it once a rank and case
+        warnings.filterwarnings("ignore", module=r"torch\..*")
+        if adapter is not None:
+            return adapter(function, *arguments)
+        return function(*arguments)
+
+
+def _aliases(value: Any, arguments: Any) -> list[str]:
+    """Which arguments share memory with the result, by position."""
+
+    def storages(tree: Any) -> set[int]:
+        return {
+            t.untyped_storage().data_ptr()
+            for t in tensors_in(tree)
+            if t.layout is torch.strided and t.device.type == "cpu" and t.nbytes
+        }
+
+    mine = storages(value)
+    return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
+
+
+#: What torch says when the allocator gets no memory.
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
+
+
+def _raised(stage: str, error: BaseException) -> Raised:
+    """The exception as data; nothing the student's class does can stop that."""
+    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    message = _text_of(cause)
+    code = None
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    chain: BaseException | None = error
+    transport = False
+    while chain is not None and not transport:
+        transport = isinstance(chain, TransportError)
+        chain = chain.__cause__ or chain.__context__
+    return Raised(
+        stage,
+        type(cause).__name__,
+        message,
+        lines_of(cause.__traceback__)[-20:],
+        transport=transport,
+        unwritten=isinstance(error, NotImplementedError),
+        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        code=code,
+    )
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException as broken:
+        return f"(its __str__ raised {type(broken).__name__})"
+    return text.encode("utf-8", "replace").decode()[:2000]
+
+
+if __name__ == "__main__":
+    main(Handles(*map(int, sys.argv[1:4])))

@@ -1,0 +1,270 @@
+"""Watching the ranks of a world until they have all ended, or can never end."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from grader.errors import WorldError
+from grader.traffic.board import Board
+from grader.traffic.events import Event
+from grader.traffic.waits import deadlock, quiescent, stuck, waiting
+from grader.verdict import Failure, Site
+from grader.worlds.base import Job
+from grader.worlds.causes import Causes, site_in_dump
+from grader.worlds.errors import BrokenFrame
+from grader.worlds.launch import Crew
+from grader.worlds.wire import FrameReader, Raised, Ready, Returned
+
+__all__ = ["Watch"]
+
+#: Once something is wrong, the other ranks have this long to end or to wait,
+#: so that the cause is named and not whatever was heard of first.
+GRACE = 1.0
+
+#: Ranks that hang have this long to say at which line.
+DUMP_PATIENCE = 0.5
+
+#: How often a world whose processes send no notice is asked about them.
+POLL = 0.1
+
+
+class Watch:
+    """Reads everything the ranks say, and decides when it is over.
+
+    Args:
+        crew: the processes.
+        resolve: tells a rank that its deferred receive gets its message from
+            a source: ``resolve(rank, op, source)``.
+    """
+
+    def __init__(self, crew: Crew, resolve: Callable[[int, int, int], None]) -> None:
+        self.crew = crew
+        self.size = len(crew.controls)
+        self._resolve = resolve
+        self._readers = [FrameReader() for _ in range(self.size)]
+        self._lost: set[int] = set()
+        self._dumps = [b""] * self.size
+        self._selector = selectors.DefaultSelector()
+        for rank in range(self.size):
+            crew.controls[rank].setblocking(True)
+            for fd, kind in (
+                (crew.controls[rank].fileno(), "control"),
+                (crew.outputs[rank], "output"),
+                (crew.faults[rank], "faults"),
+            ):
+                os.set_blocking(fd, kind == "control")
+                self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+        if crew.notices is not None:
+            self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
+        self._ready: set[int] = set()
+        self._begin(Board(self.size), 1 << 20, worst=False)
+
+    def _begin(self, board: Board, output_limit: int, worst: bool) -> None:
+        self.board = board
+        self.causes = Causes(board)
+        self._output_limit = output_limit
+        self._worst = worst
+        self._replies: dict[int, Returned] = {}
+        self._printed = [bytearray() for _ in range(self.size)]
+
+    # What it has seen. -------------------------------------------------------
+
+    @property
+    def returned(self) -> bool:
+        """Whether every rank has returned."""
+        return len(self._replies) == self.size
+
+    def replies(self) -> list[Returned]:
+        """What the ranks returned, in rank order."""
+        return [self._replies[rank] for rank in range(self.size)]
+
+    def output(self) -> tuple[str, ...]:
+        """What each rank printed."""
+        limit = self._output_limit
+        return tuple(bytes(text[:limit]).decode("utf-8", "replace") for text in self._printed)
+
+    # Waiting. ----------------------------------------------------------------
+
+    def until_ready(self, seconds: float) -> Failure | None:
+        """Wait until every rank has joined and loaded; why not, if not."""
+        return self._until(lambda: len(self._ready) == self.size, seconds)
+
+    def until_returned(self, board: Board, job: Job) -> Failure | None:
+        """Wait for a job; why it failed, if it did."""
+        self._begin(board, job.output_limit, job.strict)
+        failure = self._until(lambda: self.returned, job.seconds)
+        self._drain()
+        if failure is None:
+            failure = self.causes.first() or self.causes.leftover()
+        return failure
+
+    def _until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
+        deadline = time.monotonic() + seconds
+        grace: float | None = None
+        while not finished():
+            now = time.monotonic()
+            if grace is None and self._something_wrong():
+                grace = now + GRACE
+            if grace is not None and (self._settled() or now >= min(grace, deadline)):
+                break
+            if now >= deadline:
+                self._note_timeout(seconds)
+                break
+            self._read(min(deadline, grace or deadline) - now)
+            self._match_wildcards()
+        else:
+            return None
+        self._drain()
+        return self.causes.first() or deadlock(self.board)
+
+    def _something_wrong(self) -> bool:
+        return bool(self.causes.first()) or bool(stuck(self.board))
+
+    def _settled(self) -> bool:
+        """Whether every rank has ended or can never go on."""
+        over = self.board.ended | set(stuck(self.board))
+        return len(over) == self.size or self.causes.urgent
+
+    def _match_wildcards(self) -> None:
+        """Choose what wildcard receives get.
+
+        A strict world waits until nothing else can happen and then takes the
+        message of the highest rank, the order that a program is least likely
+        to have counted on; that makes the outcome the same every time.
+        Elsewhere the first message wins, as on a real network.
+        """
+        if not self._worst or quiescent(self.board):
+            for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
+                candidates = self.board.candidates(receive)
+                if candidates:
+                    self.board.resolve(receive, candidates[-1 if self._worst else 0])
+                    if self._worst:
+                        break
+        for resolution in self.board.take_resolutions():
+            self._resolve(resolution.rank, resolution.op, resolution.source)
+
+    # Reading. ----------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Take in what has been written and not yet read."""
+        while self._read(0.0):
+            pass
+
+    def _read(self, seconds: float) -> bool:
+        """Wait for something to read, and read it; whether there was anything."""
+        if self.crew.notices is None:
+            seconds = min(seconds, POLL)
+        ready = self._selector.select(max(seconds, 0.0))
+        any_data = False
+        for key, _ in ready:
+            kind, rank = key.data
+            if kind == "notices":
+                self.crew.poll()
+            elif kind == "control":
+                any_data |= self._read_control(key.fd, rank)
+            else:
+                any_data |= self._read_pipe(key.fd, kind, rank)
+        if self.crew.notices is None:
+            self.crew.poll()
+        for rank in list(self.crew.statuses):
+            if rank not in self._lost and not any_data:
+                # what it had written is read; now its end counts
+                self._lose(rank)
+        return any_data
+
+    def _read_control(self, fd: int, rank: int) -> bool:
+        try:
+            data = self.crew.controls[rank].recv(1 << 20)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._forget(fd)
+            self.crew.status(rank)
+            self._lose(rank)
+            return False
+        try:
+            for message in self._readers[rank].feed(data):
+                self._hear(rank, message)
+        except (BrokenFrame, IndexError, KeyError, ValueError) as error:
+            self._forget(fd)
+            self.causes.forged(rank, str(error))
+        return True
+
+    def _forget(self, fd: int) -> None:
+        """Stop reading from a descriptor."""
+        with suppress(KeyError):
+            self._selector.unregister(fd)
+
+    def _read_pipe(self, fd: int, kind: str, rank: int) -> bool:
+        try:
+            data = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._forget(fd)
+            return False
+        if kind == "faults":
+            self._dumps[rank] += data
+        elif len(self._printed[rank]) <= self._output_limit:
+            self._printed[rank] += data
+            if len(self._printed[rank]) > self._output_limit:
+                self.causes.flooded(rank, self._output_limit)
+        return True
+
+    def _hear(self, rank: int, message: object) -> None:
+        if isinstance(message, Event):
+            self.board.take(rank, message)
+        elif rank in self.board.ended:
+            self.causes.forged(rank, "a second answer")
+        elif isinstance(message, Returned):
+            self._replies[rank] = message
+            self.board.end(rank)
+        elif isinstance(message, Raised):
+            if message.stage == "join":
+                raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
+            self.board.end(rank)
+            self.causes.raised(rank, message)
+        elif isinstance(message, Ready):
+            self._ready.add(rank)
+
+    def _lose(self, rank: int) -> None:
+        """The process of ``rank`` is gone."""
+        if rank in self._lost:
+            return
+        self._lost.add(rank)
+        for fd in (self.crew.outputs[rank], self.crew.faults[rank]):
+            key = self._selector.get_map().get(fd)
+            while key is not None and self._read_pipe(fd, *key.data):
+                key = self._selector.get_map().get(fd)
+        if rank not in self.board.ended or rank in self._replies:
+            self._replies.pop(rank, None)
+            self.board.end(rank)
+            printed = bytes(self._printed[rank]).decode("utf-8", "replace")
+            self.causes.ended(rank, self.crew.statuses.get(rank), self._dumped_site(rank), printed)
+
+    def _note_timeout(self, seconds: float) -> None:
+        """Ask the ranks that still run at which line they are."""
+        running = [rank for rank in range(self.size) if rank not in waiting(self.board)]
+        running = [rank for rank in running if rank not in self.board.ended]
+        self._dumps = [b""] * self.size
+        if hasattr(signal, "SIGUSR1"):
+            self.crew.signal(signal.SIGUSR1)
+            until = time.monotonic() + DUMP_PATIENCE
+            while time.monotonic() < until and not all(map(self._dumped_site, running)):
+                self._read(until - time.monotonic())
+        sites = {rank: self._dumped_site(rank) for rank in running}
+        self.causes.timed_out(running, sites, seconds)
+
+    def _dumped_site(self, rank: int) -> Site | None:
+        """Where the fault handler says that the rank is."""
+        return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Stop watching."""
+        with suppress(KeyError, ValueError):
+            self._selector.close()

@@ -1,0 +1,202 @@
+"""The messages between the judge and a rank, and how they are framed.
+
+A frame is four bytes of length, little-endian, and a msgpack body.  Bodies
+decode into the structs below or not at all.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import msgspec
+
+from grader.traffic.events import Event
+from grader.worlds.errors import BrokenFrame
+
+__all__ = [
+    "Call",
+    "FrameReader",
+    "FrameWriter",
+    "FromRank",
+    "Raised",
+    "Ready",
+    "Resolved",
+    "Returned",
+    "Setup",
+    "ToRank",
+    "read_frames",
+]
+
+_HEADER = struct.Struct("<I")
+
+#: No frame from a rank is longer: an answer, and nothing else, comes near.
+LONGEST = 1 << 30
+
+
+class Setup(msgspec.Struct, tag="setup", frozen=True):
+    """The first frame to a rank: who it is, and what code it runs.
+
+    Attributes:
+        rank, size: of the rank in its world.
+        rendezvous: path of the store's file.
+        program: a packed :class:`grader.program.Program`.
+        path: what to put on ``sys.path``.
+        folder: the working directory.
+        memory: bytes that the rank may allocate beyond what it starts with.
+    """
+
+    rank: int
+    size: int
+    rendezvous: str
+    program: bytes
+    path: list[str]
+    folder: str
+    memory: int
+
+
+class Call(msgspec.Struct, tag="call", frozen=True):
+    """Run the program once on these arguments.
+
+    Attributes:
+        entry: the name to call.
+        arguments: a packed tuple, this rank's own.
+        adapter: a pickled function that calls the entry, or empty.
+        allowed: names of the collectives that may be called; None is all.
+        strict: see :class:`grader.traffic.recorder.Recorder`.
+        answer_limit: bytes of a tensor that is still sent back.
+    """
+
+    entry: str
+    arguments: bytes
+    adapter: bytes
+    allowed: list[str] | None
+    strict: bool
+    answer_limit: int
+
+
+class Resolved(msgspec.Struct, tag="resolved", frozen=True):
+    """Deferred receive ``op`` gets the message of global rank ``source``."""
+
+    op: int
+    source: int
+
+
+ToRank = Setup | Call | Resolved
+
+
+class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
+    """The rank has joined its group and loaded the program."""
+
+    backend: str
+
+
+class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
+    """The call returned.
+
+    Attributes:
+        value: the packed result.
+        arguments: the arguments as they are after the call, packed.
+        aliases: pairs of places, in the result and in the arguments, that
+            share memory.
+        time: nanoseconds when the call had returned.
+    """
+
+    value: bytes
+    arguments: bytes
+    aliases: list[str]
+    time: int
+
+
+class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
+    """The call, or loading the program, raised.
+
+    Attributes:
+        stage: ``join`` (the grader's own), ``load``, ``call`` or ``pack``.
+        kind: name of the exception's class.
+        message: its text.
+        frames: the student's frames, outermost first: file, line, function.
+        transport: whether the transport raised it, as it does when a peer dies.
+        unwritten: whether it is a ``NotImplementedError``.
+        memory: whether an allocation failed.
+        code: exit status, for ``SystemExit``.
+    """
+
+    stage: str
+    kind: str
+    message: str
+    frames: list[tuple[str, int, str]]
+    transport: bool = False
+    unwritten: bool = False
+    memory: bool = False
+    code: int | None = None
+
+
+FromRank = Event | Ready | Returned | Raised
+
+_from_rank = msgspec.msgpack.Decoder(FromRank)
+_to_rank = msgspec.msgpack.Decoder(ToRank)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class FrameWriter:
+    """Writes frames to a socket from any thread; small ones may wait for company."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._pending = bytearray()
+        self._lock = threading.Lock()
+
+    def write(self, message: msgspec.Struct, flush: bool = True) -> None:
+        """Frame a message; with ``flush``, it has left when this returns."""
+        body = _encode(message)
+        with self._lock:
+            self._pending += _HEADER.pack(len(body))
+            self._pending += body
+            if flush:
+                self._sock.sendall(self._pending)
+                self._pending.clear()
+
+
+class FrameReader:
+    """Cuts a rank's stream of bytes into messages, whatever the chunks."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[FromRank]:
+        """The messages that are complete once ``data`` has come.
+
+        Raises:
+            BrokenFrame: a frame is too long, or no message of ours.
+        """
+        self._buffer += data
+        start = 0
+        try:
+            while len(self._buffer) - start >= _HEADER.size:
+                (length,) = _HEADER.unpack_from(self._buffer, start)
+                if length > LONGEST:
+                    raise BrokenFrame(f"a frame of {length} bytes")
+                end = start + _HEADER.size + length
+                if len(self._buffer) < end:
+                    break
+                body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
+                start = end
+                try:
+                    yield _from_rank.decode(body)
+                except msgspec.MsgspecError as error:
+                    raise BrokenFrame(f"a frame that is no message: {error}") from error
+        finally:
+            del self._buffer[:start]
+
+
+def read_frames(sock: socket.socket) -> Iterator[ToRank]:
+    """The judge's messages to this rank, until the judge hangs up."""
+    stream = sock.makefile("rb")
+    while True:
+        header = stream.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return
+        yield _to_rank.decode(stream.read(*_HEADER.unpack(header)))
