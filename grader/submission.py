@@ -7,6 +7,8 @@ can run wherever strangers' files are to be parsed.
 from __future__ import annotations
 
 import functools
+import importlib
+import io
 import itertools
 import json
 import re
@@ -17,6 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import cloudpickle
 
 from grader.definitions import Broken, Chunk, select
 from grader.errors import RequestError, UnreadableFile
@@ -201,21 +205,31 @@ def _without_magics(source: str) -> str:
         return "".join(lines)
 
 
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle, for modules of a class of their own too, such as ``torch.ops``."""
+
+    def reducer_override(self, value: Any) -> Any:
+        special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
+        if special and value.__name__ in sys.modules:
+            return importlib.import_module, (value.__name__,)
+        return super().reducer_override(value)
+
+
 def live_program(function: Callable[..., Any], *arguments: Any) -> Program:
     """A function as it is now, bound to arguments, with all of the caller's that it uses.
 
     Raises:
         RequestError: it cannot travel to another process.
     """
-    import cloudpickle
-
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     by_value = [module] if module is not None and _is_students(module) else []
     bound = functools.partial(function, *arguments) if arguments else function
     try:
         for one in by_value:
             cloudpickle.register_pickle_by_value(one)
-        return Program(live=cloudpickle.dumps(bound))
+        buffer = io.BytesIO()
+        _Pickler(buffer).dump(bound)
+        return Program(live=buffer.getvalue())
     except Exception as error:
         name = getattr(function, "__name__", "the function")
         raise RequestError(

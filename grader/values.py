@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
-__all__ = ["Opaque", "describe", "dtype_name", "show", "tensors_in"]
+__all__ = ["DEEP", "Opaque", "describe", "dtype_name", "show", "tensors_in"]
+
+#: Lists inside lists deeper than this are no answer.
+DEEP = 16
 
 #: a rank's result takes at most this much of a line in a report
 SHORT = 72
@@ -81,12 +84,14 @@ def _number(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    """Every tensor inside a value, in order."""
+def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
+    """Every tensor inside a value, in order, down to ``deep`` lists inside lists."""
     if isinstance(value, torch.Tensor):
         return [value]
+    if deep == 0:
+        return []
     if isinstance(value, Mapping):
-        return [t for item in value.values() for t in tensors_in(item)]
+        return [t for item in value.values() for t in tensors_in(item, deep - 1)]
     if isinstance(value, (list, tuple)):
-        return [t for item in value for t in tensors_in(item)]
+        return [t for item in value for t in tensors_in(item, deep - 1)]
     return []

@@ -250,8 +250,13 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        self._agree &= all(_disagreement(other, op) is None for other in slot.values())
+        agree = all(_disagreement(other, op) is None for other in slot.values())
         slot[op.rank] = op
+        if not agree:
+            self._agree = False
+        if not agree or any(other.doomed for other in slot.values()):
+            for other in slot.values():
+                other.doomed = True
         if len(slot) == len(group.members):
             for other in slot.values():
                 other.matched = True

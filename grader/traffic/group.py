@@ -46,7 +46,6 @@ COLLECTIVES: dict[str, str] = {
     "alltoall": "all_to_all",
     **dict.fromkeys(("alltoall_base", "all_to_all_single"), "all_to_all"),
     "barrier": "barrier",
-    "monitored_barrier": "barrier",
 }
 
 #: The same method under the name that another torch gives it.
@@ -59,6 +58,17 @@ _OTHER_NAME = {
     "alltoall_base": "all_to_all_single",
 }
 _OTHER_NAME |= {new: old for old, new in _OTHER_NAME.items()}
+
+#: Methods that gloo lacks and that are another one done for every pair of tensors.
+_ONE_BY_ONE = {
+    **dict.fromkeys(
+        ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "_allgather_base"
+    ),
+    **dict.fromkeys(
+        ("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"),
+        "_reduce_scatter_base",
+    ),
+}
 
 #: Methods that would make a group of their own, behind our back.
 _REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
@@ -90,8 +100,8 @@ class RecordingGroup(dist.ProcessGroup):
         name: str,
         recorder: Recorder,
     ) -> None:
-        # torch wants a store of every group; ours has nothing to keep in one
-        super().__init__(dist.HashStore(), rank, size)  # type: ignore[attr-defined]
+        # the one constructor that torch lets a Python subclass use
+        super().__init__(rank, size)  # type: ignore[call-arg]
         self._inner = inner
         self._members = list(members)
         self._name = name
@@ -213,8 +223,31 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
-        call = getattr(self._inner, method, None) or getattr(self._inner, _OTHER_NAME[method])
-        return Request(recorder, op, call(*args, **kwargs))
+        return Request(recorder, op, self._start_inner(method, args, kwargs))
+
+    def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the transport, by whichever name it knows the method."""
+        for name in (method, _OTHER_NAME.get(method, method)):
+            if hasattr(self._inner, name):
+                return getattr(self._inner, name)(*args, **kwargs)
+        if method not in _ONE_BY_ONE:
+            raise NotImplementedError(f"gloo of torch {torch.__version__} has no {method}")
+        outputs, inputs, *rest = args
+        return _Several(
+            [
+                self._start_inner(_ONE_BY_ONE[method], (out, given, *rest), kwargs)
+                for out, given in zip(outputs, inputs, strict=True)
+            ]
+        )
+
+    def monitored_barrier(self, *args: Any, **kwargs: Any) -> None:
+        """Record, or refuse, a barrier that blocks inside the transport."""
+        recorder = self._recorder
+        recorder.require_allowed("barrier")
+        op = recorder.post("barrier", self._name)
+        recorder.blocked(op)
+        self._inner.monitored_barrier(*args, **kwargs)
+        recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
         """Root (a global rank) and reduction, on which all ranks have to agree."""
@@ -231,6 +264,17 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _end_coalescing(self, device: torch.device) -> NoReturn:
         raise NotImplementedError("gloo does not coalesce; call the operations one by one")
+
+
+class _Several:
+    """Requests of the transport that are waited for as one."""
+
+    def __init__(self, requests: list[Any]) -> None:
+        self._requests = requests
+
+    def wait(self, *timeout: Any) -> None:
+        for request in self._requests:
+            request.wait(*timeout)
 
 
 def _copy(tensor: torch.Tensor, landing: torch.Tensor) -> None:

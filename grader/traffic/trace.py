@@ -29,6 +29,10 @@ class Operation:
         posted: nanoseconds, monotonic, when it was handed to the transport.
         blocked: when the rank began to wait for it, if it ever did.
         done: when the rank saw it complete, if it ever did.
+        matched: whether everyone whom it needs has posted.
+        doomed: whether it can never complete, since other ranks called another
+            collective in its place.
+        failed: whether the transport gave up on it.
         partner: the matching operation of a message.
     """
 
@@ -51,6 +55,7 @@ class Operation:
     done: int | None = None
     failed: bool = False
     matched: bool = False
+    doomed: bool = False
     partner: Operation | None = field(default=None, repr=False)
 
     @property

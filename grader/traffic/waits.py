@@ -31,7 +31,8 @@ def quiescent(board: Board) -> bool:
 
 def _satisfied(op: Operation) -> bool:
     """Whether the transport will complete the operation by itself."""
-    return op.matched and not op.failed and not (op.partner is not None and op.partner.failed)
+    lost = op.failed or op.doomed or (op.partner is not None and op.partner.failed)
+    return op.matched and not lost
 
 
 def stuck(board: Board) -> list[int]:
@@ -65,7 +66,7 @@ def _freed(board: Board, op: Operation, live: set[int]) -> bool:
                 if first.rank == op.rank
             )
         return op.peer in live
-    return set(board.missing(op)) <= live
+    return not op.doomed and set(board.missing(op)) <= live
 
 
 def _peers(board: Board, op: Operation) -> tuple[int, ...]:

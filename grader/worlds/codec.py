@@ -17,7 +17,7 @@ import safetensors.torch
 import torch
 import torch.distributed as dist
 
-from grader.values import Opaque, dtype_name, short
+from grader.values import DEEP, Opaque, dtype_name, short
 from grader.worlds.errors import BrokenFrame
 
 __all__ = ["pack", "unpack"]
@@ -30,9 +30,6 @@ _DTYPES = {
         torch.complex64,
     )
 }  # fmt: skip
-
-#: lists inside lists deeper than this are not an answer
-_DEEP = 16
 
 #: elements of all lists of a value together
 _MANY = 100_000
@@ -49,7 +46,7 @@ class _Packer:
     def node(self, value: Any, depth: int = 0) -> Any:
         """JSON for a value: plain where JSON has it, else a one-key object."""
         self.nodes += 1
-        if depth > _DEEP or self.nodes > _MANY:
+        if depth > DEEP or self.nodes > _MANY:
             return {"opaque": [f"a {type(value).__name__} nested or long beyond reason", ""]}
         if value is None or isinstance(value, bool):
             return value

@@ -1,0 +1,88 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from grader.submission import live_program
+from grader.worlds.base import Job, Outcome
+from grader.worlds.launch import default_launcher
+from grader.worlds.processes import ProcessWorld
+
+
+def play(
+    function: Callable[..., Any],
+    size: int,
+    *arguments: Any,
+    allowed: frozenset[str] | None = frozenset(),
+    strict: bool = True,
+    seconds: float = 10.0,
+    **limits: Any,
+) -> Outcome:
+    """Run a function on a fresh world, as the judge would."""
+    launcher = default_launcher()
+    job = Job("answer", (arguments,) * size, b"", allowed, strict, seconds, **limits)
+    try:
+        with ProcessWorld(launcher, size, live_program(function)) as world:
+            return world.run(job)
+    finally:
+        launcher.settle()
+
+
+def line_in(function: Callable[..., Any], text: str) -> int:
+    """The line number of the one line of a function that holds ``text``."""
+    import inspect
+
+    lines, first = inspect.getsourcelines(function)
+    found = [first + i for i, line in enumerate(lines) if text in line]
+    assert len(found) == 1, f"{text!r} is on lines {found}"
+    return found[0]
+
+
+def our_processes() -> list[str]:
+    """Command lines of live descendants of this process, the idle fork server aside."""
+    mine = psutil.Process()
+    found = []
+    for child in mine.children(recursive=True):
+        try:
+            command = " ".join(child.cmdline())
+            if child.status() == psutil.STATUS_ZOMBIE:
+                found.append(f"zombie {child.pid}")
+            elif child.parent() == mine and "grader.worlds.server" in command:
+                continue
+            else:
+                found.append(f"{child.pid} {command}")
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+@pytest.fixture
+def _nothing_left() -> Iterator[None]:
+    """The test leaves no process behind."""
+    before = set(our_processes())
+    yield
+    assert set(our_processes()) <= before
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.usefixtures("_nothing_left"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under CI a skipped test is a failure: there, everything is installed."""
+    if not os.environ.get("GRADER_NO_SKIPS"):
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    for report in skipped:
+        print(f"\nskipped where nothing may be: {report.nodeid}: {report.longrepr}")
+    if skipped and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

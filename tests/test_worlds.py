@@ -1,0 +1,642 @@
+"""Worlds of processes: whatever a rank does, the cause is named and nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+import torch
+import torch.distributed as dist
+
+from grader.values import Opaque
+from grader.verdict import Diagnosis
+from grader.worlds.launch import default_launcher
+from tests.conftest import line_in, play
+
+
+def test_results_and_output_come_in_rank_order():
+    def answer():
+        rank = dist.get_rank()
+        time.sleep(0.02 * (3 - rank))  # the last rank ends first
+        print("I am", rank)
+        print("error stream", file=sys.stderr)
+        return rank * 10
+
+    outcome = play(answer, 4)
+    assert [r.value for r in outcome.results] == [0, 10, 20, 30]
+    assert outcome.output == tuple(f"I am {rank}\nerror stream\n" for rank in range(4))
+
+
+def test_what_is_printed_below_python_is_captured_too():
+    def answer():
+        os.write(1, b"raw\n")
+        subprocess.run(["echo", "child"], check=True)
+
+    assert play(answer, 1).output == ("raw\nchild\n",)
+
+
+def test_arguments_come_back_as_they_are_after_the_call():
+    def answer(x, y):
+        x.add_(1)
+        return y
+
+    result = play(answer, 1, torch.zeros(2), torch.ones(2)).results[0]
+    assert result.arguments[0].tolist() == [1.0, 1.0]
+    assert result.aliases == (1,)
+
+
+def test_a_world_is_used_for_many_calls():
+    from grader.submission import live_program
+    from grader.worlds.base import Job
+    from grader.worlds.processes import ProcessWorld
+
+    def answer(x):
+        return x + dist.get_rank()
+
+    launcher = default_launcher()
+    with ProcessWorld(launcher, 2, live_program(answer)) as world:
+        for i in range(5):
+            outcome = world.run(Job("answer", ((i,),) * 2))
+            assert [r.value for r in outcome.results] == [i, i + 1]
+            assert world.usable
+    launcher.settle()
+
+
+# What one rank does, and what the world says. -------------------------------------
+
+
+def _raise():
+    raise ValueError("no good")
+
+
+def _unwritten():
+    raise NotImplementedError
+
+
+def _exit_zero():
+    sys.exit(0)
+
+
+def _exit_text():
+    sys.exit("bye")
+
+
+def _hard_exit():
+    os._exit(0)
+
+
+def _abort():
+    os.abort()
+
+
+def _segfault():
+    ctypes.string_at(0)
+
+
+def _kill_myself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _loop():
+    while True:
+        pass
+
+
+def _sleep():
+    time.sleep(3600)
+
+
+def _flood():
+    for i in range(1_000_000):
+        print(i)
+
+
+def _allocate():
+    return torch.ones(10 * 10**9 // 4)
+
+
+def _allocate_python():
+    return bytearray(10 * 10**9)
+
+
+def _recurse():
+    _recurse()
+
+
+class _Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("not even this")
+
+
+def _unprintable():
+    raise _Unprintable
+
+
+def _cuda():
+    torch.ones(1).cuda()
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+FATES = [
+    (_raise, "exception", "ValueError: no good"),
+    (_unwritten, "not_attempted", "NotImplementedError"),
+    (_exit_zero, "exited", "status 0"),
+    (_exit_text, "exited", "status 1"),
+    (_hard_exit, "exited", "status 0"),
+    (_abort, "crashed", "SIGABRT"),
+    (_segfault, "crashed", "SIGSEGV"),
+    (_kill_myself, "crashed", "SIGKILL"),
+    (_loop, "timeout", "rank 1 is still running at line"),
+    (_sleep, "timeout", "rank 1 is still running at line"),
+    (_flood, "output_limit", "rank 1 prints more than 64 kB"),
+    (_allocate, "memory_limit", "asked for 10.0 GB"),
+    (_allocate_python, "memory_limit", "out of memory"),
+    (_recurse, "exception", "RecursionError"),
+    (_unprintable, "exception", "_Unprintable: (its __str__ raised RuntimeError)"),
+    (_cuda, "exception", "rank 1"),
+    (_interrupt, "exception", "KeyboardInterrupt"),
+]
+
+
+@pytest.mark.parametrize("act, word, text", FATES, ids=[act.__name__ for act, *_ in FATES])
+def test_the_rank_at_fault_is_named_and_not_its_victims(act, word, text):
+    def answer():
+        if dist.get_rank() == 1:
+            act()
+        dist.recv(torch.empty(1), 1)
+
+    failure = play(answer, 4, seconds=1.0 if word == "timeout" else 10.0).failure
+    assert failure.diagnosis == word
+    assert failure.rank == 1
+    assert text in failure.message
+    if failure.diagnosis is Diagnosis.EXCEPTION:
+        assert failure.site is not None
+
+
+def test_a_dying_rank_is_named_every_time():
+    def answer():
+        rank, n = dist.get_rank(), dist.get_world_size()
+        x = torch.ones(1000)
+        for _ in range(20):
+            request = dist.isend(x, (rank + 1) % n)
+            dist.recv(torch.empty(1000), (rank - 1) % n)
+            request.wait()
+        if rank == 2:
+            os._exit(3)
+        dist.barrier()
+
+    for _ in range(8):
+        failure = play(answer, 4, allowed=None).failure
+        assert (failure.diagnosis, failure.rank) == (Diagnosis.EXITED, 2)
+        assert "status 3" in failure.message
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (lambda: "text", str),
+        (lambda: 2**70, int),
+        (lambda: [1, (2.5, None)], list),
+        (lambda: (i for i in range(3)), Opaque),
+        (lambda: torch.ones(1).expand(10**12), torch.Tensor),
+        (lambda: torch.ones(2).to_sparse(), Opaque),
+        (lambda: torch.ones(2, device="meta"), Opaque),
+        (lambda: object(), Opaque),
+        (lambda: "\ud800", str),
+        (lambda: {1: 2}, Opaque),
+        (lambda: float("nan"), float),
+    ],
+)
+def test_whatever_is_returned_arrives_as_itself_or_as_its_name(value, kind):
+    def answer():
+        return value()
+
+    outcome = play(answer, 1)
+    assert outcome.failure is None
+    assert isinstance(outcome.results[0].value, kind)
+
+
+def test_a_list_within_itself_arrives_cut():
+    def answer():
+        loop = []
+        loop.append(loop)
+        return loop
+
+    assert play(answer, 1).failure is None
+
+
+# Deadlocks. ----------------------------------------------------------------------
+
+
+def test_head_to_head_sends_deadlock_at_once():
+    def answer():
+        x = torch.ones(3)
+        dist.send(x, 1 - dist.get_rank())
+        dist.recv(x, 1 - dist.get_rank())
+
+    started = time.monotonic()
+    failure = play(answer, 2).failure
+    assert time.monotonic() - started < 5  # and not the 10 s of the time limit
+    line = line_in(answer, "dist.send")
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert failure.cycle == (0, 1)
+    assert failure.message == (
+        f"rank 0 waits to send to rank 1 at line {line},"
+        f" rank 1 waits to send to rank 0 at line {line}"
+    )
+
+
+def test_a_rank_that_returns_early():
+    def answer():
+        if dist.get_rank() == 2:
+            return
+        dist.recv(torch.empty(1), 2)
+
+    failure = play(answer, 3).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 2 will post nothing more" in failure.message
+
+
+def test_a_wrong_tag():
+    def answer():
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(1), 1, tag=9)
+        else:
+            dist.recv(torch.empty(1), 0)
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 1 receives with tag 0" in failure.message
+    assert "rank 0 sends with tag 9" in failure.message
+
+
+def test_a_collective_that_not_all_ranks_call():
+    def answer():
+        if dist.get_rank() != 1:
+            dist.all_reduce(torch.ones(1))
+
+    failure = play(answer, 3, allowed=None).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    line = line_in(answer, "all_reduce")
+    assert f"rank 0 waits in all_reduce at line {line} for rank 1" in failure.message
+
+
+def test_a_wait_names_the_line_of_the_wait_and_of_the_post():
+    def answer():
+        request = dist.irecv(torch.empty(1), 1 - dist.get_rank())
+        request.wait()
+
+    failure = play(answer, 2).failure
+    assert f"line {line_in(answer, 'wait()')} (posted at line" in failure.message
+
+
+def test_a_wildcard_that_nobody_can_serve():
+    def answer():
+        if dist.get_rank() == 0:
+            dist.recv(torch.empty(1), None)
+
+    failure = play(answer, 3).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 0 waits to receive from any rank" in failure.message
+
+
+def test_a_deadlock_of_some_does_not_wait_for_a_rank_that_runs():
+    def answer():
+        if dist.get_rank() == 2:
+            time.sleep(60)
+        dist.send(torch.ones(1), 1 - dist.get_rank())
+
+    started = time.monotonic()
+    failure = play(answer, 3, seconds=50).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert failure.cycle == (0, 1)
+    assert time.monotonic() - started < 20
+
+
+def test_an_error_elsewhere_is_the_cause_of_a_deadlock():
+    def answer():
+        if dist.get_rank() == 2:
+            time.sleep(0.1)
+            raise ValueError("late")
+        dist.recv(torch.empty(1), 2 if dist.get_rank() else 1)
+
+    failure = play(answer, 3).failure
+    assert (failure.diagnosis, failure.rank) == (Diagnosis.EXCEPTION, 2)
+
+
+# Messages that do not fit. --------------------------------------------------------
+
+
+@pytest.mark.parametrize("sent, received", [(8, 4), (4, 8), (0, 3), (3, 0)])
+def test_sizes_are_compared_before_the_transport_can_abort(sent, received):
+    def answer():
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(sent), 1)
+        else:
+            dist.recv(torch.empty(received), 0)
+
+    for _ in range(3):
+        failure = play(answer, 2).failure
+        assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
+        assert f"rank 0 sends {sent} elements" in failure.message
+        assert f"rank 1 receives into {received}" in failure.message
+
+
+def test_dtypes_are_compared():
+    def answer():
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(4, dtype=torch.float32), 1)
+        else:
+            dist.recv(torch.empty(4, dtype=torch.int32), 0)
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.DTYPE_MISMATCH
+    assert "sends float32" in failure.message
+    assert "receives int32" in failure.message
+
+
+def test_a_message_that_nobody_receives():
+    def answer():
+        if dist.get_rank() == 0:
+            dist.isend(torch.ones(4), 1)
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.UNMATCHED_MESSAGE
+    assert failure.rank == 0
+
+
+@pytest.mark.parametrize("forgetful", [0, 1])
+def test_a_request_that_nobody_waits_for(forgetful):
+    def answer():
+        rank = dist.get_rank()
+        x = torch.ones(4)
+        request = dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0)
+        if rank != forgetful:
+            request.wait()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.UNWAITED_REQUEST
+    assert failure.rank == forgetful
+
+
+def test_a_buffer_changed_while_its_send_is_in_flight():
+    def answer():
+        x = torch.ones(4)
+        if dist.get_rank() == 0:
+            request = dist.isend(x, 1)
+            x += 1
+            request.wait()
+        else:
+            dist.recv(x, 0)
+
+    failure = play(answer, 2).failure
+    assert (failure.diagnosis, failure.rank) == (Diagnosis.BUFFER_RACE, 0)
+
+
+def test_a_receive_into_a_buffer_that_is_being_sent():
+    def answer():
+        rank, n = dist.get_rank(), dist.get_world_size()
+        x = torch.ones(4)
+        request = dist.isend(x, (rank + 1) % n)
+        dist.recv(x, (rank - 1) % n)
+        request.wait()
+
+    for _ in range(3):
+        failure = play(answer, 3).failure
+        assert (failure.diagnosis, failure.rank) == (Diagnosis.BUFFER_RACE, 0)
+
+
+def test_parts_of_one_tensor_may_be_in_flight_together():
+    def answer():
+        x = torch.arange(4.0)
+        other = 1 - dist.get_rank()
+        requests = [dist.isend(x[:2], other), dist.isend(x[:2], other), dist.irecv(x[2:3], other)]
+        dist.recv(x[3:], other)
+        for request in requests:
+            request.wait()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.SIZE_MISMATCH  # and no race
+
+
+def test_what_is_received_shows_when_it_is_waited_for_and_not_before():
+    def answer():
+        x = torch.zeros(1)
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(1), 1)
+            return None
+        request = dist.irecv(x, 0)
+        time.sleep(0.05)
+        early = x.item()
+        request.wait()
+        return early, x.item()
+
+    assert play(answer, 2).results[1].value == (0.0, 1.0)
+
+
+# Collectives that do not fit. -----------------------------------------------------
+
+
+def test_ranks_call_different_collectives():
+    def answer():
+        x = torch.ones(2)
+        if dist.get_rank() == 0:
+            dist.all_reduce(x)
+        else:
+            dist.broadcast(x, 0)
+
+    failure = play(answer, 3, allowed=None).failure
+    assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert "rank 0 calls all_reduce (SUM)" in failure.message
+    assert "rank 1 calls broadcast (root 0)" in failure.message
+
+
+def test_ranks_name_different_roots():
+    def answer():
+        dist.broadcast(torch.ones(2), dist.get_rank())
+
+    assert play(answer, 2, allowed=None).failure.diagnosis is Diagnosis.ORDER_MISMATCH
+
+
+def test_ranks_reduce_with_different_operations():
+    def answer():
+        op = dist.ReduceOp.MAX if dist.get_rank() else dist.ReduceOp.SUM
+        dist.all_reduce(torch.ones(2), op)
+
+    assert play(answer, 2, allowed=None).failure.diagnosis is Diagnosis.ORDER_MISMATCH
+
+
+def test_ranks_reduce_tensors_of_different_sizes():
+    def answer():
+        dist.all_reduce(torch.ones(2 + dist.get_rank()))
+
+    assert play(answer, 2, allowed=None).failure.diagnosis is Diagnosis.SIZE_MISMATCH
+
+
+# Nothing is left. -----------------------------------------------------------------
+
+
+def test_children_of_ranks_end_with_the_world():
+    def answer():
+        started = [subprocess.Popen(["sleep", "1000"]).pid]
+        pid = os.fork()
+        if pid == 0:  # a daemon: a session of its own, and no parent
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(1000)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        return started
+
+    outcome = play(answer, 2)
+    assert outcome.failure is None
+    server = default_launcher()._process
+    assert psutil.Process(server.pid).children(recursive=True) == []
+
+
+def test_the_rendezvous_is_removed():
+    def answer():
+        pass
+
+    import tempfile
+
+    before = set(os.listdir(tempfile.gettempdir()))
+    play(answer, 2)
+    left = set(os.listdir(tempfile.gettempdir())) - before
+    assert not [name for name in left if name.startswith("gather-round-")]
+
+
+def test_descriptors_are_closed():
+    def answer():
+        pass
+
+    play(answer, 3)
+    before = psutil.Process().num_fds()
+    for _ in range(5):
+        play(answer, 3)
+    assert psutil.Process().num_fds() == before
+
+
+def test_a_rank_has_no_descriptors_but_its_own():
+    def answer():
+        links = []
+        for fd in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(FileNotFoundError):  # the one that lists them
+                links.append(os.readlink(f"/proc/self/fd/{fd}"))
+        return [link for link in links if link.startswith(("pipe:", "socket:"))]
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("needs /proc to look at descriptors")
+    by_rank = [set(r.value) for r in play(answer, 2).results]
+    assert not by_rank[0] & by_rank[1]
+
+
+def _run_script(text, tmp_path, **environment):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    return subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": os.getcwd(), **environment},
+        cwd=tmp_path,
+    )
+
+
+SCRIPT = """
+print("the script runs")
+import torch, torch.distributed as dist
+from grader import check, run
+from helper import double
+
+def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+
+def twice():
+    print("in rank", dist.get_rank())
+    return double(dist.get_rank())
+
+print(list(run(twice, 3)))
+check(broadcast, world_sizes=[2])
+"""
+
+
+def test_a_script_without_a_main_guard(tmp_path):
+    (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
+    done = _run_script(SCRIPT, tmp_path)
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines.count("the script runs") == 1
+    assert "[rank 2] in rank 2" in lines
+    assert "[0, 2, 4]" in lines
+    assert "✓ broadcast" in done.stdout
+
+
+def test_ranks_can_be_spawned_and_that_is_said_once(tmp_path):
+    (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
+    done = _run_script(SCRIPT, tmp_path, GRADER_START="spawn")
+    assert "[0, 2, 4]" in done.stdout
+    assert "✓ broadcast" in done.stdout
+    assert done.stderr.count("ranks start as fresh interpreters") == 1
+
+
+KILLED = """
+import os, signal, sys, torch.distributed as dist
+from grader import run
+def hang():
+    print("up", flush=True)
+    while True: pass
+import threading
+threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+run(hang, 3, seconds=100)
+"""
+
+
+def test_killing_the_caller_ends_its_server_and_ranks(tmp_path):
+    before = {p.pid for p in psutil.process_iter()}
+    done = _run_script(KILLED, tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        left = [
+            p.pid
+            for p in psutil.process_iter(["cmdline"])
+            if p.pid not in before and "grader.worlds" in " ".join(p.info["cmdline"] or [])
+        ]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_a_dead_server_is_the_graders_fault_and_is_replaced():
+    from grader.errors import WorldError
+
+    def answer():
+        return dist.get_rank()
+
+    server = default_launcher()._process.pid
+
+    def kill_the_server():
+        os.kill(server, signal.SIGKILL)
+        time.sleep(100)
+
+    with pytest.raises(WorldError):
+        play(kill_the_server, 1)
+    assert [r.value for r in play(answer, 2).results] == [0, 1]
