@@ -93,9 +93,7 @@ class Board:
             self._post(rank, event)
         elif isinstance(event, Blocked):
             op = self.operations[rank][event.op]
-            op.blocked = event.time
-            op.blocked_site = Site(event.file, event.line)
-            self.blocked[rank] = op
+            self._block(op, event.time, Site(event.file, event.line))
         elif isinstance(event, Done):
             op = self.operations[rank][event.op]
             op.done = event.time
@@ -115,6 +113,10 @@ class Board:
         """``rank`` has returned, raised or died."""
         self.ended.add(rank)
         self.blocked[rank] = None
+
+    def _block(self, op: Operation, time: int, site: Site) -> None:
+        op.blocked, op.blocked_site = time, site
+        self.blocked[op.rank] = op
 
     def _unblock(self, rank: int, op: Operation) -> None:
         if self.blocked[rank] is op:
@@ -157,6 +159,8 @@ class Board:
             wildcard=event.kind == "recv" and event.peer == ANY,
         )
         self.operations[rank].append(op)
+        if event.blocking:
+            self._block(op, event.time, op.site)
         if event.kind == "send":
             box = (op.group, op.tag, op.peer)
             self._sends[box].setdefault(rank, deque()).append(op)

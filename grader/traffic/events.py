@@ -44,6 +44,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         nbytes: bytes.
         dtype: name of the element type, such as ``float32``.
         detail: what else all ranks must agree on, such as the reduction.
+        blocking: whether the rank waits for it at once, as in ``dist.send``.
         deferred: whether the rank waits to be told the source before it posts
             the receive (wildcards, and receives queued behind one).
         file, line: the student's source.
@@ -59,6 +60,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     nbytes: int
     dtype: str
     detail: str
+    blocking: bool
     deferred: bool
     file: str
     line: int

@@ -60,6 +60,7 @@ class _Flight:
     line: int
     reads: list[Span]
     writes: list[Span]
+    blocking: bool
     request: Request | None = None
 
 
@@ -106,7 +107,7 @@ class Recorder:
 
     def violated(self, diagnosis: Diagnosis, message: str) -> None:
         """Report that this rank broke a rule, at the line that is running."""
-        file, line = line_here()
+        file, line, _ = line_here()
         self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
 
     def post(
@@ -126,8 +127,8 @@ class Recorder:
 
         ``measure`` is the tensor whose size and dtype both ends must agree on.
         """
-        file, line = line_here()
-        flight = _Flight(kind, line, spans(reads), spans(writes))
+        file, line, blocking = line_here()
+        flight = _Flight(kind, line, spans(reads), spans(writes), blocking)
         with self._lock:
             self._check_race(flight)
             op, self._next = self._next, self._next + 1
@@ -140,7 +141,8 @@ class Recorder:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
         self.emit(
             Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, deferred is not None,
+                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
+                deferred is not None,
                 file, line, time.monotonic_ns(),
             ),
             True,
@@ -162,8 +164,11 @@ class Recorder:
         self._flights[op].request = request
 
     def blocked(self, op: int) -> None:
-        """Report that the rank now waits for ``op``."""
-        file, line = line_here()
+        """Report that the rank now waits for ``op``, unless the post has said so."""
+        flight = self._flights.get(op)
+        if flight is not None and flight.blocking:
+            return
+        file, line, _ = line_here()
         self.emit(Blocked(op, file, line, time.monotonic_ns()), True)
 
     def polled(self, op: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 import torch
+import torch.distributed
 
 __all__ = ["is_students", "line_here", "lines_of"]
 
@@ -24,6 +25,9 @@ def _library_roots() -> tuple[str, ...]:
 
 _LIBRARIES = _library_roots()
 
+#: The module of ``dist.send`` and ``dist.recv``.
+_DISTRIBUTED = torch.distributed.distributed_c10d.__file__
+
 
 @functools.lru_cache(maxsize=4096)
 def is_students(filename: str) -> bool:
@@ -31,15 +35,24 @@ def is_students(filename: str) -> bool:
     return not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
 
 
-def line_here() -> tuple[str, int]:
-    """File and line of the innermost frame of the student's; ``("", 0)`` if none."""
+def line_here() -> tuple[str, int, bool]:
+    """Where the student's innermost frame is, and whether it made a blocking call.
+
+    Gives file, line, and whether ``dist.send`` or ``dist.recv`` stands between
+    the student's frame and this one: these wait for their request at once.
+    ``("", 0, False)`` without a frame of the student's.
+    """
     frame: FrameType | None = sys._getframe(1)
+    blocking = False
     while frame is not None:
-        filename = frame.f_code.co_filename
+        code = frame.f_code
+        filename = code.co_filename
         if is_students(filename):
-            return filename, frame.f_lineno
+            return filename, frame.f_lineno, blocking
+        if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
+            blocking = True
         frame = frame.f_back
-    return "", 0
+    return "", 0, False
 
 
 def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:

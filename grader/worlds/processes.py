@@ -90,6 +90,11 @@ class ProcessWorld:
         """Whether it can run another job."""
         return not self._crew.closed
 
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the ranks."""
+        return list(self._crew.pids)
+
     def run(self, job: Job) -> Outcome:
         """Run a job on every rank."""
         started = time.monotonic()

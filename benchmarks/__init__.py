@@ -1,0 +1,1 @@
+"""What the engine costs, measured beside something else in the same minute."""

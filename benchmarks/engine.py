@@ -1,0 +1,248 @@
+"""The engine against ``torch.multiprocessing.spawn`` and against its own floor.
+
+Every figure is a median over repetitions; what is compared alternates, so
+that a drift of the machine's speed hits both alike.  Absolute times depend on
+the machine, ratios much less.
+
+Run with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from rich.console import Console
+from rich.table import Table
+
+from grader.api import catalogue
+from grader.judge import Judge, Settings
+from grader.submission import Submission, live_program
+from grader.worlds.base import Job
+from grader.worlds.launch import default_launcher
+from grader.worlds.processes import ProcessWorld
+
+RANKS = 4
+
+
+def _all_reduce() -> float:
+    x = torch.full((4,), float(dist.get_rank()))
+    dist.all_reduce(x)
+    return float(x[0])
+
+
+def _loopback() -> None:
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo" if os.uname().sysname == "Linux" else "lo0"
+
+
+def _join_and_reduce(rank: int, size: int, path: str) -> None:
+    _loopback()
+    torch.set_num_threads(1)
+    store = dist.FileStore(path, size)
+    dist.init_process_group("gloo", rank=rank, world_size=size, store=store)
+    _all_reduce()
+
+
+def spawn_once() -> None:
+    """The usual way: a fresh interpreter per rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(_join_and_reduce, args=(RANKS, str(Path(folder) / "store")), nprocs=RANKS)
+
+
+def ping_pong(rank: int, count: int, elements: int) -> list[float]:
+    """Microseconds per message between ranks 0 and 1, by ``dist.send`` and ``dist.recv``."""
+    x, found = torch.ones(elements), []
+    for _ in range(7):
+        started = time.perf_counter()
+        for _ in range(count):
+            (dist.send if rank == 0 else dist.recv)(x, 1 - rank)
+            (dist.recv if rank == 0 else dist.send)(x, 1 - rank)
+        found.append(1e6 * (time.perf_counter() - started) / (2 * count))
+    return found
+
+
+def floor_server(client: socket.socket) -> None:
+    """Fork ranks on request and do nothing else: a process with torch and no threads."""
+    client.send(b"ready")
+    while request := client.recv(4096):
+        size, count, elements, path = request.decode().split(" ", 3)
+        reader, writer = os.pipe()
+        pids = []
+        for rank in range(int(size)):
+            pid = os.fork()
+            if pid == 0:
+                _join_and_reduce(rank, int(size), path)
+                if int(count) and rank == 0:
+                    os.write(writer, json.dumps(ping_pong(0, int(count), int(elements))).encode())
+                elif int(count):
+                    ping_pong(rank, int(count), int(elements))
+                os._exit(0)
+            pids.append(pid)
+        for pid in pids:
+            os.waitpid(pid, 0)
+        os.close(writer)
+        client.send(os.read(reader, 4096) or b"[]")
+        os.close(reader)
+
+
+class Floor:
+    """Plain fork, gloo's start and one all-reduce: what no engine can beat."""
+
+    def __init__(self) -> None:
+        self._client, theirs = socket.socketpair()
+        code = "import socket, sys; from benchmarks.engine import floor_server"
+        code += "; floor_server(socket.socket(fileno=int(sys.argv[1])))"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+        )
+        theirs.close()
+        assert self._client.recv(16) == b"ready"
+
+    def once(self, size: int = RANKS, count: int = 0, elements: int = 0) -> list[float]:
+        """One world from nothing to nothing; the times of its ping-pong, if one is asked for."""
+        with tempfile.TemporaryDirectory() as folder:
+            self._client.send(f"{size} {count} {elements} {folder}/store".encode())
+            return list(json.loads(self._client.recv(4096)))
+
+    def close(self) -> None:
+        """End the process."""
+        self._client.close()
+        self._process.wait()
+
+
+def engine_once() -> None:
+    """One case on a fresh world, everything gone at the end."""
+    launcher = default_launcher()
+    job = Job("answer", ((),) * RANKS, allowed=None)
+    with ProcessWorld(launcher, RANKS, live_program(_all_reduce)) as world:
+        outcome = world.run(job)
+    launcher.settle()
+    assert outcome.failure is None, outcome.failure
+
+
+def broadcast(x: torch.Tensor, src: int) -> None:
+    """A plain right answer."""
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+
+
+def check_once() -> None:
+    """A whole check of ``broadcast``, over all its world sizes and cases."""
+    judge = Judge(default_launcher(), Settings(seed=1))
+    submission = Submission.from_function(broadcast, "broadcast")
+    verdict = judge.judge(catalogue()["broadcast"], submission)
+    assert verdict.passed, verdict
+
+
+def _timed(function: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def _recorded_ping_pong(count: int, elements: int) -> list[float]:
+    return ping_pong(dist.get_rank(), count, elements)
+
+
+def recorder_cost(floor: Floor, elements: int, strict: bool) -> tuple[float, float]:
+    """Microseconds per message with the recorder and without, alternating worlds."""
+    launcher = default_launcher()
+    job = Job("answer", ((200, elements),) * 2, allowed=None, strict=strict, seconds=100)
+    recorded: list[float] = []
+    plain: list[float] = []
+    for _ in range(3):
+        with ProcessWorld(launcher, 2, live_program(_recorded_ping_pong)) as world:
+            outcome = world.run(job)
+        launcher.settle()
+        assert outcome.failure is None, outcome.failure
+        recorded += outcome.results[0].value
+        plain += floor.once(2, 200, elements)
+    return statistics.median(recorded), statistics.median(plain)
+
+
+def memory_per_rank() -> tuple[float, float]:
+    """Megabytes of one rank's own, and with its share of what it has in common."""
+    launcher = default_launcher()
+    with ProcessWorld(launcher, RANKS, live_program(_all_reduce)) as world:
+        world.run(Job("answer", ((),) * RANKS, allowed=None))
+        infos = [psutil.Process(pid).memory_full_info() for pid in world.pids]
+    launcher.settle()
+    own = statistics.median(info.uss for info in infos) / 1e6
+    shared = statistics.median(getattr(info, "pss", info.uss) for info in infos) / 1e6
+    return own, shared
+
+
+def main() -> None:
+    """Print every figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=15)
+    repetitions = parser.parse_args().repetitions
+    _loopback()
+    floor = Floor()
+    engine_once(), floor.once(), check_once()  # warm
+    times: dict[str, list[float]] = {"floor": [], "engine": [], "spawn": []}
+    for i in range(repetitions):
+        times["floor"].append(_timed(floor.once))
+        times["engine"].append(_timed(engine_once))
+        if i % 4 == 0:
+            times["spawn"].append(_timed(spawn_once))
+    median = {name: statistics.median(found) for name, found in times.items()}
+
+    console = Console(highlight=False)
+    table = Table(title=f"One case on {RANKS} ranks, from nothing to nothing")
+    for column in ("", "median", "min", "max", "× floor", "spawn ÷ it"):
+        table.add_column(column, justify="right" if column else "left")
+    titles = {
+        "floor": "plain fork, gloo, one all-reduce",
+        "engine": "the engine",
+        "spawn": "torch.multiprocessing.spawn",
+    }
+    for name, title in titles.items():
+        table.add_row(
+            title,
+            f"{1e3 * median[name]:.0f} ms",
+            f"{1e3 * min(times[name]):.0f} ms",
+            f"{1e3 * max(times[name]):.0f} ms",
+            f"{median[name] / median['floor']:.2f}",
+            f"{median['spawn'] / median[name]:.0f}",
+        )
+    console.print(table)
+
+    checks = [_timed(check_once) for _ in range(repetitions)]
+    console.print(
+        f"check(broadcast), all sizes and cases, warm: median {statistics.median(checks):.2f} s"
+        f" (min {min(checks):.2f}, max {max(checks):.2f})"
+    )
+    for elements in (1, 250_000):
+        for strict in (True, False):
+            recorded, gloo = recorder_cost(floor, elements, strict)
+            console.print(
+                f"a message of {4 * elements} bytes, {'checked' if strict else 'run'}:"
+                f" {recorded:.0f} µs recorded, {gloo:.0f} µs unrecorded"
+                f" ({recorded - gloo:.0f} µs for the record)"
+            )
+    floor.close()
+    own, shared = memory_per_rank()
+    console.print(f"memory per rank: {own:.0f} MB of its own, {shared:.0f} MB with its share")
+
+
+if __name__ == "__main__":
+    main()
