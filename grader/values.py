@@ -81,7 +81,11 @@ def _show(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.5g}"
+    # 1.0 and 1 are different answers
+    return text if not text.lstrip("-").isdigit() else f"{text}.0"
 
 
 def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:

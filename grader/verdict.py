@@ -136,7 +136,9 @@ class Bound:
         }[self.relation]
 
     def __str__(self) -> str:
-        return f"{self.quantity} {self.measured} (asked: {self.relation} {self.asked})"
+        words = {"=": "exactly", "≤": "at most", "≥": "at least"}
+        should = "" if self.holds else "should be "
+        return f"{self.quantity}: {self.measured} ({should}{words[self.relation]} {self.asked})"
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,14 @@ def headline(verdict: ExerciseVerdict) -> str:
     return f"{verdict.diagnosis}: {failed} of {len(verdict.cases)} cases failed"
 
 
-def key_traffic(verdict: ExerciseVerdict) -> list[CaseVerdict]:
-    """The limits as judged on the largest world: the numbers worth a look."""
+def key_traffic(verdict: ExerciseVerdict) -> str:
+    """The traffic on the largest world beside what is asked of it; empty without limits."""
     limits = [case for case in verdict.cases if case.bounds]
-    largest = max((case.world_size for case in limits), default=0)
-    return [case for case in limits if case.world_size == largest]
+    if not limits:
+        return ""
+    largest = max(case.world_size for case in limits)
+    bounds = [str(case.bounds[0]) for case in limits if case.world_size == largest]
+    return f"{largest} ranks, {', '.join(bounds)}"
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

@@ -29,7 +29,9 @@ _MARKS = {
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
     """A report as text without colours or trailing blanks."""
     buffer = io.StringIO()
-    console = Console(file=buffer, width=width, color_system=None, legacy_windows=False)
+    console = Console(
+        file=buffer, width=width, color_system=None, force_jupyter=False, legacy_windows=False
+    )
     console.print(renderable)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
 
@@ -73,8 +75,9 @@ def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
-        for case in key_traffic(verdict):
-            yield Text(f"{case.world_size} ranks: {case.bounds[0]}", style="dim")
+        traffic = key_traffic(verdict)
+        if traffic:
+            yield Text(traffic, style="dim")
     if verdict.status is not Status.FAILED:
         return
     yield Text(verdict.message)

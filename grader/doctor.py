@@ -1,0 +1,140 @@
+"""What this machine can do, and what to install for the rest."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from grader.version import __version__
+
+__all__ = ["Finding", "examine", "findings"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: the thing.
+        state: ``ok``, ``missing`` (something is not to be had without it) or
+            ``broken`` (the course does not work without it).
+        detail: what was found, or what to do.
+    """
+
+    what: str
+    state: str
+    detail: str
+
+
+_MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red")}
+
+
+def examine() -> int:
+    """Print every finding; 0 if the course works here, else 1."""
+    table = Table.grid(padding=(0, 2))
+    found = []
+    for finding in findings():
+        found.append(finding)
+        mark, colour = _MARKS[finding.state]
+        table.add_row(Text(mark, style=colour), finding.what, Text(finding.detail))
+    Console(highlight=False).print(table)
+    return 1 if any(finding.state == "broken" for finding in found) else 0
+
+
+def findings() -> Iterator[Finding]:
+    """Look at everything, the essential first."""
+    yield Finding(
+        "grader", "ok", f"{__version__}, Python {platform.python_version()}, {platform.system()}"
+    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding("processor", "ok", f"{cores} cores; worlds of 8 ranks share them")
+    yield from _torch()
+    yield from _world()
+    yield _module("jupyterlab", "JupyterLab", "pip install -r requirements.txt", needed=True)
+    yield _module("nbval", "nbval", "pip install -r requirements.txt", needed=False)
+    yield _command("bwrap", "bubblewrap", "grading strangers in a sandbox: apt install bubblewrap")
+    yield _command(("c++", "g++", "clang++"), "C++ compiler", "C++ extensions: apt install g++")
+    yield _command(("chromium", "google-chrome"), "Chromium", "browser tests: apt install chromium")
+
+
+def _torch() -> Iterator[Finding]:
+    try:
+        import torch
+        import torch.distributed as dist
+    except ImportError as error:
+        yield Finding("torch", "broken", f"{error}; pip install -r requirements.txt")
+        return
+    version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
+    tested = (2, 11) <= version <= (2, 15)
+    note = "" if tested else "; the grader is tested with 2.11 to 2.15"
+    yield Finding("torch", "ok" if tested else "missing", torch.__version__ + note)
+    gloo = dist.is_available() and dist.is_gloo_available()
+    yield Finding(
+        "gloo", "ok" if gloo else "broken", "in this torch" if gloo else "install a torch with gloo"
+    )
+    nccl = dist.is_available() and dist.is_nccl_available() and torch.cuda.is_available()
+    gpus = torch.cuda.device_count()
+    yield Finding(
+        "NCCL",
+        "ok" if nccl else "missing",
+        f"{gpus} GPUs" if nccl else "no GPU here; only the chapter on backends would use it",
+    )
+
+
+def _world() -> Iterator[Finding]:
+    """Start two ranks and let them talk."""
+    from grader.errors import GraderError
+    from grader.submission import live_program
+    from grader.worlds.base import Job
+    from grader.worlds.launch import ForkServer, default_launcher
+    from grader.worlds.processes import ProcessWorld
+
+    try:
+        launcher = default_launcher()
+        started = time.monotonic()
+        with ProcessWorld(launcher, 2, live_program(_greet)) as world:
+            outcome = world.run(Job("greet", ((), ()), allowed=None))
+        launcher.settle()
+        seconds = time.monotonic() - started
+    except GraderError as error:
+        yield Finding("two ranks", "broken", str(error))
+        return
+    if outcome.failure is not None:
+        yield Finding("two ranks", "broken", outcome.failure.message)
+        return
+    how = "forked" if isinstance(launcher, ForkServer) else "started as fresh interpreters"
+    yield Finding("two ranks", "ok", f"{how}, joined and done in {1e3 * seconds:.0f} ms")
+
+
+def _greet() -> None:
+    import torch
+    import torch.distributed as dist
+
+    x = torch.ones(1)
+    dist.all_reduce(x)
+
+
+def _module(name: str, what: str, mend: str, needed: bool) -> Finding:
+    if importlib.util.find_spec(name) is None:
+        return Finding(what, "broken" if needed else "missing", mend)
+    from importlib.metadata import version
+
+    return Finding(what, "ok", version(name))
+
+
+def _command(names: str | tuple[str, ...], what: str, mend: str) -> Finding:
+    for name in (names,) if isinstance(names, str) else names:
+        path = shutil.which(name)
+        if path:
+            return Finding(what, "ok", path)
+    return Finding(what, "missing", f"for {mend}" if sys.platform == "linux" else "not found")

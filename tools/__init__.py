@@ -1,0 +1,1 @@
+"""Builds the notebooks and the pictures of the course."""

@@ -1,0 +1,215 @@
+"""A chapter's source: prose, stubs and solutions together in one percent-format file.
+
+The source is a Python file that jupytext reads as a notebook.  What a student
+has to write stands between two markers, alone on their lines::
+
+    # %%
+    def broadcast(x, src):
+        ### BEGIN SOLUTION
+        ...
+        ### END SOLUTION
+
+The student's edition has a stub there, which says about how many lines are
+missing; the solved edition has the lines without the markers.  The markers
+are nbgrader's.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+
+__all__ = ["Chapter", "ChapterError"]
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+
+#: Tags that a cell may carry: nbval's, to leave an output that differs each time uncompared.
+TAGS = frozenset({"nbval-ignore-output"})
+
+_IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
+
+#: Everything that would differ from machine to machine is left out.
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class ChapterError(Exception):
+    """A mistake in a chapter's source, with its file and line."""
+
+    def __init__(self, path: Path, line: int, message: str) -> None:
+        super().__init__(f"{path}:{line}: {message}")
+
+
+@dataclass(frozen=True)
+class _Cell:
+    kind: str
+    source: str
+    line: int
+    tags: tuple[str, ...]
+
+
+class Chapter:
+    """A chapter, read from its source.
+
+    Args:
+        path: the ``.py`` file.
+        exercises: names that must not be defined without a marked solution,
+            or the student's edition would give them away.
+
+    Raises:
+        ChapterError: the source has a mistake.
+    """
+
+    def __init__(self, path: Path, exercises: frozenset[str] = frozenset()) -> None:
+        self.path = path
+        self.name = path.stem
+        self._exercises = exercises
+        self._text = path.read_text(encoding="utf-8")
+        self._cells = list(self._read())
+
+    def _fail(self, line: int, message: str) -> ChapterError:
+        return ChapterError(self.path, line, message)
+
+    def _read(self) -> Iterator[_Cell]:
+        notebook = jupytext.reads(self._text, fmt="py:percent")
+        lines = self._text.splitlines()
+        starts = [i for i, line in enumerate(lines, 1) if line.startswith("# %%")]
+        header = len(notebook.cells) - len(starts)
+        if header:
+            raise self._fail(1, "text before the first cell; begin with `# %% [markdown]`")
+        for cell, start in zip(notebook.cells, starts, strict=True):
+            tags = tuple(cell.metadata.get("tags", ()))
+            unknown = set(tags) - TAGS
+            if unknown:
+                known = ", ".join(sorted(TAGS))
+                raise self._fail(start, f"unknown tag {sorted(unknown)[0]!r}; known are {known}")
+            if cell.cell_type == "markdown":
+                self._check_prose(cell.source, start)
+            else:
+                self._check_code(cell.source, start + 1)
+            yield _Cell(cell.cell_type, cell.source, start + 1, tags)
+
+    def _check_prose(self, source: str, start: int) -> None:
+        for offset, line in enumerate(source.splitlines(), 1):
+            if BEGIN in line or END in line:
+                raise self._fail(start + offset, "a solution's marker in prose")
+            for image in _IMAGE.finditer(line):
+                if not image["alt"].strip():
+                    raise self._fail(start + offset, f"{image['path']} has no alt text")
+                target = self.path.parent / image["path"]
+                if "://" not in image["path"] and not target.is_file():
+                    raise self._fail(
+                        start + offset, f"{image['path']} does not exist; make imgs draws it"
+                    )
+
+    def _check_code(self, source: str, start: int) -> None:
+        regions = list(self._regions(source, start))
+        solved = _without_lines(source, [line for region in regions for line in region])
+        for text, edition in ((solved, "solved"), (self._stubbed(source, start), "student's")):
+            try:
+                ast.parse(text)
+            except SyntaxError as error:
+                line = start + (error.lineno or 1) - 1
+                raise self._fail(line, f"the {edition} edition is no Python: {error.msg}") from None
+        for node in ast.parse(solved).body:
+            name = getattr(node, "name", None)
+            if name in self._exercises and not regions:
+                raise self._fail(
+                    start + node.lineno - 1,
+                    f"{name} is an exercise, but no {BEGIN} says what a student writes",
+                )
+
+    def _regions(self, source: str, start: int) -> Iterator[tuple[int, int]]:
+        """Index of the first and the last line of each marked solution."""
+        opened: int | None = None
+        lines = source.splitlines()
+        for i, line in enumerate(lines):
+            if BEGIN in line or END in line:
+                marker = BEGIN if BEGIN in line else END
+                if line.strip() != marker:
+                    raise self._fail(start + i, f"{marker} must stand alone on its line")
+                if marker == BEGIN:
+                    if opened is not None:
+                        raise self._fail(
+                            start + i, f"{BEGIN} inside the solution of line {start + opened}"
+                        )
+                    opened = i
+                elif opened is None:
+                    raise self._fail(start + i, f"{END} without a {BEGIN} before it")
+                else:
+                    if not _statements(lines[opened + 1 : i]):
+                        raise self._fail(start + opened, "an empty solution")
+                    yield opened, i
+                    opened = None
+        if opened is not None:
+            raise self._fail(start + opened, f"{BEGIN} without an {END} in its cell")
+
+    def _stubbed(self, source: str, start: int) -> str:
+        """The cell as a student gets it."""
+        lines = source.splitlines()
+        for first, last in reversed(list(self._regions(source, start))):
+            indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+            count = _statements(lines[first + 1 : last])
+            size = "1 line" if count == 1 else f"about {count} lines"
+            stub = [f"{indent}# Your code here: {size}.", f"{indent}raise NotImplementedError"]
+            lines[first : last + 1] = stub
+        return "\n".join(lines)
+
+    # Editions. ---------------------------------------------------------------
+
+    def student_edition(self) -> Any:
+        """The notebook that a student opens: stubs, and no outputs."""
+        return self._notebook(self._stubbed)
+
+    def solved_edition(self) -> Any:
+        """The notebook with the solutions, not yet executed."""
+
+        def solved(source: str, start: int) -> str:
+            regions = self._regions(source, start)
+            return _without_lines(source, [line for region in regions for line in region])
+
+        return self._notebook(solved)
+
+    def _notebook(self, edit: Any) -> Any:
+        notebook = nbformat.v4.new_notebook(metadata=_METADATA)
+        seen: dict[str, int] = {}
+        for cell in self._cells:
+            digest = hashlib.sha256(f"{cell.kind}\n{cell.source}".encode()).hexdigest()[:12]
+            seen[digest] = seen.get(digest, 0) + 1
+            # the same text twice in a chapter still needs two ids
+            name = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+            if cell.kind == "markdown":
+                made = nbformat.v4.new_markdown_cell(cell.source, id=name)
+            else:
+                made = nbformat.v4.new_code_cell(edit(cell.source, cell.line), id=name)
+            if cell.tags:
+                made.metadata["tags"] = list(cell.tags)
+            notebook.cells.append(made)
+        return notebook
+
+
+def _statements(lines: list[str]) -> int:
+    """How many lines say something."""
+    return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
+
+
+def _without_lines(source: str, dropped: list[int]) -> str:
+    return "\n".join(line for i, line in enumerate(source.splitlines()) if i not in dropped)
+
+
+def to_text(notebook: Any) -> str:
+    """A notebook as it is stored: the same bytes on every machine."""
+    notebook.metadata.clear()
+    notebook.metadata.update(_METADATA)
+    return str(nbformat.writes(notebook)).rstrip("\n") + "\n"

@@ -1,0 +1,179 @@
+"""The few shapes that the pictures of the course are made of.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart
+(https://jfly.uni-koeln.de/color/), and every coloured shape carries a label
+as well.  The background is opaque white, so that pictures read the same in a
+light and in a dark theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+__all__ = ["Cell", "Sheet", "colour_of"]
+
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#666666")
+INK = "#222222"
+FAINT = "#767676"
+
+#: Pixels per inch: sharp on screens that show two dots where others show one.
+DPI = 160
+
+
+def colour_of(rank: int) -> str:
+    """The colour of what a rank owns at the beginning."""
+    return _COLOURS[rank % len(_COLOURS)]
+
+
+def tint(colour: str, strength: float = 0.35) -> tuple[float, float, float]:
+    """A colour mixed with white, light enough for dark text on it."""
+    r, g, b = matplotlib.colors.to_rgb(colour)
+    return (1 - strength * (1 - r), 1 - strength * (1 - g), 1 - strength * (1 - b))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A piece of data.
+
+    Attributes:
+        text: what it is called.
+        owners: ranks whose data is in it; none for a place that is empty.
+        still: whether it stays where it is, and is drawn dashed.
+    """
+
+    text: str = ""
+    owners: tuple[int, ...] = ()
+    still: bool = False
+
+
+class Sheet:
+    """A drawing surface, ``width`` by ``height`` inches, y upwards."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
+        self.axes: Axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set_xlim(0, width)
+        self.axes.set_ylim(0, height)
+        self.axes.set_axis_off()
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float = 11,
+        bold: bool = False,
+        colour: str = INK,
+        align: str = "center",
+    ) -> None:
+        """Words, centred on a point unless told otherwise."""
+        self.axes.text(
+            x,
+            y,
+            text,
+            fontsize=size,
+            fontweight="bold" if bold else "normal",
+            color=colour,
+            ha=align,
+            va="center",
+            family="DejaVu Sans",
+        )
+
+    def cell(self, x: float, y: float, width: float, height: float, cell: Cell) -> None:
+        """A piece of data with its lower left corner at (x, y)."""
+        if cell.owners:
+            part = width / len(cell.owners)
+            for i, owner in enumerate(cell.owners):
+                fill = tint(colour_of(owner))
+                self.axes.add_patch(Rectangle((x + i * part, y), part, height, fc=fill, lw=0))
+        line = "--" if cell.still else "-"
+        edge = INK if cell.owners else "#bbbbbb"
+        self.axes.add_patch(Rectangle((x, y), width, height, fill=False, ec=edge, lw=1.3, ls=line))
+        # the widest letter takes about 0.011 inches a point
+        size = min(11.0, width / (0.0115 * max(len(cell.text), 1)))
+        self.text(x + width / 2, y + height / 2, cell.text, size)
+
+    def rank(self, x: float, y: float, width: float, height: float, rank: int) -> None:
+        """The outline of a rank's memory, with its name below."""
+        self.axes.add_patch(
+            FancyBboxPatch(
+                (x, y),
+                width,
+                height,
+                boxstyle="round,pad=0.02,rounding_size=0.06",
+                fc="#f7f7f7",
+                ec=FAINT,
+                lw=1,
+            )
+        )
+        self.text(x + width / 2, y - 0.16, f"rank {rank}", 10)
+
+    def arrow(
+        self,
+        start: tuple[float, float],
+        end: tuple[float, float],
+        colour: str = INK,
+        bend: float = 0.0,
+        width: float = 1.6,
+        dashed: bool = False,
+    ) -> None:
+        """An arrow between two points, bent to its left by ``bend``."""
+        self.axes.add_patch(
+            FancyArrowPatch(
+                start,
+                end,
+                arrowstyle="-|>",
+                mutation_scale=13,
+                color=colour,
+                lw=width,
+                ls="--" if dashed else "-",
+                connectionstyle=f"arc3,rad={bend}",
+                shrinkA=0,
+                shrinkB=0,
+            )
+        )
+
+    def bar(
+        self, x: float, y: float, width: float, text: str, colour: str, hatch: str = ""
+    ) -> None:
+        """A stretch of time on a lane."""
+        self.axes.add_patch(
+            Rectangle((x, y - 0.15), width, 0.3, fc=tint(colour), ec=colour, lw=1.2, hatch=hatch)
+        )
+        if text:
+            self.text(x + width / 2, y, text, 9)
+
+    def save(self, path: Path) -> None:
+        """Write a PNG without anything that depends on the day or the machine."""
+        self.figure.savefig(path, format="png", dpi=DPI, metadata={"Software": None})
+
+
+def before_after(
+    title: str, before: Sequence[Sequence[Cell]], after: Sequence[Sequence[Cell]]
+) -> Sheet:
+    """Ranks side by side, and what they hold before and after."""
+    ranks = len(before)
+    rows = max(len(column) for column in (*before, *after))
+    cell_width, cell_height, gap = 0.74, 0.36, 0.16
+    height = rows * cell_height + 1.2
+    block = ranks * (cell_width + gap) - gap
+    sheet = Sheet(2 * block + 1.5, height)
+    for x0, columns, name in ((0.3, before, "before"), (block + 1.2, after, "after")):
+        sheet.text(x0 + block / 2, height - 0.25, name, 10, colour=FAINT)
+        for rank, column in enumerate(columns):
+            x = x0 + rank * (cell_width + gap)
+            sheet.rank(x, 0.42, cell_width, rows * cell_height + 0.1, rank)
+            for i, cell in enumerate(column):
+                y = 0.47 + (rows - 1 - i) * cell_height
+                sheet.cell(x + 0.05, y + 0.02, cell_width - 0.1, cell_height - 0.04, cell)
+    middle = block + 0.75
+    sheet.arrow((middle - 0.32, height / 2), (middle + 0.32, height / 2), width=2.2)
+    sheet.text(middle, height / 2 + 0.22, title, 9 if len(title) > 8 else 10, bold=True)
+    return sheet

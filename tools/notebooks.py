@@ -1,0 +1,94 @@
+"""Builds both editions of the chapters from their sources: ``make notebooks``.
+
+The student's edition is a function of the source alone.  The solved edition
+is executed; its outputs are what nbval compares later runs with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from grader.exercises import discover
+from tools.chapter import Chapter, ChapterError, to_text
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Seconds that one cell may take.
+CELL_SECONDS = 300
+
+
+def sources(folder: Path) -> list[Path]:
+    """The sources of the chapters, in order."""
+    return sorted(folder.glob("[0-9][0-9]_*.py"))
+
+
+def execute(notebook: Any, folder: Path) -> None:
+    """Run every cell of a notebook, in a folder, and keep the outputs."""
+    NotebookClient(
+        notebook,
+        timeout=CELL_SECONDS,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            output.get("metadata", {}).clear()
+
+
+def build(chapter: Chapter, notebooks: Path, solutions: Path, run: bool) -> list[Path]:
+    """Write a chapter's editions; the files written."""
+    student = notebooks / f"{chapter.name}.ipynb"
+    student.write_text(to_text(chapter.student_edition()), encoding="utf-8")
+    if not run:
+        return [student]
+    solved = solutions / f"{chapter.name}.ipynb"
+    notebook = chapter.solved_edition()
+    execute(notebook, solutions)
+    solved.write_text(to_text(notebook), encoding="utf-8")
+    return [student, solved]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("chapters", nargs="*", help="chapters such as 02; all if none")
+    parser.add_argument("--solutions", type=Path, default=ROOT / "solutions")
+    parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
+    parser.add_argument("--exercises", default="grader.exercises", help="the package of exercises")
+    parser.add_argument("--no-run", action="store_true", help="the student's edition only")
+    request = parser.parse_args(arguments)
+    names = frozenset(discover(request.exercises))
+    request.notebooks.mkdir(parents=True, exist_ok=True)
+    found = [
+        path
+        for path in sources(request.solutions)
+        if not request.chapters or any(path.name.startswith(name) for name in request.chapters)
+    ]
+    if not found:
+        print(f"no chapter {' '.join(request.chapters)} in {request.solutions}", file=sys.stderr)
+        return 2
+    for path in found:
+        try:
+            chapter = Chapter(path, names)
+            written = build(chapter, request.notebooks, request.solutions, not request.no_run)
+        except ChapterError as error:
+            print(error, file=sys.stderr)
+            return 1
+        except CellExecutionError as error:
+            print(f"{path}: a cell fails:\n{error}", file=sys.stderr)
+            return 1
+        print(*(os.path.relpath(file) for file in written))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
