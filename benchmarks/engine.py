@@ -165,7 +165,9 @@ def _recorded_ping_pong(count: int, elements: int) -> list[float]:
 def recorder_cost(floor: Floor, elements: int, strict: bool) -> tuple[float, float]:
     """Microseconds per message with the recorder and without, alternating worlds."""
     launcher = default_launcher()
-    job = Job("answer", ((200, elements),) * 2, allowed=None, strict=strict, seconds=100)
+    job = Job(
+        "answer", ((200, elements),) * 2, allowed=None, strict=strict, unlucky=strict, seconds=100
+    )
     recorded: list[float] = []
     plain: list[float] = []
     for _ in range(3):

@@ -242,7 +242,7 @@ def run(
     (size,) = valid_sizes([world_size])
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, strict=False, seconds=seconds)
+    job = Job(name, ((),) * size, allowed=None, unlucky=False, seconds=seconds)
     with _stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
         outcome = world.run(job)
     for rank, text in enumerate(outcome.output):

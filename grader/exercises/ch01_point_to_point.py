@@ -108,6 +108,10 @@ shift = Exercise(
     ),
     mistakes=(
         Mistake(
+            "That is a shift by one, whatever k is.",
+            gives=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+        ),
+        Mistake(
             "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
             " travels to rank + k.",
             gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
@@ -115,10 +119,6 @@ shift = Exercise(
         Mistake(
             "You return your own x: what came from the neighbour is lost.",
             gives=lambda c: list(c.x),
-        ),
-        Mistake(
-            "That is a shift by one, whatever k is.",
-            gives=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
         ),
     ),
     advice={

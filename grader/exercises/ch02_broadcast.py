@@ -144,14 +144,14 @@ def _sync_in_rank(
     with torch.no_grad():
         for tensor, value in zip(_tensors_of(module).values(), state, strict=True):
             tensor.copy_(value)
-    before = {name: (id(t), t.requires_grad) for name, t in _tensors_of(module).items()}
+    before = _tensors_of(module)
     returned = sync(module, src)
     after = _tensors_of(module)
     return {
         "returned": returned,
         "tensors": {name: tensor.detach() for name, tensor in after.items()},
         "requires_grad": {name: tensor.requires_grad for name, tensor in after.items()},
-        "replaced": [name for name, t in after.items() if before.get(name, (0,))[0] != id(t)],
+        "replaced": ", ".join(n for n, t in after.items() if before.get(n) is not t),
     }
 
 
@@ -185,7 +185,7 @@ def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> lis
                     name: c.state[source][i] for i, (name, source) in enumerate(sources.items())
                 },
                 "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
-                "replaced": [],
+                "replaced": "",
             }
         )
     return report
@@ -211,6 +211,11 @@ sync_parameters = Exercise(
         " dist.broadcast(t, src). Every rank goes through the same tensors in the same order.",
     ),
     mistakes=(
+        Mistake(
+            "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
+            " would go on with those: write into the module's own tensors, as broadcast does.",
+            when=lambda e: any(report["replaced"] for report in e.actual),
+        ),
         Mistake(
             "The parameters are right, the buffers are not: module.buffers() holds what is not"
             " learned, such as the running mean of a batch norm.",

@@ -16,6 +16,7 @@ from grader.exercise import (
     total_bytes,
 )
 from grader.oracles import nbytes
+from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis
 
 KINDS = (
@@ -105,6 +106,10 @@ def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
     return [entries if r == c.dst else None for r in c.ranks]
 
 
+def _has_wildcard(trace: Trace) -> bool:
+    return any(op.wildcard for operations in trace.operations for op in operations)
+
+
 gather = Exercise(
     signature="gather(x: Tensor, dst: int) -> list[Tensor] | None",
     summary="the list of all x in rank order on dst, None elsewhere",
@@ -127,21 +132,8 @@ gather = Exercise(
     mistakes=(
         Mistake(
             "The list is in the order of arrival. A receive from any rank says who it was, by its"
-            " return value; put the tensor in that place, or receive from a named rank.",
-            gives=lambda c: (
-                _on_dst(c, [c.x[c.dst], *(c.x[r] for r in reversed(c.ranks) if r != c.dst)])
-                if c.n > 2
-                else None
-            ),
-        ),
-        Mistake(
-            "The list is in the order of arrival, with dst's own x at its end; entry r belongs to"
-            " rank r.",
-            gives=lambda c: (
-                _on_dst(c, [*(c.x[r] for r in reversed(c.ranks) if r != c.dst), c.x[c.dst]])
-                if c.n > 2
-                else None
-            ),
+            " return value: put the tensor in that place, or receive from a named rank.",
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e.trace),
         ),
         Mistake(
             "dst's own x stands first, and the others follow: entry r belongs to rank r.",
@@ -169,6 +161,10 @@ gather = Exercise(
             gives=lambda c: _on_dst(c, [c.x[r] for r in c.ranks if r != c.dst]),
         ),
         Mistake(
+            "The list arrives on rank 0. It belongs to dst, which is not always rank 0.",
+            when=lambda e: e.actual[e.case.dst] is None and isinstance(e.actual[0], (list, tuple)),
+        ),
+        Mistake(
             "Every rank returns a list; only dst does, the others return None.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_TYPE
@@ -177,12 +173,6 @@ gather = Exercise(
                     for r, value in enumerate(e.actual)
                     if r != e.case.dst
                 )
-            ),
-        ),
-        Mistake(
-            "The list arrives on rank 0. It belongs to dst, which is not always rank 0.",
-            when=lambda e: (
-                bool(e.actual) and e.case.dst != 0 and isinstance(e.actual[0], (list, tuple))
             ),
         ),
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import escape
 
 from grader.reports.summary import headline, key_traffic, output_lines, points
-from grader.verdict import CaseVerdict, ExerciseVerdict, Status
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 
 __all__ = ["exercise_html"]
 
@@ -53,7 +53,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is not Status.FAILED:
         return
     yield f"<div>{escape(verdict.message)}</div>"
-    if verdict.first_failure is not None:
+    if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
         yield from _details(verdict.first_failure)
     if verdict.hint:
         yield f"<div><strong>Hint:</strong> {escape(verdict.hint)}</div>"

@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.reports.summary import headline, key_traffic, output_lines, points
-from grader.verdict import CaseVerdict, ExerciseVerdict, Failure, Status, SubmissionVerdict
+from grader.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Status,
+    SubmissionVerdict,
+)
 
 __all__ = ["exercise_report", "failure_report", "plain", "submission_report"]
 
@@ -81,7 +88,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is not Status.FAILED:
         return
     yield Text(verdict.message)
-    if verdict.first_failure is not None:
+    if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
         yield from _details(verdict.first_failure)
     if verdict.hint:
         yield Text.assemble(("hint: ", "bold cyan"), verdict.hint)

@@ -36,7 +36,11 @@ Mailbox = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Resolution:
-    """A rank's deferred receive ``op`` has been matched with a send of ``source``."""
+    """The word that a deferred operation ``op`` of a rank waits for.
+
+    A receive has been matched with a send of ``source``; a collective has been
+    called by everybody, and ``source`` says nothing.
+    """
 
     rank: int
     op: int
@@ -233,7 +237,7 @@ class Board:
         self._match(box)
 
     def take_resolutions(self) -> list[Resolution]:
-        """The deferred receives matched since the last call."""
+        """The deferred operations that may go on, since the last call."""
         taken, self._resolutions = self._resolutions, []
         return taken
 
@@ -264,14 +268,18 @@ class Board:
         if len(slot) == len(group.members):
             for other in slot.values():
                 other.matched = True
+                if other.deferred and not other.doomed:
+                    self._resolutions.append(Resolution(other.rank, other.number, ANY))
+
+    def callers(self, op: Operation) -> dict[int, Operation]:
+        """The ranks that have made the collective call of ``op``."""
+        slots = self.groups[op.group].slots
+        return next((slot for slot in slots if slot.get(op.rank) is op), {})
 
     def missing(self, op: Operation) -> list[int]:
         """Members of its group that have not yet made the collective call of ``op``."""
-        group = self.groups[op.group]
-        for slot in group.slots:
-            if slot.get(op.rank) is op:
-                return [member for member in group.members if member not in slot]
-        return []
+        callers = self.callers(op)
+        return [member for member in self.groups[op.group].members if member not in callers]
 
     def _disagreements(self) -> list[Failure]:
         """Of each group the first call on which its ranks do not agree."""

@@ -45,8 +45,9 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         dtype: name of the element type, such as ``float32``.
         detail: what else all ranks must agree on, such as the reduction.
         blocking: whether the rank waits for it at once, as in ``dist.send``.
-        deferred: whether the rank waits to be told the source before it posts
-            the receive (wildcards, and receives queued behind one).
+        deferred: whether the rank waits for the judge's word: for the source of
+            the receive before it posts it (wildcards, and receives queued
+            behind one), for everybody's call before it leaves a collective.
         file, line: the student's source.
         time: nanoseconds.
     """

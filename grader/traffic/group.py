@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
-from grader.traffic.recorder import Deferred, Recorder, Request, checksum
+from grader.traffic.recorder import Deferred, Gated, Recorder, Request, checksum
 from grader.verdict import Diagnosis
 
 __all__ = ["RecordingGroup"]
@@ -214,16 +214,19 @@ class RecordingGroup(dist.ProcessGroup):
         written = list(_tensors(args[0])) if args else []
         read = list(_tensors(args[1])) if len(args) > 1 else []
         root, detail = self._agreement(args, kwargs)
+        gate = Gated() if recorder.strict else None
         op = recorder.post(
             kind,
             self._name,
             peer=root,
             detail=detail,
+            deferred=gate,
             measure=written[0] if kind in _SAME_SIZE and written else None,
             reads=read,
             writes=written,
         )
-        return Request(recorder, op, self._start_inner(method, args, kwargs))
+        inner = self._start_inner(method, args, kwargs)
+        return Request(recorder, op, gate.hold(inner) if gate else inner)
 
     def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the transport, by whichever name it knows the method."""

@@ -18,7 +18,15 @@ from grader.traffic.sites import line_here
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
 
-__all__ = ["Deferred", "ForbiddenCall", "Recorder", "Request", "TransportError", "checksum"]
+__all__ = [
+    "Deferred",
+    "ForbiddenCall",
+    "Gated",
+    "Recorder",
+    "Request",
+    "TransportError",
+    "checksum",
+]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
@@ -85,7 +93,7 @@ class Recorder:
     strict: bool = True
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
-    _unresolved: dict[int, Deferred] = field(default_factory=dict)
+    _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool) -> None:
@@ -121,7 +129,7 @@ class Recorder:
         reads: Iterable[torch.Tensor] = (),
         writes: Iterable[torch.Tensor] = (),
         detail: str = "",
-        deferred: Deferred | None = None,
+        deferred: Deferred | Gated | None = None,
     ) -> int:
         """Report an operation before it is handed to the transport; its number.
 
@@ -193,15 +201,16 @@ class Recorder:
         """
         with self._lock:
             return wildcard or any(
-                d.group == group and d.tag == tag for d in self._unresolved.values()
+                isinstance(d, Deferred) and (d.group, d.tag) == (group, tag)
+                for d in self._unresolved.values()
             )
 
     def resolve(self, op: int, source: int) -> None:
-        """The judge matched deferred receive ``op`` with a send of global rank ``source``."""
+        """The judge's word on deferred operation ``op``, see ``Resolution``."""
         with self._lock:
             deferred = self._unresolved.pop(op, None)
         if deferred is not None:
-            deferred.post(source)
+            deferred.resolve(source)
 
 
 class Request(dist.Work):
@@ -311,6 +320,41 @@ class Request(dist.Work):
         return list(self._inner.result())
 
 
+class Gated:
+    """A collective that is complete when everybody has called it, and not before.
+
+    gloo lets some ranks leave a broadcast before others have come; MPI allows
+    that and allows the opposite.  A program that works only in one of the two
+    is wrong, and shows it every time if nobody leaves early.
+    """
+
+    def __init__(self) -> None:
+        self._inner: Any = None
+        self._everybody = threading.Event()
+
+    def hold(self, inner: Any) -> Gated:
+        """Take the transport's request, once there is one."""
+        self._inner = inner
+        return self
+
+    def resolve(self, _: int) -> None:
+        """Everybody has called it."""
+        self._everybody.set()
+
+    def wait(self, *timeout: Any) -> None:
+        """Block until everybody has called, and the transport is done."""
+        self._everybody.wait()
+        self._inner.wait(*timeout)
+
+    def get_future(self) -> Any:
+        """The transport's own future."""
+        return self._inner.get_future()
+
+    def result(self) -> Any:
+        """The transport's tensors."""
+        return self._inner.result()
+
+
 class Deferred:
     """A receive that is handed to the transport once its source is known.
 
@@ -336,7 +380,7 @@ class Deferred:
         """Whether the transport has the receive."""
         return self._posted.is_set()
 
-    def post(self, source: int) -> None:
+    def resolve(self, source: int) -> None:
         """Post the receive, now that the judge has named its source."""
         self._inner, self.source = self._start(source)
         self._posted.set()

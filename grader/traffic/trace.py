@@ -154,8 +154,8 @@ class Trace:
             lines.append(f"  {message}")
         t = self.traffic
         lines.append(
-            f"{t.messages} messages, {t.bytes} bytes, at most {t.max_sent} sent by one rank,"
-            f" {t.rounds} rounds"
+            f"messages: {t.messages}, bytes: {t.bytes}, most by one rank: {t.max_sent},"
+            f" rounds: {t.rounds}"
         )
         return "\n".join(lines)
 

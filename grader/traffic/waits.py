@@ -14,6 +14,8 @@ post instead of after a timeout.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from grader.traffic.board import Board
 from grader.traffic.trace import Operation
 from grader.verdict import Diagnosis, Failure, Wait
@@ -91,9 +93,7 @@ def deadlock(board: Board) -> Failure | None:
         message += f", … ({len(named)} ranks in all)"
     ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
     if not cycle and ended:
-        names = ", ".join(map(str, ended))
-        message += f"; but rank{'s' if len(ended) > 1 else ''} {names} will post nothing"
-        message += " more: the function has returned there"
+        message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
     detail = tuple(f"rank {rank} {waits[rank].text}" for rank in dead)
     first = waits[named[0]]
     return Failure(
@@ -122,9 +122,13 @@ def _wait(board: Board, rank: int) -> Wait:
     elif op.kind == "recv":
         text = f"waits to receive from rank {op.peer} {at}"
     else:
-        names = ", ".join(map(str, peers))
-        text = f"waits in {op.kind} {at} for rank{'s' if len(peers) > 1 else ''} {names}"
+        text = f"waits in {op.kind} {at} for {_ranks(peers)}"
     return Wait(rank, peers, text + _other_tag(board, op), site)
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    names = [str(rank) for rank in ranks]
+    return f"rank {names[0]}" if len(names) == 1 else f"ranks {', '.join(names)}"
 
 
 def _other_tag(board: Board, op: Operation) -> str:

@@ -25,8 +25,11 @@ class Job:
         adapter: a pickled function ``adapter(entry, *arguments)`` that makes
             the call; empty to call the entry itself.
         allowed: names of the collectives that may be called; ``None`` is all.
-        strict: make mistakes with buffers and wildcards show every time, see
+        strict: make mistakes with buffers show every time, see
             :class:`grader.traffic.recorder.Recorder`.
+        unlucky: give wildcard receives their messages in the order that a
+            program is least likely to count on, see
+            :class:`grader.worlds.watch.Watch`; otherwise as they come.
         seconds: of wall clock after which the call has failed.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
@@ -37,6 +40,7 @@ class Job:
     adapter: bytes = b""
     allowed: frozenset[str] | None = frozenset()
     strict: bool = True
+    unlucky: bool = True
     seconds: float = 5.0
     output_limit: int = 64 * 1024
     answer_limit: int = 256 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import signal
 import time
@@ -31,6 +32,12 @@ DUMP_PATIENCE = 0.5
 
 #: How often a world whose processes send no notice is asked about them.
 POLL = 0.1
+
+
+#: What the C++ runtime prints when gloo aborts a rank over a message that does
+#: not fit.  Whether it gets that far before the world is ended is chance, and
+#: what it means is said better in the failure.
+_LAST_WORDS = re.compile(r"terminate called after throwing .*\n(?:  what\(\): .*\n?)?")
 
 
 class Watch:
@@ -62,13 +69,13 @@ class Watch:
         if crew.notices is not None:
             self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
         self._ready: set[int] = set()
-        self._begin(Board(self.size), 1 << 20, worst=False)
+        self._begin(Board(self.size), 1 << 20, unlucky=False)
 
-    def _begin(self, board: Board, output_limit: int, worst: bool) -> None:
+    def _begin(self, board: Board, output_limit: int, unlucky: bool) -> None:
         self.board = board
         self.causes = Causes(board)
         self._output_limit = output_limit
-        self._worst = worst
+        self._unlucky = unlucky
         self._replies: dict[int, Returned] = {}
         self._printed = [bytearray() for _ in range(self.size)]
 
@@ -86,7 +93,8 @@ class Watch:
     def output(self) -> tuple[str, ...]:
         """What each rank printed."""
         limit = self._output_limit
-        return tuple(bytes(text[:limit]).decode("utf-8", "replace") for text in self._printed)
+        texts = (bytes(text[:limit]).decode("utf-8", "replace") for text in self._printed)
+        return tuple(_LAST_WORDS.sub("", text) for text in texts)
 
     # Waiting. ----------------------------------------------------------------
 
@@ -96,7 +104,7 @@ class Watch:
 
     def until_returned(self, board: Board, job: Job) -> Failure | None:
         """Wait for a job; why it failed, if it did."""
-        self._begin(board, job.output_limit, job.strict)
+        self._begin(board, job.output_limit, job.unlucky)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
         if failure is None:
@@ -133,17 +141,17 @@ class Watch:
     def _match_wildcards(self) -> None:
         """Choose what wildcard receives get.
 
-        A strict world waits until nothing else can happen and then takes the
-        message of the highest rank, the order that a program is least likely
-        to have counted on; that makes the outcome the same every time.
-        Elsewhere the first message wins, as on a real network.
+        An unlucky world waits until nothing else can happen and then takes the
+        message of the highest rank: the order that a program is least likely
+        to have counted on, and the same every time.  Elsewhere a message is
+        taken as soon as it is there, as on a real network.
         """
-        if not self._worst or quiescent(self.board):
+        if not self._unlucky or quiescent(self.board):
             for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
                 candidates = self.board.candidates(receive)
                 if candidates:
-                    self.board.resolve(receive, candidates[-1 if self._worst else 0])
-                    if self._worst:
+                    self.board.resolve(receive, candidates[-1 if self._unlucky else 0])
+                    if self._unlucky:
                         break
         for resolution in self.board.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)

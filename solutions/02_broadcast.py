@@ -1,0 +1,257 @@
+# %% [markdown]
+# # 02 · Broadcast
+#
+# **You will learn** to give everybody what one rank has, to count what that costs, and why a tree
+# beats a loop.
+#
+# **You need** chapter [01](01_point_to_point.ipynb): `send`, `recv`, requests, rounds.
+#
+# **Time:** 45 minutes, and 2 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## What it does
+#
+# One rank, the **source**, has a tensor. After the broadcast everybody has it.
+#
+# ![Before: four ranks hold A, B, C and D. After a broadcast from rank 1 all four hold B. Rank 1's own B never moves](../imgs/broadcast.png)
+#
+# What is drawn dashed stays where it is. The source is *any* rank, not always rank 0; in the picture
+# it is rank 1.
+#
+# PyTorch has it built in. Every rank of the group makes the same call, and names the same source:
+#
+# **Predict:** three ranks; rank 0 holds 1 to 5, the others zeros. What does each hold afterwards?
+
+# %%
+def built_in():
+    if dist.get_rank() == 0:
+        x = torch.tensor([1, 2, 3, 4, 5])
+    else:
+        x = torch.zeros(5, dtype=torch.int64)
+    dist.broadcast(x, src=0)
+    return x
+
+
+run(built_in, 3)
+
+# %% [markdown]
+# The call looks the same on all ranks, but it does not do the same: on rank 0 it only sends, on
+# the others it overwrites `x`. Whatever they had there is gone. `x` has to exist on every rank, with
+# the right size and dtype, *before* the call.
+#
+# A collective is called by **everyone** in the group. If one rank leaves it out, the others wait:
+
+# %%
+def one_leaves_it_out():
+    x = torch.ones(2)
+    if dist.get_rank() != 2:
+        dist.broadcast(x, src=0)
+
+
+run(one_leaves_it_out, 3, may_fail=True)
+
+# %% [markdown]
+# And all have to agree on what they call:
+
+# %%
+def two_sources():
+    x = torch.ones(2)
+    dist.broadcast(x, src=0 if dist.get_rank() < 2 else 1)
+
+
+run(two_sources, 3, may_fail=True)
+
+# %% [markdown]
+# ## How many messages does it take?
+#
+# Think before you write. The other $n-1$ ranks do not have the data. Each message brings it to one
+# of them. So **at least $n-1$ messages** are needed, and a good broadcast sends not one more. If $x$
+# has $S$ bytes, then $(n-1)\,S$ bytes are sent in all.
+#
+# In the language of pseudocode, the simplest broadcast reads:
+#
+# ```
+# if I am the source:
+#     for every other rank: send x to it
+# else:
+#     receive x from the source
+# ```
+#
+# ## Exercise: broadcast
+#
+# Write it with point-to-point calls. It works **in place**: `x` itself holds the result on every
+# rank, and nothing is returned. Calling `dist.broadcast` would be too easy, and is refused.
+
+# %%
+def broadcast(x: torch.Tensor, src: int) -> None:
+    """Everyone's x becomes src's x."""
+    ### BEGIN SOLUTION
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+    ### END SOLUTION
+
+
+check(broadcast)
+
+# %% [markdown]
+# A trap that many fall into once: `x = something` inside the function makes the *name* `x` mean
+# another tensor. The tensor that the caller holds does not change. To write into it, use
+# `dist.recv(x, ...)`, `x.copy_(y)` or `x[:] = y`.
+#
+# **Predict:** what does the caller see?
+
+# %%
+def rename(x):
+    x = torch.tensor([7.0])
+
+
+def write_into(x):
+    x.copy_(torch.tensor([7.0]))
+
+
+a, b = torch.zeros(1), torch.zeros(1)
+rename(a)
+write_into(b)
+print("after rename:    ", a.item())
+print("after write_into:", b.item())
+
+# %% [markdown]
+# ## A loop takes n − 1 rounds. A tree takes fewer
+#
+# In the loop, the source sends one message after the other, and everybody else stands idle after
+# receiving. But a rank that *has* the data can help to spread it.
+#
+# ![Two broadcasts to eight ranks. Flat: rank 0 sends to one rank in each of 7 rounds. Binomial tree: 1, then 2, then 4 ranks send, and 3 rounds are enough](../imgs/broadcast_rounds.png)
+#
+# In the tree, the number of ranks that have the data doubles in every round: 1, 2, 4, 8. So
+# $\lceil \log_2 n \rceil$ rounds are enough, with the same $n-1$ messages. (It is called a
+# *binomial* tree. MPI libraries use it for short messages:
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), section 4.)
+#
+# Here are both, for a source of 0, so that you can count:
+
+# %%
+def flat(x):
+    if dist.get_rank() == 0:
+        for dst in range(1, dist.get_world_size()):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, 0)
+
+
+def tree(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    step = 1
+    while step < n:
+        if rank < step and rank + step < n:
+            dist.send(x, rank + step)
+        elif step <= rank < 2 * step:
+            dist.recv(x, rank - step)
+        step *= 2
+
+
+for n in (2, 3, 4, 5, 8):
+    counts = []
+    for algorithm in (flat, tree):
+        traffic = run(algorithm, n, torch.ones(10)).trace.traffic
+        counts.append(f"{algorithm.__name__}: {traffic.messages} messages, {traffic.rounds} rounds")
+    print(f"{n} ranks   {counts[0]}   {counts[1]}")
+
+# %% [markdown]
+# The same number of messages, but on 8 ranks 3 rounds instead of 7. On 1024 ranks it would be 10
+# instead of 1023.
+#
+# **If you like a challenge:** make your `broadcast` a tree for *any* source. (Give the source the
+# number 0 by counting ranks from it: $v = (r - src) \bmod n$.) `check` accepts every algorithm that
+# sends $n-1$ messages.
+#
+# ## Exercise: the same weights everywhere
+#
+# Before data-parallel training starts, all ranks must hold the same model. Write
+# `sync_parameters`: afterwards every **parameter** and every **buffer** of the module equals the
+# one on `src`. Here the built-in `dist.broadcast` is allowed.
+#
+# A *buffer* is a tensor that belongs to the model but is not learned, such as the running mean of a
+# batch norm. **Predict** how many tensors this model has:
+
+# %%
+model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+print("parameters:", [name for name, _ in model.named_parameters()])
+print("buffers:   ", [name for name, _ in model.named_buffers()])
+
+# %% [markdown]
+# Parameters require gradients, and autograd does not like it when somebody writes into them behind
+# its back. `torch.no_grad()` says that you mean it.
+
+# %%
+def sync_parameters(module: nn.Module, src: int) -> None:
+    """Every parameter and buffer becomes src's."""
+    ### BEGIN SOLUTION
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(tensor, src)
+    ### END SOLUTION
+
+
+check(sync_parameters)
+
+# %% [markdown]
+# Try it on a model. Every rank makes its own random weights; afterwards all agree.
+
+# %%
+def same_model_everywhere():
+    torch.manual_seed(dist.get_rank())
+    model = nn.Linear(2, 1)
+    before = model.weight.sum().item()
+    sync_parameters(model, src=2)
+    return round(before, 4), round(model.weight.sum().item(), 4)
+
+
+if check(sync_parameters):
+    for rank, (before, after) in enumerate(run(same_model_everywhere, 3)):
+        print(f"rank {rank}: sum of weights {before:7.4f} before, {after:7.4f} after")
+
+# %% [markdown]
+# This is what `torch.nn.parallel.DistributedDataParallel` does when you wrap a model in it: it
+# [broadcasts the state of rank 0](https://docs.pytorch.org/docs/stable/notes/ddp.html#internal-design).
+#
+# ## Summary
+#
+# - Broadcast: one rank has it, afterwards everyone has it.
+# - A collective is called by every rank of the group, with the same source.
+# - It needs $n-1$ messages and $(n-1)\,S$ bytes in all. Nobody can do with fewer.
+# - A loop takes $n-1$ rounds, a binomial tree $\lceil \log_2 n \rceil$.
+# - *In place* means: the tensor that the caller holds has the result.
+#
+# **Where this is used:** starting weights, loading a checkpoint on one rank and handing it out,
+# settings that one rank has read from a file.
+#
+# ### Check yourself
+#
+# <details><summary>Rank 0 holds [1, 1], rank 1 [2, 2], rank 2 [3, 3], rank 3 [4, 4]. What do they hold after a broadcast from rank 0?</summary>
+#
+# [1, 1] on every rank. The other values are lost.
+# </details>
+#
+# <details><summary>Why is it impossible to broadcast with fewer than n − 1 messages?</summary>
+#
+# Each of the n − 1 ranks without the data must receive at least one message.
+# </details>
+#
+# <details><summary>With a tree on 1000 ranks, how many rounds?</summary>
+#
+# 10, because 2¹⁰ = 1024 is the first power of two that is at least 1000.
+# </details>
+#
+# **Next:** [03 · Scatter and gather](03_scatter_gather.ipynb): different pieces for different ranks.

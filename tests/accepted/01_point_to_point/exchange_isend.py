@@ -1,0 +1,13 @@
+# exercise: exchange
+import torch
+import torch.distributed as dist
+
+
+def exchange(x, peer):
+    if peer == dist.get_rank():
+        return x.clone()
+    y = torch.empty_like(x)
+    request = dist.isend(x, peer)
+    dist.recv(y, peer)
+    request.wait()
+    return y

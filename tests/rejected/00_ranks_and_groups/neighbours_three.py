@@ -1,0 +1,8 @@
+# exercise: neighbours
+# diagnosis: wrong_shape
+import torch.distributed as dist
+
+
+def neighbours():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    return (rank - 1) % n, rank, (rank + 1) % n

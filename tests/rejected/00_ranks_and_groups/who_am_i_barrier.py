@@ -1,0 +1,9 @@
+# exercise: who_am_i
+# diagnosis: forbidden_call
+import torch
+import torch.distributed as dist
+
+
+def who_am_i():
+    dist.barrier()
+    return torch.tensor([dist.get_rank(), dist.get_world_size()])

@@ -1,0 +1,15 @@
+# exercise: exchange
+# diagnosis: aliased
+# hint: x.clone()
+import torch
+import torch.distributed as dist
+
+
+def exchange(x, peer):
+    if peer == dist.get_rank():
+        return x
+    y = torch.empty_like(x)
+    request = dist.isend(x, peer)
+    dist.recv(y, peer)
+    request.wait()
+    return y

@@ -1,0 +1,13 @@
+# exercise: exchange
+# diagnosis: buffer_race
+# hint: nothing may be received into it
+import torch.distributed as dist
+
+
+def exchange(x, peer):
+    if peer == dist.get_rank():
+        return x.clone()
+    request = dist.isend(x, peer)
+    dist.recv(x, peer)
+    request.wait()
+    return x

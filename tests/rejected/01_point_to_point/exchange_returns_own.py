@@ -1,0 +1,14 @@
+# exercise: exchange
+# diagnosis: wrong_value
+# hint: return what you have received
+import torch
+import torch.distributed as dist
+
+
+def exchange(x, peer):
+    if peer != dist.get_rank():
+        y = torch.empty_like(x)
+        request = dist.isend(x, peer)
+        dist.recv(y, peer)
+        request.wait()
+    return x.clone()

@@ -1,0 +1,12 @@
+# exercise: broadcast
+# diagnosis: wrong_value
+# hint: pass it on
+import torch.distributed as dist
+
+
+def broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n > 1 and rank == src:
+        dist.send(x, (src + 1) % n)
+    elif n > 1 and rank == (src + 1) % n:
+        dist.recv(x, src)

@@ -1,0 +1,12 @@
+# exercise: broadcast
+# diagnosis: exception
+# hint: leave yourself out
+import torch.distributed as dist
+
+
+def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, src)

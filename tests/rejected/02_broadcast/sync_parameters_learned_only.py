@@ -1,0 +1,11 @@
+# exercise: sync_parameters
+# diagnosis: wrong_value
+import torch
+import torch.distributed as dist
+
+
+def sync_parameters(module, src):
+    with torch.no_grad():
+        for tensor in module.parameters():
+            if tensor.requires_grad:
+                dist.broadcast(tensor, src)

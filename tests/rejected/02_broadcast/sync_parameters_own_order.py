@@ -1,0 +1,14 @@
+# exercise: sync_parameters
+# diagnosis: size_mismatch
+# Odd ranks go through the tensors backwards.
+import torch
+import torch.distributed as dist
+
+
+def sync_parameters(module, src):
+    tensors = [*module.parameters(), *module.buffers()]
+    if dist.get_rank() % 2:
+        tensors.reverse()
+    with torch.no_grad():
+        for tensor in tensors:
+            dist.broadcast(tensor, src)

@@ -1,0 +1,11 @@
+# exercise: sync_parameters
+# diagnosis: wrong_value
+# hint: The source is src
+import torch
+import torch.distributed as dist
+
+
+def sync_parameters(module, src):
+    with torch.no_grad():
+        for tensor in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(tensor, 0)

@@ -1,0 +1,7 @@
+# exercise: scatter
+# diagnosis: forbidden_call
+import torch.distributed as dist
+
+
+def scatter(out, chunks, src):
+    dist.scatter(out, chunks, src=src)

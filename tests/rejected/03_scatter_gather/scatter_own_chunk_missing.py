@@ -1,0 +1,14 @@
+# exercise: scatter
+# diagnosis: wrong_value
+# hint: has not got its own chunk
+import torch.distributed as dist
+
+
+def scatter(out, chunks, src):
+    if dist.get_rank() == src:
+        out = chunks[src]
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(chunks[dst], dst)
+    else:
+        dist.recv(out, src)

@@ -1,0 +1,7 @@
+# exercise: reduce
+# diagnosis: forbidden_call
+import torch.distributed as dist
+
+
+def reduce(x, dst, op):
+    dist.reduce(x, dst, op)

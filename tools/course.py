@@ -1,0 +1,187 @@
+"""Proves the course both ways: ``make check``.
+
+Every solution earns full marks and every stub is ``not_attempted``; every
+accepted answer passes, and every rejected one is rejected with the diagnosis
+and the hint that its header names.  With ``--repeat`` the whole is done again
+and again, and a verdict that differs is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from grader.api import fresh_seed
+from grader.exercises import Catalogue, discover
+from grader.judge import Judge, Settings
+from grader.submission import Submission
+from grader.verdict import Diagnosis, ExerciseVerdict
+from grader.worlds.launch import default_launcher
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says): (.+)$")
+
+
+class AnswerError(Exception):
+    """An answer's header that cannot be understood."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that is known to be right or wrong.
+
+    Attributes:
+        path: its file, which begins with comments ``# name: value``.
+        exercise: what it answers.
+        diagnosis: what is wrong with it; ``None`` for a right answer.
+        hint: words that the hint must hold.
+        says: words that the message must hold.
+    """
+
+    path: Path
+    exercise: str
+    diagnosis: str | None
+    hint: str
+    says: str
+
+    @classmethod
+    def read(cls, path: Path, accepted: bool) -> Answer:
+        """Read an answer's header.
+
+        Raises:
+            AnswerError: the header lacks something, or says too much.
+        """
+        found: dict[str, str] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                break
+            match = _HEADER.match(line)
+            if match:
+                found[match[1]] = match[2].strip()
+        if "exercise" not in found:
+            raise AnswerError(f"{path}:1: begin with `# exercise: NAME`")
+        if accepted and len(found) > 1:
+            raise AnswerError(f"{path}:2: a right answer has no {list(found)[1]}")
+        if not accepted and found.get("diagnosis") not in set(Diagnosis):
+            raise AnswerError(f"{path}:2: `# diagnosis:` must be one of {', '.join(Diagnosis)}")
+        return cls(
+            path,
+            found["exercise"],
+            found.get("diagnosis"),
+            found.get("hint", ""),
+            found.get("says", ""),
+        )
+
+    def complaint(self, verdict: ExerciseVerdict) -> str:
+        """What is wrong with a verdict on this answer; empty if nothing is."""
+        if self.diagnosis is None:
+            return "" if verdict.passed else f"should pass, but: {verdict.message}"
+        if verdict.diagnosis != self.diagnosis:
+            got = verdict.diagnosis or "a pass"
+            return f"should be {self.diagnosis}, but is {got}: {verdict.message}"
+        if verdict.score >= verdict.max_score:
+            return "earns full marks"
+        failure = verdict.first_failure
+        texts = [verdict.message, *(failure.detail if failure else ())]
+        if not any(self.says in text for text in texts):
+            return f"message should say {self.says!r}, but says: {verdict.message}"
+        if self.hint not in verdict.hint:
+            return f"hint should say {self.hint!r}, but says: {verdict.hint}"
+        return ""
+
+
+def answers(folder: Path, accepted: bool) -> list[Answer]:
+    """The answers below a folder."""
+    return [Answer.read(path, accepted) for path in sorted(folder.glob("*/*.py"))]
+
+
+def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVerdict:
+    """The verdict on an answer."""
+    judge = Judge(default_launcher(), Settings(seed))
+    submission = Submission.from_file(answer.path, catalogue)
+    return judge.judge(catalogue[answer.exercise], submission)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that must hold of the course, and how to find out."""
+
+    what: str
+    path: Path
+    exercise: str
+    answer: Answer | None = None
+    solved: bool = True
+
+    def complaint(self, catalogue: Catalogue, seed: int) -> tuple[str, ExerciseVerdict]:
+        """Why it does not hold; empty if it does."""
+        if self.answer is not None:
+            verdict = judge_answer(self.answer, catalogue, seed)
+            return self.answer.complaint(verdict), verdict
+        judge = Judge(default_launcher(), Settings(seed))
+        submission = Submission.from_file(self.path, catalogue)
+        verdict = judge.judge(catalogue[self.exercise], submission)
+        if self.solved:
+            return ("" if verdict.passed else f"should pass: {verdict.message}"), verdict
+        untouched = verdict.diagnosis is Diagnosis.NOT_ATTEMPTED and verdict.score == 0
+        got = verdict.diagnosis or "a pass"
+        return ("" if untouched else f"should be not_attempted, but is {got}"), verdict
+
+
+def claims(catalogue: Catalogue, root: Path) -> Iterator[Claim]:
+    """Everything that must hold."""
+    for name, exercise in catalogue.items():
+        chapter = exercise.chapter
+        for suffix in (".py", ".ipynb"):
+            yield Claim("solution", root / "solutions" / f"{chapter}{suffix}", name)
+        yield Claim("stub", root / "notebooks" / f"{chapter}.ipynb", name, solved=False)
+    for accepted in (True, False):
+        what = "accepted" if accepted else "rejected"
+        for answer in answers(root / "tests" / what, accepted):
+            yield Claim(what, answer.path, answer.exercise, answer)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check every claim; 0 if all hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="exercises; all if none")
+    parser.add_argument("--repeat", type=int, default=1, help="how often")
+    parser.add_argument("--seed", type=int, help="the same inputs every time")
+    request = parser.parse_args(arguments)
+    catalogue, console = discover(), Console(stderr=True, highlight=False)
+    chosen = [
+        claim
+        for claim in claims(catalogue, ROOT)
+        if not request.names or claim.exercise in request.names
+    ]
+    complaints = 0
+    first: dict[Path, tuple[object, str]] = {}
+    started = time.monotonic()
+    for turn in range(request.repeat):
+        seed = fresh_seed() if request.seed is None else request.seed
+        title = f"turn {turn + 1} of {request.repeat}, seed {seed}"
+        for claim in track(chosen, title, console=console, disable=not console.is_terminal):
+            complaint, verdict = claim.complaint(catalogue, seed)
+            key = claim.path / claim.exercise
+            outcome = (verdict.diagnosis, verdict.hint)
+            if not complaint and first.setdefault(key, outcome) != outcome:
+                complaint = f"differs from the first time: {outcome} and not {first[key]}"
+            if complaint:
+                complaints += 1
+                path = claim.path.relative_to(ROOT)
+                print(f"{claim.what} {path}, {claim.exercise}, seed {seed}: {complaint}")
+    minutes = (time.monotonic() - started) / 60
+    print(f"{len(chosen)} claims, {request.repeat} times: {complaints} wrong, {minutes:.1f} min")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
