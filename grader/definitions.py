@@ -244,16 +244,18 @@ def _imports_grader(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "grader"
 
 
-def _eager(node: ast.AST) -> Iterator[ast.AST]:
+def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
     """What runs when the statement runs: not the bodies of functions in it."""
     yield node
+    closed: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if not into_classes:
+        closed = (*closed, ast.ClassDef)
     for name, value in ast.iter_fields(node):
-        lazy = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        if lazy and name == "body":
+        if isinstance(node, closed) and name == "body":
             continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, ast.AST):
-                yield from _eager(item)
+                yield from _eager(item, into_classes)
 
 
 def _root(node: ast.expr) -> str | None:
@@ -301,7 +303,7 @@ def _mutated(node: ast.Expr) -> set[str]:
 def _defined_by(node: ast.stmt) -> set[str]:
     """Names that a statement binds, or whose object it changes."""
     names: set[str] = set()
-    for n in _eager(node):
+    for n in _eager(node, into_classes=False):
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(n.name)
         elif isinstance(n, (ast.Import, ast.ImportFrom)):

@@ -1,0 +1,176 @@
+"""What is kept of a student's file."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.definitions import Chunk, select
+from grader.program import NotDefined, load
+
+
+def names(source, wanted=()):
+    return set(select([Chunk("a.py", source)], wanted).names)
+
+
+def loaded(source, *wanted):
+    return load(select([Chunk("a.py", source)], wanted).program)
+
+
+@pytest.mark.parametrize(
+    "source, kept",
+    [
+        ("import torch", {"torch"}),
+        ("import torch.distributed as dist", {"dist"}),
+        ("import torch.nn.functional", {"torch"}),
+        ("from math import pi, tau as t", {"pi", "t"}),
+        ("def f(): ...", {"f"}),
+        ("async def f(): ...", {"f"}),
+        ("class C:\n    x = 1", {"C"}),
+        ("X = 3", {"X"}),
+        ("X: int = 3", {"X"}),
+        ("X = 1\nX += 2", {"X"}),
+        ("a, (b, *c) = 1, (2, 3)", {"a", "b", "c"}),
+        ("f = lambda x: print(x)", {"f"}),
+        ("D = {'a': 1, **{'b': 2}}", {"D"}),
+        ("try:\n    import a\nexcept ImportError:\n    a = None", {"a"}),
+        ("if TYPE_CHECKING:\n    import a", {"a"}),
+        ("if 1 < 2:\n    A = 1\nelse:\n    B = 2", {"A", "B"}),
+        ("T = 1 if True else 2", {"T"}),
+    ],
+)
+def test_definitions_are_kept(source, kept):
+    assert names(source) == kept
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print(1)",
+        "check(f)",
+        "r = check(f)",
+        "r = grader.check(f)",
+        "out = run(f, 4)",
+        "if check(f):\n    x = 1",
+        "for n in (2, 3):\n    out = run(f, n)",
+        "files = get_ipython().getoutput('ls')",
+        "if __name__ == '__main__':\n    x = 1",
+        "while True:\n    pass",
+        "assert False",
+        "del x",
+        "'a docstring'",
+        "from grader import check, run",
+        "import grader",
+        "x = await f()",
+        "torch.manual_seed(1)",
+    ],
+)
+def test_experiments_are_dropped(source):
+    assert names(source, {"f"}) == set()
+
+
+def test_what_calls_is_kept_only_if_a_definition_uses_it():
+    source = """
+def make(): return 1
+def train(): ...
+table = make()
+losses = train()
+def f(x): return table
+"""
+    assert names(source) == {"make", "train", "f", "table"}
+
+
+def test_uses_are_followed_through_assignments():
+    source = "a = list()\nb = dict(a)\nc = b.copy()\ndef f(): return c"
+    assert names(source) == {"a", "b", "c", "f"}
+    assert names("a = list()\nb = dict(a)\nc = b.copy()") == set()
+
+
+def test_a_parameter_is_no_use_of_a_global():
+    assert names("x = compute()\ndef f(x): return x") == {"f"}
+
+
+def test_a_wanted_name_is_kept_however_it_is_made():
+    source = "import functools\ndef g(a, b): ...\nf = functools.partial(g, b=1)"
+    assert "f" in names(source, {"f"})
+    assert "f" not in names(source)
+
+
+def test_a_table_may_be_filled_by_statements():
+    source = "T = []\nT.append(1)\nfor i in range(3):\n    T.append(i)\ndef f(): return T"
+    assert loaded(source).entry("f")() == [1, 0, 1, 2]
+
+
+def test_calls_on_imported_modules_are_no_tables():
+    assert loaded("import sys\nsys.exit(3)\ndef f(): return sys.path").entry("f")
+
+
+def test_decorators_may_register():
+    source = "R = {}\ndef reg(f):\n    R[f.__name__] = f\n    return f\n@reg\ndef g(): return 7\n"
+    source += "def f(): return R['g']()"
+    assert loaded(source).entry("f")() == 7
+
+
+def test_a_students_own_function_named_run_is_his():
+    assert names("def run(): return 3\nx = run()\ndef f(): return x") == {"run", "x", "f"}
+
+
+def test_a_later_definition_wins():
+    chunks = [Chunk("cell 1", "def f(): return 1"), Chunk("cell 2", "def f(): return 2")]
+    assert load(select(chunks).program).entry("f")() == 2
+
+
+def test_future_imports_hold_in_later_cells():
+    chunks = [
+        Chunk("cell 1", "from __future__ import annotations"),
+        Chunk("cell 2", "def f(x: Unknown) -> 3: return 5"),
+    ]
+    assert load(select(chunks).program).entry("f")(0) == 5
+
+
+def test_a_piece_that_does_not_parse_costs_only_its_names():
+    chunks = [
+        Chunk("cell 1", "def f(): return 1"),
+        Chunk("cell 2", "def g(:\n    pass\nh = ("),
+        Chunk("cell 3", "def k(): return 3"),
+    ]
+    found = select(chunks)
+    assert found.names == {"f", "k"}
+    assert set(found.broken) == {"g", "h"}
+    assert (found.broken["g"].label, found.broken["g"].line) == ("cell 2", 1)
+
+
+def test_a_later_definition_that_parses_mends_it():
+    chunks = [Chunk("cell 1", "def f(:"), Chunk("cell 2", "def f(): return 1")]
+    assert select(chunks).broken == {}
+
+
+def test_a_statement_outside_of_its_place_breaks_its_piece():
+    assert "f" in select([Chunk("cell 1", "def f(): pass\nX = [(yield)]")]).broken
+
+
+@pytest.mark.parametrize("source", ["(" * 10_000, "x = " + "-" * 100_000 + "1", "a\0b"])
+def test_source_that_breaks_parsers(source):
+    assert len(select([Chunk("a.py", source)]).unparsed) == 1
+
+
+def test_line_numbers_stay_those_of_the_file():
+    program = loaded("\n\n\ndef f():\n    1 / 0")
+    with pytest.raises(ZeroDivisionError) as error:
+        program.entry("f")()
+    assert error.traceback[-1].lineno + 1 == 5
+
+
+def test_a_statement_that_fails_costs_only_its_names():
+    program = loaded("a = 1 / 0\nb = 2\ndef f(): return b\ndef g(): return a")
+    assert program.entry("f")() == 2
+    with pytest.raises(NameError):
+        program.entry("g")()
+    with pytest.raises(NotDefined) as error:
+        program.entry("a")
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_dataclasses_find_their_module():
+    source = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+    source += "@dataclass\nclass C:\n    x: int = 1\ndef f(): return C().x"
+    assert loaded(source).entry("f")() == 1

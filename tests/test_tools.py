@@ -1,0 +1,260 @@
+"""The notebook tools, on the toy course; and our own course's files against its sources."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from grader.api import catalogue
+from grader.exercises import discover
+from tools import course, notebooks, pictures
+from tools.chapter import Chapter, ChapterError, to_text
+
+ROOT = Path(__file__).resolve().parent.parent
+TOY = ROOT / "tests" / "toy" / "solutions"
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A copy of the toy course's sources."""
+    shutil.copytree(TOY, tmp_path / "solutions")
+    return tmp_path / "solutions" / "00_toy.py"
+
+
+def code(notebook):
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_the_student_edition_has_stubs_and_nothing_else_of_the_solution():
+    cells = code(Chapter(TOY / "00_toy.py").student_edition())
+    assert cells[1] == (
+        "def twice(x: torch.Tensor) -> torch.Tensor:\n"
+        '    """x doubled."""\n'
+        "    # Your code here: 1 line.\n"
+        "    raise NotImplementedError"
+    )
+    assert "# Your code here: about 5 lines." in cells[2]
+    assert "rank = dist.get_rank()" in cells[2]  # outside of the markers
+    assert "given to students" in cells[2]
+    assert not any("SOLUTION" in cell or "dist.send" in cell for cell in cells)
+
+
+def test_the_solved_edition_has_the_solution_without_markers():
+    cells = code(Chapter(TOY / "00_toy.py").solved_edition())
+    assert cells[1].endswith("    # a comment is no line of code\n    return 2 * x")
+    assert not any("SOLUTION" in cell for cell in cells)
+
+
+def test_editions_are_the_same_bytes_every_time():
+    texts = {to_text(Chapter(TOY / "00_toy.py").student_edition()) for _ in range(3)}
+    assert len(texts) == 1
+    notebook = nbformat.reads(texts.pop(), as_version=4)
+    nbformat.validate(notebook)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_change_in_one_cell_leaves_the_ids_of_the_others(toy):
+    before = [cell.id for cell in Chapter(toy).student_edition().cells]
+    toy.write_text(toy.read_text().replace("## Two exercises", "## Three exercises"))
+    after = [cell.id for cell in Chapter(toy).student_edition().cells]
+    assert [a == b for a, b in zip(before, after, strict=True)].count(False) == 1
+
+
+def test_tags_reach_the_notebook():
+    cells = Chapter(TOY / "00_toy.py").student_edition().cells
+    assert [cell.metadata.get("tags") for cell in cells].count(["nbval-ignore-output"]) == 1
+
+
+MISTAKES = {
+    "no end": ("    ### END SOLUTION\n\n\n# %%", "\n\n# %%", "without an ### END SOLUTION"),
+    "no begin": ("    ### BEGIN SOLUTION\n    # a", "    # a", "without a ### BEGIN SOLUTION"),
+    "nested": (
+        "    # a comment",
+        "    ### BEGIN SOLUTION\n    # a comment",
+        "inside the solution of line",
+    ),
+    "empty": ("    return 2 * x\n", "", "an empty solution"),
+    "not alone": ("### BEGIN SOLUTION\n    # a", "x ### BEGIN SOLUTION\n    # a", "stand alone"),
+    "in prose": ("## Two exercises", "### BEGIN SOLUTION", "marker in prose"),
+    "tag": ("nbval-ignore-output", "nbval-skipp", "unknown tag 'nbval-skipp'"),
+    "syntax": ("return 2 * x", "return 2 *", "no Python"),
+    "no alt text": ("![a red square]", "![]", "no alt text"),
+    "no picture": ("square.png", "circle.png", "does not exist"),
+    "leak": ("    ### BEGIN SOLUTION\n    # a", "    # a", "without a"),
+    "text first": ("# %% [markdown]\n# # 00", "x = 1\n# %% [markdown]\n# # 00", "first cell"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_a_source_is_named_with_file_and_line(toy, name):
+    old, new, text = MISTAKES[name]
+    source = toy.read_text()
+    assert old in source
+    toy.write_text(source.replace(old, new, 1))
+    with pytest.raises(ChapterError) as error:
+        Chapter(toy)
+    assert text in str(error.value)
+    path, line, _ = str(error.value).split(":", 2)
+    assert path == str(toy)
+    changed = len(source[: source.index(old)].splitlines()) + 1
+    assert abs(int(line) - changed) <= 4
+
+
+def test_an_exercise_without_a_marked_solution_would_leak(toy):
+    source = toy.read_text()
+    for marker in ("    ### BEGIN SOLUTION\n", "    ### END SOLUTION\n"):
+        source = source.replace(marker, "", 1)
+    toy.write_text(source)
+    Chapter(toy)
+    with pytest.raises(ChapterError, match="twice is an exercise, but no ### BEGIN SOLUTION"):
+        Chapter(toy, frozenset(discover("tests.toy.exercises")))
+
+
+def build(*arguments, cwd=ROOT):
+    return subprocess.run(
+        [sys.executable, "-m", "tools.notebooks", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=100,
+    )
+
+
+def test_one_command_builds_both_editions(toy, tmp_path):
+    out = tmp_path / "notebooks"
+    options = ["--solutions", toy.parent, "--notebooks", out]
+    done = build(*options, "--exercises", "tests.toy.exercises")
+    assert done.returncode == 0, done.stderr
+    student = json.loads((out / "00_toy.ipynb").read_text())
+    assert all(not cell.get("outputs") for cell in student["cells"])
+    solved = json.loads(toy.with_suffix(".ipynb").read_text())
+    outputs = [output for cell in solved["cells"] for output in cell.get("outputs", ())]
+    assert [output["text"] for output in outputs] == [["given to students as it is\n"]] * 3
+    assert solved["metadata"] == student["metadata"]
+
+
+def test_a_failing_cell_stops_the_build(toy, tmp_path):
+    toy.write_text(toy.read_text().replace("print(helper())", "print(helpers())", 1))
+    done = build("--solutions", toy.parent, "--notebooks", tmp_path / "notebooks")
+    assert done.returncode == 1
+    assert "name 'helpers' is not defined" in done.stderr
+
+
+def test_a_chapter_that_does_not_exist():
+    done = build("77")
+    assert done.returncode == 2
+    assert "no chapter 77" in done.stderr
+
+
+# Our own course. ------------------------------------------------------------------
+
+CHAPTERS = sorted(path.stem for path in notebooks.sources(ROOT / "solutions"))
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_stored_editions_are_built_from_the_source(name):
+    chapter = Chapter(ROOT / "solutions" / f"{name}.py", frozenset(catalogue()))
+    student = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+    assert student == to_text(chapter.student_edition()), "run make notebooks"
+    stored = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", as_version=4)
+    for kept, made in zip(stored.cells, chapter.solved_edition().cells, strict=True):
+        assert (kept.id, kept.source) == (made.id, made.source), "run make notebooks"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_has_what_every_chapter_has(name):
+    text = (ROOT / "solutions" / f"{name}.py").read_text(encoding="utf-8")
+    for part in ("**You will learn**", "**Time:**", "## Summary", "### Check yourself"):
+        assert part in text
+    assert text.count("<details>") >= 2
+    assert "**Predict" in text
+
+
+def test_every_exercise_is_in_the_chapter_that_declares_it():
+    for name, exercise in catalogue().items():
+        tree = ast.parse((ROOT / "solutions" / f"{exercise.chapter}.py").read_text())
+        assert name in {getattr(node, "name", None) for node in tree.body}
+
+
+def test_every_picture_is_drawn_by_code_and_used_with_alt_text():
+    stored = {path.stem for path in (ROOT / "imgs").glob("*.png")}
+    assert stored == set(pictures.PICTURES)
+    prose = "".join(path.read_text() for path in (ROOT / "solutions").glob("*.py"))
+    assert {name for name in stored if f"imgs/{name}.png" in prose} == stored
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_a_picture_can_be_drawn_again_and_is_the_stored_one(name, tmp_path):
+    import matplotlib.image
+    import numpy as np
+
+    assert pictures.main([name, "--to", str(tmp_path)]) == 0
+    drawn = matplotlib.image.imread(tmp_path / f"{name}.png")
+    stored = matplotlib.image.imread(ROOT / "imgs" / f"{name}.png")
+    assert drawn.shape == stored.shape, "run make imgs"
+    # fonts are rendered a little differently from version to version
+    assert np.abs(drawn - stored).mean() < 0.01, "run make imgs"
+    assert drawn[..., 3].min() == 1.0, "the background is not opaque"
+
+
+def test_links_between_chapters_lead_somewhere():
+    import re
+
+    for path in (ROOT / "solutions").glob("*.py"):
+        for target in re.findall(r"\]\(([^):]+\.ipynb)\)", path.read_text()):
+            assert (ROOT / "notebooks" / target).is_file(), f"{path.name} links to {target}"
+            assert (ROOT / "solutions" / target).is_file(), f"{path.name} links to {target}"
+
+
+# Answers. -------------------------------------------------------------------------
+
+ACCEPTED = course.answers(ROOT / "tests" / "accepted", accepted=True)
+REJECTED = course.answers(ROOT / "tests" / "rejected", accepted=False)
+
+
+@pytest.mark.parametrize("answer", [*ACCEPTED, *REJECTED], ids=lambda answer: answer.path.stem)
+def test_an_answer_gets_the_verdict_it_deserves(answer):
+    verdict = course.judge_answer(answer, catalogue(), seed=1)
+    assert answer.complaint(verdict) == ""
+
+
+def test_there_are_enough_answers():
+    for name in catalogue():
+        assert sum(answer.exercise == name for answer in ACCEPTED) >= 3, name
+        rejected = [answer for answer in REJECTED if answer.exercise == name]
+        assert len(rejected) >= 5, name
+        assert len({answer.diagnosis for answer in rejected}) >= 3, name
+
+
+@pytest.mark.parametrize(
+    "header, text",
+    [
+        ("# a comment\n", "begin with"),
+        ("# exercise: twice\n# diagnosis: wrongish\n", "must be one of"),
+        ("# exercise: twice\n", "must be one of"),
+    ],
+)
+def test_a_wrong_header_is_named(tmp_path, header, text):
+    path = tmp_path / "answer.py"
+    path.write_text(header)
+    with pytest.raises(course.AnswerError, match=text):
+        course.Answer.read(path, accepted=False)
+
+
+def test_complaints_are_not_silent():
+    """A wrong answer that passes, or gets another word, is complained about."""
+    right, wrong = ACCEPTED[0], next(a for a in REJECTED if a.exercise == ACCEPTED[0].exercise)
+    good = course.judge_answer(right, catalogue(), seed=1)
+    bad = course.judge_answer(wrong, catalogue(), seed=1)
+    assert right.complaint(good) == ""
+    assert wrong.complaint(bad) == ""
+    assert "should pass" in right.complaint(bad)
+    assert "is a pass" in wrong.complaint(good)

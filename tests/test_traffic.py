@@ -1,0 +1,406 @@
+"""Matching, waits and rounds, on records made by hand: no process is started."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.traffic.board import Board
+from grader.traffic.events import ANY, WORLD, Blocked, Done, Failed, Grouped, Polled, Posted
+from grader.traffic.rounds import Step, replay
+from grader.traffic.waits import deadlock, quiescent, stuck
+from grader.verdict import Diagnosis
+
+
+class Script:
+    """Feeds a board with events as ranks would send them."""
+
+    def __init__(self, size):
+        self.board = Board(size)
+        self.clock = 0
+        self.counts = [0] * size
+
+    def now(self):
+        self.clock += 1
+        return self.clock
+
+    def post(self, rank, kind, peer=ANY, tag=0, group=WORLD, count=1, dtype="float32", detail=""):
+        op = self.counts[rank]
+        self.counts[rank] += 1
+        deferred = kind == "recv" and peer == ANY
+        self.board.take(
+            rank,
+            Posted(
+                op, kind, peer, tag, group, count, 4 * count, dtype, detail, False, deferred,
+                "f.py", 10 * rank + op, self.now(),
+            ),
+        )  # fmt: skip
+        return op
+
+    def block(self, rank, op):
+        self.board.take(rank, Blocked(op, "f.py", 10 * rank + op, self.now()))
+
+    def send(self, rank, peer, **more):
+        self.block(rank, self.post(rank, "send", peer, **more))
+
+    def recv(self, rank, peer=ANY, **more):
+        self.block(rank, self.post(rank, "recv", peer, **more))
+
+    def call(self, rank, kind="all_reduce", **more):
+        self.block(rank, self.post(rank, kind, **more))
+
+    def done(self, rank, op):
+        self.board.take(rank, Done(op, self.now()))
+
+
+# Matching. ------------------------------------------------------------------------
+
+
+def test_the_kth_send_meets_the_kth_receive_of_its_channel():
+    s = Script(2)
+    for count in (1, 2, 3):
+        s.post(0, "send", 1, count=count)
+    for count in (1, 2, 3):
+        s.post(1, "recv", 0, count=count)
+    assert s.board.failures == []
+    assert [op.partner.count for op in s.board.operations[0]] == [1, 2, 3]
+
+
+def test_tags_and_groups_are_channels_of_their_own():
+    s = Script(2)
+    s.board.take(0, Grouped("team", [0, 1]))
+    s.post(0, "send", 1, tag=1)
+    s.post(0, "send", 1, group="team")
+    s.post(1, "recv", 0, tag=0)
+    assert not any(op.matched for op in s.board.operations[1])
+    s.post(1, "recv", 0, tag=1)
+    s.post(1, "recv", 0, group="team")
+    assert [op.matched for op in s.board.operations[1]] == [False, True, True]
+
+
+def test_a_wildcard_waits_for_a_choice_and_so_does_what_stands_behind_it():
+    s = Script(3)
+    s.post(0, "recv")
+    s.post(0, "recv", 1)
+    s.post(1, "send", 0)
+    s.post(2, "send", 0)
+    wildcard, behind = s.board.operations[0]
+    assert (wildcard.matched, behind.matched) == (False, False)
+    assert s.board.first_wildcards() == [wildcard]
+    assert s.board.candidates(wildcard) == [1, 2]
+    s.board.resolve(wildcard, 2)
+    assert (wildcard.peer, behind.peer) == (2, 1)
+    assert (wildcard.matched, behind.matched) == (True, True)
+    # only the wildcard of this script was posted as deferred
+    assert [(r.op, r.source) for r in s.board.take_resolutions()] == [(0, 2)]
+    assert s.board.take_resolutions() == []
+
+
+def test_what_stands_before_a_wildcard_takes_its_message_first():
+    s = Script(3)
+    s.post(0, "recv", 1)
+    s.post(0, "recv")
+    s.post(1, "send", 0)
+    named, wildcard = s.board.operations[0]
+    assert named.matched
+    assert s.board.candidates(wildcard) == []
+
+
+@pytest.mark.parametrize(
+    "change, word",
+    [({"count": 2}, Diagnosis.SIZE_MISMATCH), ({"dtype": "int64"}, Diagnosis.DTYPE_MISMATCH)],
+)
+def test_both_ends_are_compared(change, word):
+    s = Script(2)
+    s.post(0, "send", 1)
+    s.post(1, "recv", 0, **change)
+    (failure,) = s.board.failures
+    assert failure.diagnosis is word
+    assert "line 0" in failure.message
+    assert "line 10" in failure.message
+
+
+def test_what_is_left_over():
+    s = Script(2)
+    s.post(0, "send", 1)
+    s.post(1, "recv", 0)
+    s.post(1, "send", 0)
+    s.done(0, 0)
+    assert [(op.rank, op.number) for op in s.board.unreceived()] == [(1, 1)]
+    assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
+
+
+def test_members_of_a_group_have_to_agree():
+    s = Script(3)
+    s.board.take(0, Grouped("1", [0, 1]))
+    s.board.take(1, Grouped("1", [1, 2]))
+    assert s.board.failures[0].diagnosis is Diagnosis.ORDER_MISMATCH
+
+
+@given(st.permutations(range(6)))
+def test_a_disagreement_reads_the_same_in_whatever_order_ranks_arrive(order):
+    s = Script(3)
+    posts = [
+        (0, "all_reduce"), (1, "all_reduce"), (2, "broadcast"),
+        (0, "broadcast"), (1, "barrier"), (2, "all_reduce"),
+    ]  # fmt: skip
+    later = []
+    for index in order:  # any interleaving that keeps each rank's own order
+        rank, kind = posts[index]
+        if index >= 3 and s.counts[rank] == 0:
+            later.append(posts[index])
+        else:
+            s.post(rank, kind)
+    for rank, kind in later:
+        s.post(rank, kind)
+    assert len(s.board.failures) == 1
+    message = s.board.failures[0].message
+    assert message.startswith("rank 0 calls all_reduce at line 0, while rank 2 calls broadcast")
+
+
+# Deadlock. ------------------------------------------------------------------------
+
+
+def test_a_running_rank_keeps_those_that_wait_for_it_alive():
+    s = Script(3)
+    s.recv(0, 1)
+    s.recv(1, 2)
+    assert stuck(s.board) == []
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_matched_operation_is_no_wait():
+    s = Script(2)
+    s.send(0, 1)
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    assert not quiescent(s.board)
+
+
+def test_a_cycle_is_named_from_its_lowest_rank():
+    s = Script(4)
+    for rank in (2, 1, 3):
+        s.send(rank, rank % 3 + 1)
+    failure = deadlock(s.board)
+    assert failure.cycle == (1, 2, 3)
+    assert failure.message.startswith("rank 1 waits to send to rank 2 at line 10")
+    assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
+
+
+def test_a_chain_that_ends_in_a_rank_that_returned():
+    s = Script(3)
+    s.recv(0, 1)
+    s.recv(1, 2)
+    s.board.end(2)
+    failure = deadlock(s.board)
+    assert failure.cycle == ()
+    assert "rank 2 will post nothing more" in failure.message
+
+
+def test_a_wildcard_lives_while_anyone_else_does():
+    s = Script(3)
+    s.recv(0)
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_wildcard_with_a_message_in_sight_lives():
+    s = Script(2)
+    s.recv(0)
+    s.send(1, 0)
+    assert stuck(s.board) == []
+    assert quiescent(s.board)
+
+
+def test_a_collective_waits_for_all_of_its_group_and_for_no_one_else():
+    s = Script(4)
+    for rank in (0, 1):
+        s.board.take(rank, Grouped("team", [0, 1]))
+    s.call(0, group="team")
+    s.recv(2, 3)
+    s.recv(3, 2)
+    assert stuck(s.board) == [2, 3]
+    s.board.end(1)
+    assert stuck(s.board) == [0, 2, 3]
+
+
+def test_ranks_in_different_collectives_cannot_go_on():
+    s = Script(2)
+    s.call(0, "all_reduce")
+    s.call(1, "barrier")
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_failed_operation_frees_its_own_rank_and_not_its_partner():
+    s = Script(2)
+    s.send(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Failed(0, s.now()))
+    assert s.board.blocked[0] is None
+    s.board.end(0)
+    assert stuck(s.board) == [1]
+
+
+def test_a_polling_rank_is_idle_but_not_waiting():
+    s = Script(2)
+    op = s.post(0, "recv")
+    s.board.take(0, Polled(op, s.now()))
+    s.recv(1, 0)
+    assert quiescent(s.board)
+    assert stuck(s.board) == []
+    s.post(0, "send", 1)
+    assert not quiescent(s.board)
+
+
+programs = st.lists(
+    st.lists(st.tuples(st.sampled_from(["send", "recv"]), st.integers(0, 3)), max_size=5),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(programs)
+def test_deadlock_agrees_with_running_the_programs(raw):
+    """Blocking programs: simulate them step by step, and compare who is left standing."""
+    n = len(raw)
+    programs = [
+        [(kind, peer % n) for kind, peer in program if peer % n != rank]
+        for rank, program in enumerate(raw)
+    ]
+    at = [0] * n
+    moved = True
+    while moved:
+        moved = False
+        for a in range(n):
+            for b in range(n):
+                if a == b or at[a] >= len(programs[a]) or at[b] >= len(programs[b]):
+                    continue
+                if programs[a][at[a]] == ("send", b) and programs[b][at[b]] == ("recv", a):
+                    at[a] += 1
+                    at[b] += 1
+                    moved = True
+    left = [rank for rank in range(n) if at[rank] < len(programs[rank])]
+
+    s = Script(n)
+    for rank in range(n):
+        for i in range(at[rank]):
+            kind, peer = programs[rank][i]
+            s.post(rank, kind, peer)
+            s.done(rank, i)
+        if rank in left:
+            kind, peer = programs[rank][at[rank]]
+            s.block(rank, s.post(rank, kind, peer))
+        else:
+            s.board.end(rank)
+    assert stuck(s.board) == left
+
+
+# Rounds. --------------------------------------------------------------------------
+
+
+def makespan(programs):
+    start = replay(programs)
+    return max(start.values(), default=-1) + 1
+
+
+def post(end, *message):
+    return Step("post", end, message)
+
+
+def wait(end, *message):
+    return Step("wait", end, message)
+
+
+def blocking(end, *message):
+    return [post(end, *message), wait(end, *message)]
+
+
+def test_nothing_takes_no_time():
+    assert makespan([[], []]) == 0
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8])
+def test_a_flat_broadcast(n):
+    root = [step for dst in range(1, n) for step in blocking("send", 0, dst)]
+    others = [blocking("recv", 0, dst) for dst in range(1, n)]
+    assert makespan([root, *others]) == n - 1
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 9])
+def test_a_binomial_broadcast(n):
+    programs = [[] for _ in range(n)]
+    step = 1
+    while step < n:
+        for src in range(min(step, n - step)):
+            key = (src, src + step)
+            programs[src] += blocking("send", *key)
+            programs[src + step] += blocking("recv", *key)
+        step *= 2
+    assert makespan(programs) == math.ceil(math.log2(n))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_a_shift_takes_one_round_and_in_turns_more(n):
+    at_once = [
+        [post("send", r, 0), post("recv", (r - 1) % n, 0), wait("recv", (r - 1) % n, 0)]
+        for r in range(n)
+    ]
+    assert makespan(at_once) == 1
+    in_turns = [
+        blocking("send", r, 0) + blocking("recv", (r - 1) % n, 0)
+        if r < n - 1
+        else blocking("recv", (r - 1) % n, 0) + blocking("send", r, 0)
+        for r in range(n)
+    ]
+    assert makespan(in_turns) == n
+
+
+def all_to_all(n, order):
+    programs = []
+    for r in range(n):
+        peers = order(r, n)
+        programs.append([post("recv", p, r) for p in peers] + [post("send", r, p) for p in peers])
+    return programs
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_an_all_to_all_whose_peers_rotate_is_the_fastest(n):
+    def rotate(r, n):
+        return [(r + i) % n for i in range(1, n)]
+
+    def zero_first(r, n):
+        return [p for p in range(n) if p != r]
+
+    assert makespan(all_to_all(n, rotate)) == n - 1
+    if n > 3:
+        assert makespan(all_to_all(n, zero_first)) > n - 1
+
+
+def test_ports_carry_one_message_each_way_at_a_time():
+    # rank 0 sends to 1 while 2 sends to 0: both ports of rank 0 are busy, and that is fine
+    programs = [
+        [post("send", 0, 1), post("recv", 2, 0)],
+        [post("recv", 0, 1)],
+        [post("send", 2, 0)],
+    ]
+    assert makespan(programs) == 1
+    two_into_one = [[post("recv", 1, 0), post("recv", 2, 0)], [post("send", 1, 0)],
+                    [post("send", 2, 0)]]  # fmt: skip
+    assert makespan(two_into_one) == 2
+
+
+def test_an_unready_message_does_not_hold_up_the_port():
+    # rank 0's first isend goes to rank 1, which first waits for rank 2, which
+    # waits for rank 0's second isend
+    programs = [
+        [post("send", 0, 1), post("send", 0, 2)],
+        [*blocking("recv", 2, 1), *blocking("recv", 0, 1)],
+        [*blocking("recv", 0, 2), *blocking("send", 2, 1)],
+    ]
+    assert replay(programs) == {(0, 2): 0, (2, 1): 1, (0, 1): 2}

@@ -1,0 +1,1 @@
+"""A course of two exercises, to test the tools without our own content."""

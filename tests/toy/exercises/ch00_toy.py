@@ -1,0 +1,29 @@
+"""Chapter 00 of the toy course."""
+
+import torch
+
+from grader.exercise import Exercise, Kind, Mistake, messages
+
+KIND = Kind(torch.float32, (3,))
+
+twice = Exercise(
+    signature="twice(x: Tensor) -> Tensor",
+    summary="x doubled",
+    inputs=lambda draw: [draw.case("three numbers", x=draw.per_rank(KIND))],
+    expected=lambda c: [2 * x for x in c.x],
+    world_sizes=(1, 2),
+    limits=(messages("=", lambda c: 0),),
+    hints=("What is x + x?", "return 2 * x"),
+    mistakes=(Mistake("That is x squared.", gives=lambda c: [x * x for x in c.x]),),
+)
+
+pass_on = Exercise(
+    signature="pass_on(x: Tensor) -> None",
+    summary="in place; everyone ends with rank 0's x",
+    inputs=lambda draw: [draw.case("three numbers", x=draw.per_rank(KIND))],
+    expected=lambda c: [c.x[0]] * c.n,
+    result="x",
+    world_sizes=(1, 2, 3),
+    hints=("Who has it?",),
+    points=2.0,
+)
