@@ -15,11 +15,11 @@ The layout, from the bottom up; an import runs downward only:
 
 - ``errors``, ``verdict``, ``version`` — words for what happened
 - ``values``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
-- ``exercise``, ``oracles`` — how exercises are declared
-- ``exercises``, ``worlds``, ``submission``, ``hints`` — what is judged, and where it runs
-- ``judge`` — brings them together
-- ``reports`` — verdicts for people and programs
-- ``api``, ``__main__`` — for notebooks and for the command line
+- ``cases``, ``oracles``, ``exercise`` — how exercises are declared
+- ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
+- ``assess``, ``judge`` — bring them together
+- ``session``, ``reports`` — whole files; verdicts for people and programs
+- ``api``, ``doctor``, ``__main__`` — for notebooks and for the command line
 """
 
 from __future__ import annotations

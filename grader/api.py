@@ -18,7 +18,8 @@ from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure
 from grader.worlds.base import Job
-from grader.worlds.launch import Launcher, default_launcher, discard_launcher
+from grader.worlds.crew import Launcher
+from grader.worlds.launch import default_launcher, discard_launcher
 from grader.worlds.processes import ProcessWorld
 
 __all__ = ["Checked", "Hints", "Run", "catalogue", "check", "fresh_seed", "hint", "run"]

@@ -28,16 +28,17 @@ class Difference:
 def tolerance(dtype: torch.dtype, terms: int) -> float:
     """How far a reduction of ``terms`` values may be off, relative to their size.
 
-    A sum of n floating-point numbers in any order has a relative error of at
-    most (n − 1)·u/(1 − (n − 1)·u) with the unit roundoff u = eps/2 (Higham,
-    *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2); a
-    product obeys the same bound.  We allow four times that, for one more
-    rounding by a division and for the oracle's own, and no error at all on
-    integers.
+    k roundings in any order make a relative error of at most
+    γ_k = k·u / (1 − k·u) with the unit roundoff u = eps/2 (Higham, *Accuracy
+    and Stability of Numerical Algorithms*, 2nd ed., section 3.1).  A sum or a
+    product of n numbers takes n − 1, an average one more for the division, and
+    the oracle's own result is rounded once: k = n + 1.  Integers may not be
+    off at all.
     """
     if not dtype.is_floating_point:
         return 0.0
-    return 2 * max(terms, 2) * torch.finfo(dtype).eps
+    error = (terms + 1) * torch.finfo(dtype).eps / 2
+    return error / (1 - error)
 
 
 def compare(

@@ -96,7 +96,8 @@ def _world() -> Iterator[Finding]:
     from grader.errors import GraderError
     from grader.submission import live_program
     from grader.worlds.base import Job
-    from grader.worlds.launch import ForkServer, default_launcher
+    from grader.worlds.forkserver import ForkServer
+    from grader.worlds.launch import default_launcher
     from grader.worlds.processes import ProcessWorld
 
     try:

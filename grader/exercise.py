@@ -22,28 +22,21 @@ entry per rank; ``c.src`` an argument that is the same on every rank.
 from __future__ import annotations
 
 import ast
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
+from grader.cases import Case, Draw
 from grader.errors import DeclarationError
 from grader.traffic.trace import Trace
-from grader.values import dtype_name
 from grader.verdict import Bound, Diagnosis, Failure
 
 __all__ = [
     "STANDARD_SIZES",
-    "Case",
-    "Draw",
     "Evidence",
     "Exercise",
-    "Kind",
     "Limit",
     "Mistake",
-    "PerRank",
     "messages",
     "neighbours_only",
     "rounds",
@@ -53,104 +46,6 @@ __all__ = [
 
 #: The world sizes that exercises are judged at.
 STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
-
-
-class PerRank(list[Any]):
-    """An argument with a value for every rank."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A dtype and a shape."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One input of an exercise, for all ranks of a world of size ``n``.
-
-    Arguments are attributes: lists over ranks if they were given as
-    :class:`PerRank`, the common value otherwise.
-    """
-
-    name: str
-    n: int
-    columns: Mapping[str, Any]
-
-    @property
-    def ranks(self) -> range:
-        """0 … n − 1."""
-        return range(self.n)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["columns"][name]
-        except KeyError:
-            raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
-
-    def arguments(self, rank: int) -> tuple[Any, ...]:
-        """What ``rank`` is called with, in the order of the signature."""
-        return tuple(
-            column[rank] if isinstance(column, PerRank) else column
-            for column in self.columns.values()
-        )
-
-
-class Draw:
-    """Draws the inputs of one exercise at one world size.
-
-    The same seed, exercise and size give the same inputs everywhere.  Values
-    are random; shapes, roots and other choices that decide what a case tests
-    are not, so that what is caught once is caught always.
-
-    Args:
-        seed: of the check.
-        exercise: name of the exercise.
-        n: world size.
-    """
-
-    def __init__(self, seed: int, exercise: str, n: int) -> None:
-        self.n = n
-        digest = hashlib.sha256(f"{seed}/{exercise}/{n}".encode()).digest()
-        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-
-    @property
-    def ranks(self) -> range:
-        """0 … n − 1."""
-        return range(self.n)
-
-    def tensor(self, kind: Kind) -> torch.Tensor:
-        """Random numbers: normal ones, or integers from −99 to 99."""
-        if kind.dtype.is_floating_point:
-            return torch.randn(kind.shape, generator=self._generator).to(kind.dtype)
-        return torch.randint(-99, 100, kind.shape, generator=self._generator).to(kind.dtype)
-
-    def factors(self, kind: Kind) -> torch.Tensor:
-        """Numbers whose products stay in range: ±1 and ±2, or 0.5 to 1.5 and negated."""
-        sign = torch.randint(0, 2, kind.shape, generator=self._generator) * 2 - 1
-        if kind.dtype.is_floating_point:
-            size = torch.rand(kind.shape, generator=self._generator) + 0.5
-        else:
-            size = torch.randint(1, 3, kind.shape, generator=self._generator)
-        return (sign * size).to(kind.dtype)
-
-    def per_rank(self, kind: Kind, draw: Callable[[Kind], torch.Tensor] | None = None) -> PerRank:
-        """A random tensor for every rank."""
-        return PerRank((draw or self.tensor)(kind) for _ in self.ranks)
-
-    def with_roots(self, kinds: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
-        """Each kind with a root; the roots go round all ranks, the last one first."""
-        for i, kind in enumerate(kinds):
-            yield kind, (self.n - 1 + i) % self.n
-
-    def case(self, name: str, **arguments: Any) -> Case:
-        """A case with these arguments, in the order of the signature."""
-        return Case(name, self.n, arguments)
 
 
 @dataclass(frozen=True)

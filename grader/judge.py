@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import cloudpickle
 
-from grader.compare import Difference, compare
-from grader.errors import GraderError, WorldError
-from grader.exercise import Case, Evidence, Exercise, Limit
+from grader.assess import assess, assess_limit, ranks
+from grader.cases import Case
+from grader.errors import WorldError
+from grader.exercise import Evidence, Exercise
 from grader.hints import choose_hint
 from grader.submission import Submission
-from grader.values import describe, show
-from grader.verdict import (
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    RankRow,
-    Site,
-    Status,
-)
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.worlds.base import Job, Outcome, World
-from grader.worlds.launch import Launcher
+from grader.worlds.crew import Launcher
 from grader.worlds.processes import ProcessWorld
 
 __all__ = ["Judge", "Settings"]
@@ -114,7 +106,7 @@ class Judge:
                         verdicts.append(_not_run(case, stop))
                         continue
                     outcome = worlds.run(n, _job(exercise, case, self._settings.seconds))
-                    verdict, seen = _assess(exercise, case, outcome)
+                    verdict, seen = assess(exercise, case, outcome)
                     verdicts.append(verdict)
                     if verdict.passed:
                         right.append((case, outcome))
@@ -123,7 +115,7 @@ class Judge:
                     if verdict.diagnosis in _FINAL:
                         stop = verdict
                 for limit in exercise.limits:
-                    verdict, seen = _assess_limit(limit, n, right, verdicts)
+                    verdict, seen = assess_limit(limit, n, right, verdicts)
                     verdicts.append(verdict)
                     if evidence is None and not verdict.passed:
                         evidence = seen
@@ -145,7 +137,7 @@ class Judge:
         worthless = any(case.diagnosis in _WORTHLESS for case in cases)
         failure = Failure(
             failed.diagnosis or Diagnosis.WRONG_VALUE,
-            f"{_ranks(failed.world_size)}, {failed.name}: {failed.message}"
+            f"{ranks(failed.world_size)}, {failed.name}: {failed.message}"
             if failed.diagnosis is not Diagnosis.NOT_ATTEMPTED
             else "not written yet",
         )
@@ -240,8 +232,6 @@ def _pickled_adapter(exercise: Exercise) -> bytes:
     """The adapter by value, so that a rank need not import the exercise and its oracle."""
     if exercise.adapter is None:
         return b""
-    import sys
-
     module = sys.modules[exercise.adapter.__module__]
     cloudpickle.register_pickle_by_value(module)
     try:
@@ -250,179 +240,11 @@ def _pickled_adapter(exercise: Exercise) -> bytes:
         cloudpickle.unregister_pickle_by_value(module)
 
 
-def _ranks(n: int) -> str:
-    return "1 rank" if n == 1 else f"{n} ranks"
-
-
 def _not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
     return CaseVerdict(
         case.name,
         case.n,
         Status.FAILED,
         because.diagnosis,
-        f"not run: {because.name} on {_ranks(because.world_size)} ended with {because.diagnosis}",
+        f"not run: {because.name} on {ranks(because.world_size)} ended with {because.diagnosis}",
     )
-
-
-def _assess(
-    exercise: Exercise, case: Case, outcome: Outcome
-) -> tuple[CaseVerdict, Evidence | None]:
-    """Compare what the ranks hold with what they should hold."""
-    actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
-    failure = outcome.failure
-    if failure is not None:
-        failure = _explain(exercise, failure)
-    else:
-        failure = _compare(exercise, case, outcome, expected, actual)
-    verdict = CaseVerdict(
-        case.name,
-        case.n,
-        Status.FAILED if failure else Status.PASSED,
-        traffic=outcome.trace.traffic,
-        output=outcome.output,
-    )
-    if failure is None:
-        return verdict, None
-    evidence = Evidence(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
-    return replace(
-        verdict,
-        diagnosis=failure.diagnosis,
-        message=failure.message,
-        rank=failure.rank,
-        site=failure.site,
-        detail=failure.detail,
-        by_rank=_rows(exercise, case, expected, actual),
-    ), evidence
-
-
-def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
-    """What each rank holds: the returned value, or the argument that holds the result."""
-    if exercise.result is None:
-        return [result.value for result in outcome.results]
-    place = list(case.columns).index(exercise.result)
-    return [result.arguments[place] for result in outcome.results]
-
-
-def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
-    terms = exercise.reduced(case) if exercise.reduced else 0
-    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
-    return terms, scales
-
-
-def _difference(
-    exercise: Exercise, case: Case, rank: int, expected: Any, actual: Any
-) -> Difference | None:
-    terms, scales = _terms(exercise, case)
-    return compare(expected, actual, terms, scales[rank], exercise.result or "")
-
-
-def _compare(
-    exercise: Exercise,
-    case: Case,
-    outcome: Outcome,
-    expected: Sequence[Any],
-    actual: Sequence[Any],
-) -> Failure | None:
-    for rank, result in enumerate(outcome.results):
-        if exercise.result is not None and result.value is not None:
-            return Failure(
-                Diagnosis.WRONG_TYPE,
-                f"rank {rank} returns {describe(result.value)}; the result belongs into"
-                f" {exercise.result}, and nothing is returned",
-                rank,
-            )
-    for rank in case.ranks:
-        found = _difference(exercise, case, rank, expected[rank], actual[rank])
-        if found:
-            return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
-    for rank, result in enumerate(outcome.results):
-        changed = _changed_argument(exercise, case, rank, result.arguments)
-        if changed:
-            return Failure(
-                Diagnosis.INPUT_CHANGED,
-                f"rank {rank}: {changed} must stay as it was, but has changed",
-                rank,
-            )
-        if exercise.result is None and result.aliases:
-            name = list(case.columns)[result.aliases[0]]
-            return Failure(
-                Diagnosis.ALIASED,
-                f"rank {rank}: the result shares memory with {name}; return a copy",
-                rank,
-            )
-    return None
-
-
-def _changed_argument(
-    exercise: Exercise, case: Case, rank: int, after: Sequence[Any]
-) -> str | None:
-    for name, before, now in zip(case.columns, case.arguments(rank), after, strict=True):
-        if name != exercise.result and compare(before, now) is not None:
-            return name
-    return None
-
-
-def _explain(exercise: Exercise, failure: Failure) -> Failure:
-    """Say what a TypeError without a line of the student's means."""
-    if failure.site is None and "TypeError" in failure.message and exercise.adapter is None:
-        what = failure.message.split("TypeError: ", 1)[-1]
-        return replace(
-            failure,
-            message=f"cannot be called as {exercise.signature.partition(' ->')[0]}: {what}",
-        )
-    return failure
-
-
-def _rows(
-    exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
-) -> tuple[RankRow, ...]:
-    if not actual:
-        return ()
-    return tuple(
-        RankRow(
-            rank,
-            show(expected[rank]),
-            show(actual[rank]),
-            _difference(exercise, case, rank, expected[rank], actual[rank]) is None,
-        )
-        for rank in case.ranks
-    )
-
-
-def _assess_limit(
-    limit: Limit,
-    n: int,
-    right: Sequence[tuple[Case, Outcome]],
-    verdicts: Iterable[CaseVerdict],
-) -> tuple[CaseVerdict, Evidence | None]:
-    """Judge the traffic of the runs whose values were right."""
-    bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
-    if not bounds:
-        wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
-        return CaseVerdict(
-            limit.quantity,
-            n,
-            Status.FAILED,
-            wrong.diagnosis,
-            "not judged: no run of this world size gave the right result",
-        ), None
-    broken = [entry for entry in bounds if not entry[2].holds]
-    case, outcome, bound = (broken or bounds)[0]
-    verdict = CaseVerdict(
-        limit.quantity,
-        n,
-        Status.FAILED if broken else Status.PASSED,
-        traffic=outcome.trace.traffic,
-        bounds=(bound,),
-    )
-    if not broken:
-        return verdict, None
-    diagnosis = limit.diagnose(bound)
-    message = f"{case.name}: {bound}"
-    evidence = Evidence(case, diagnosis, (), None, outcome.trace)
-    return replace(verdict, diagnosis=diagnosis, message=message), evidence
-
-
-def grader_fault(error: BaseException) -> str:
-    """One line for a fault of ours."""
-    return f"{type(error).__name__}: {error}" if not isinstance(error, GraderError) else str(error)

@@ -9,7 +9,7 @@ from grader.exercises import Catalogue
 from grader.judge import Judge, Settings
 from grader.submission import Submission
 from grader.verdict import SubmissionVerdict
-from grader.worlds.launch import Launcher
+from grader.worlds.crew import Launcher
 
 __all__ = ["judge_file"]
 

@@ -428,3 +428,14 @@ def test_other_backends_are_not_to_be_had():
     failure = play(answer, 2).failure
     assert failure.diagnosis is Diagnosis.EXCEPTION
     assert "speaks gloo" in failure.message
+
+
+@pytest.mark.parametrize("peer", [-1, 2, 99])
+@pytest.mark.parametrize("call", ["send", "recv", "isend", "irecv"])
+def test_a_rank_that_does_not_exist(call, peer):
+    def answer():
+        getattr(dist, call)(torch.ones(1), peer)
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.EXCEPTION
+    assert f"there is no rank {peer} in a group of 2; its ranks are 0 to 1" in failure.message

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import psutil
@@ -504,16 +505,14 @@ def test_children_of_ranks_end_with_the_world():
     assert psutil.Process(server.pid).children(recursive=True) == []
 
 
-def test_the_rendezvous_is_removed():
+def test_the_rendezvous_is_removed(tmp_path, monkeypatch):
     def answer():
-        pass
+        return os.listdir(tmp_path)
 
-    import tempfile
-
-    before = set(os.listdir(tempfile.gettempdir()))
-    play(answer, 2)
-    left = set(os.listdir(tempfile.gettempdir())) - before
-    assert not [name for name in left if name.startswith("gather-round-")]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    while_it_runs = play(answer, 2).results[0].value
+    assert [name.startswith("gather-round-") for name in while_it_runs] == [True]
+    assert os.listdir(tmp_path) == []
 
 
 def test_descriptors_are_closed():

@@ -4,17 +4,8 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.exercise import (
-    Case,
-    Draw,
-    Exercise,
-    Kind,
-    Mistake,
-    PerRank,
-    messages,
-    rounds,
-    total_bytes,
-)
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -103,8 +94,13 @@ shift = Exercise(
         "To whom goes your x, and from whom comes the one that you return?",
         "Send to (rank + k) % n, receive from (rank − k) % n. Everybody does both, so nobody may"
         " wait for the send to finish before receiving.",
-        "request = dist.isend(x, to); dist.recv(y, source); request.wait(). And when k % n is 0"
-        " there is nobody to talk to.",
+        "In code:\n"
+        "    if k % n == 0:\n"
+        "        return x.clone()  # nobody to talk to\n"
+        "    y = torch.empty_like(x)\n"
+        "    request = dist.isend(x, (rank + k) % n)\n"
+        "    dist.recv(y, (rank - k) % n)\n"
+        "    request.wait()",
     ),
     mistakes=(
         Mistake(
@@ -162,8 +158,13 @@ exchange = Exercise(
         "Both of a pair send and both receive. What happens if both send first?",
         "Either the lower rank sends first and the higher receives first, or both start their send"
         " with isend. One of the two keeps both directions busy at once.",
-        "request = dist.isend(x, peer); dist.recv(y, peer); request.wait(). A rank that is its own"
-        " peer returns x.clone().",
+        "In code:\n"
+        "    if peer == rank:\n"
+        "        return x.clone()\n"
+        "    y = torch.empty_like(x)\n"
+        "    request = dist.isend(x, peer)\n"
+        "    dist.recv(y, peer)\n"
+        "    request.wait()",
     ),
     mistakes=(
         Mistake(

@@ -6,16 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.exercise import (
-    Case,
-    Draw,
-    Exercise,
-    Kind,
-    Mistake,
-    PerRank,
-    messages,
-    total_bytes,
-)
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -44,8 +36,13 @@ broadcast = Exercise(
         "Who has something to send, and how many messages are needed at least?",
         "Every rank but src has to receive once. So n − 1 messages, and not one more. The plain"
         " way: src sends to everybody else, everybody else receives from src.",
-        "if rank == src: for dst in range(n): if dst != src: dist.send(x, dst); else:"
-        " dist.recv(x, src). dist.recv fills x in place.",
+        "In code:\n"
+        "    if rank == src:\n"
+        "        for dst in range(n):\n"
+        "            if dst != src:\n"
+        "                dist.send(x, dst)\n"
+        "    else:\n"
+        "        dist.recv(x, src)  # fills x in place",
     ),
     mistakes=(
         Mistake(
@@ -207,8 +204,11 @@ sync_parameters = Exercise(
         " may a module change outside of autograd?",
         "Broadcast each one from src. Parameters require gradients, so writing into them belongs"
         " under torch.no_grad(), or goes through parameter.data or parameter.detach().",
-        "with torch.no_grad(): for t in [*module.parameters(), *module.buffers()]:"
-        " dist.broadcast(t, src). Every rank goes through the same tensors in the same order.",
+        "In code:\n"
+        "    with torch.no_grad():\n"
+        "        for tensor in [*module.parameters(), *module.buffers()]:\n"
+        "            dist.broadcast(tensor, src)\n"
+        "Every rank goes through the same tensors in the same order.",
     ),
     mistakes=(
         Mistake(

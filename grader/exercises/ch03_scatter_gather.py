@@ -5,16 +5,8 @@ from typing import Any
 
 import torch
 
-from grader.exercise import (
-    Case,
-    Draw,
-    Exercise,
-    Kind,
-    Mistake,
-    PerRank,
-    messages,
-    total_bytes,
-)
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis
@@ -49,8 +41,15 @@ scatter = Exercise(
         "Which chunk does src keep, and can it send to itself?",
         "src sends chunks[dst] to every other rank and copies its own chunk into out. The others"
         " receive into out; their chunks is None.",
-        "if rank == src: for dst in range(n): if dst == src: out.copy_(chunks[src]) else:"
-        " dist.send(chunks[dst], dst); else: dist.recv(out, src)",
+        "In code:\n"
+        "    if rank == src:\n"
+        "        for dst in range(n):\n"
+        "            if dst == src:\n"
+        "                out.copy_(chunks[src])\n"
+        "            else:\n"
+        "                dist.send(chunks[dst], dst)\n"
+        "    else:\n"
+        "        dist.recv(out, src)",
     ),
     mistakes=(
         Mistake(
@@ -126,8 +125,14 @@ gather = Exercise(
         "It is scatter with the arrows turned round. What does dst do with its own x?",
         "dst makes a list with one place per rank, receives into all but one of them, and puts a"
         " copy of its own x into that one. The others send and return None.",
-        "parts = [torch.empty_like(x) for _ in range(n)]; parts[dst].copy_(x); for src in range(n):"
-        " if src != dst: dist.recv(parts[src], src); return parts",
+        "In code:\n"
+        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "    parts[dst].copy_(x)\n"
+        "    for src in range(n):\n"
+        "        if src != dst:\n"
+        "            dist.recv(parts[src], src)\n"
+        "    return parts\n"
+        "That is dst's part; the others send x to dst.",
     ),
     mistakes=(
         Mistake(

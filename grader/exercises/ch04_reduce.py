@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from grader.exercise import Case, Draw, Exercise, Kind, Mistake, PerRank, messages
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercise import Exercise, Mistake, messages
 from grader.oracles import OPS, magnitude, op_name, reduced
 from grader.verdict import Diagnosis
 

@@ -6,10 +6,10 @@ front ends; every colour has a word or a mark beside it.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
-from html import escape
 
-from grader.reports.summary import headline, key_traffic, output_lines, points
+from grader.reports.summary import headline, key_traffic, output_lines, points, visible
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 
 __all__ = ["exercise_html"]
@@ -28,6 +28,11 @@ _STYLE = (
 )
 _MONO = "font-family: var(--jp-code-font-family, monospace); font-size: 0.92em;"
 _CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MONO
+
+
+def escape(text: str) -> str:
+    """Text as HTML, whatever is in it."""
+    return html.escape(visible(text))
 
 
 def exercise_html(verdict: ExerciseVerdict) -> str:

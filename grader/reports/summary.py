@@ -6,10 +6,18 @@ from collections.abc import Iterable
 
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 
-__all__ = ["headline", "key_traffic", "listed", "output_lines", "points"]
+__all__ = ["headline", "key_traffic", "listed", "output_lines", "points", "visible"]
 
 #: Lines of a rank's output that are shown; the rest is counted.
 OUTPUT_LINES = 8
+
+
+def visible(text: str) -> str:
+    """Text of a student's with its control characters spelled out.
+
+    A terminal would obey them, and HTML has no place for them.
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def points(score: float) -> str:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.reports.summary import headline, key_traffic, output_lines, points
+from grader.reports.summary import headline, key_traffic, output_lines, points, visible
 from grader.verdict import (
     CaseVerdict,
     Diagnosis,
@@ -87,11 +87,11 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
             yield Text(traffic, style="dim")
     if verdict.status is not Status.FAILED:
         return
-    yield Text(verdict.message)
+    yield Text(visible(verdict.message))
     if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
         yield from _details(verdict.first_failure)
     if verdict.hint:
-        yield Text.assemble(("hint: ", "bold cyan"), verdict.hint)
+        yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
 
 
 def _details(case: CaseVerdict) -> Iterator[RenderableType]:
@@ -103,17 +103,19 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
         table.add_column("actual", overflow="fold")
         for row in case.by_rank:
             mark = Text("✓", "green") if row.right else Text("✗", "red")
-            table.add_row(str(row.rank), mark, Text(row.expected), Text(row.actual))
+            table.add_row(
+                str(row.rank), mark, Text(visible(row.expected)), Text(visible(row.actual))
+            )
         yield table
-    yield from (Text(f"· {line}") for line in case.detail)
-    yield from (Text(f"[rank {rank}] {line}") for rank, line in output_lines(case))
+    yield from (Text(visible(f"· {line}")) for line in case.detail)
+    yield from (Text(visible(f"[rank {rank}] {line}")) for rank, line in output_lines(case))
 
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
     """Why a run of ranks failed."""
     lines: list[RenderableType] = [
-        Text.assemble((f"✗ {failure.diagnosis}: ", "red"), failure.message)
+        Text.assemble((f"✗ {failure.diagnosis}: ", "red"), visible(failure.message))
     ]
-    lines += [Text(f"  · {line}") for line in failure.detail]
-    lines += [Text(f"[rank {rank}] {line}") for rank, line in output]
+    lines += [Text(visible(f"  · {line}")) for line in failure.detail]
+    lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
     return Group(*lines)

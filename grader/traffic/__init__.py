@@ -2,6 +2,7 @@
 
 - :mod:`~grader.traffic.events` — what a rank reports, as small messages.
 - :mod:`~grader.traffic.recorder` — the rank's side: numbers, checks, reports.
+- :mod:`~grader.traffic.requests` — what operations return, to be waited for.
 - :mod:`~grader.traffic.group` — the recording process group around gloo.
 - :mod:`~grader.traffic.guard` — the ways around it, closed.
 - :mod:`~grader.traffic.board` — the other side: sends matched with receives.

@@ -17,7 +17,8 @@ import torch
 import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
-from grader.traffic.recorder import Deferred, Gated, Recorder, Request, checksum
+from grader.traffic.recorder import Recorder, checksum
+from grader.traffic.requests import Deferred, Gated, Request, hand_over
 from grader.verdict import Diagnosis
 
 __all__ = ["RecordingGroup"]
@@ -141,16 +142,18 @@ class RecordingGroup(dist.ProcessGroup):
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         tensor = self._plain(tensors, "send")
+        self._require_member(dst)
         recorder = self._recorder
         op = recorder.post(
             "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
         )
         verify = self._unchanged_check(tensor) if recorder.strict else None
-        inner = self._inner.send([tensor], dst, tag)
+        inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
         return Request(recorder, op, inner, verify=verify)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
+        self._require_member(src)
         return self._receive(self._plain(tensors, "recv"), src, tag)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Request:
@@ -175,7 +178,9 @@ class RecordingGroup(dist.ProcessGroup):
             writes=(tensor,),
             deferred=deferred,
         )
-        inner = deferred or self._inner.recv([landing], src, tag)
+        inner: Any = deferred
+        if deferred is None:
+            inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
         return Request(recorder, op, inner, source=src, finish=finish)
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
@@ -194,6 +199,13 @@ class RecordingGroup(dist.ProcessGroup):
                 )
 
         return verify
+
+    def _require_member(self, rank: int) -> None:
+        n = len(self._members)
+        if not 0 <= rank < n:
+            raise ValueError(
+                f"there is no rank {rank} in a group of {n}; its ranks are 0 to {n - 1}"
+            )
 
     @staticmethod
     def _plain(tensors: list[torch.Tensor], what: str) -> torch.Tensor:
@@ -225,7 +237,7 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
-        inner = self._start_inner(method, args, kwargs)
+        inner = hand_over(recorder, op, lambda: self._start_inner(method, args, kwargs))
         return Request(recorder, op, gate.hold(inner) if gate else inner)
 
     def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -249,7 +261,7 @@ class RecordingGroup(dist.ProcessGroup):
         recorder.require_allowed("barrier")
         op = recorder.post("barrier", self._name)
         recorder.blocked(op)
-        self._inner.monitored_barrier(*args, **kwargs)
+        hand_over(recorder, op, lambda: self._inner.monitored_barrier(*args, **kwargs))
         recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:

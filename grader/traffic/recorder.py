@@ -8,25 +8,19 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
-import torch.distributed as dist
 
 from grader.traffic.events import ANY, Blocked, Done, Event, Failed, Polled, Posted, Violated
 from grader.traffic.sites import line_here
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
 
-__all__ = [
-    "Deferred",
-    "ForbiddenCall",
-    "Gated",
-    "Recorder",
-    "Request",
-    "TransportError",
-    "checksum",
-]
+if TYPE_CHECKING:
+    from grader.traffic.requests import Deferred, Gated, Request
+
+__all__ = ["ForbiddenCall", "Recorder", "checksum"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
@@ -34,13 +28,6 @@ Span = tuple[int, int]
 
 class ForbiddenCall(RuntimeError):
     """The exercise asks the student to write what was called."""
-
-
-class TransportError(RuntimeError):
-    """The transport failed: a peer died, or the connection broke.
-
-    Marked as such so that the judge can tell a victim from a culprit.
-    """
 
 
 def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
@@ -200,10 +187,7 @@ class Recorder:
         same tag, since the transport itself would not keep their order.
         """
         with self._lock:
-            return wildcard or any(
-                isinstance(d, Deferred) and (d.group, d.tag) == (group, tag)
-                for d in self._unresolved.values()
-            )
+            return wildcard or any(d.holds(group, tag) for d in self._unresolved.values())
 
     def resolve(self, op: int, source: int) -> None:
         """The judge's word on deferred operation ``op``, see ``Resolution``."""
@@ -211,181 +195,3 @@ class Recorder:
             deferred = self._unresolved.pop(op, None)
         if deferred is not None:
             deferred.resolve(source)
-
-
-class Request(dist.Work):
-    """What ``isend``, ``irecv`` and collectives return: waits, and says so.
-
-    A second ``wait`` returns at once (gloo's own would hang), and
-    ``is_completed`` tells the truth without a wait (gloo's own stays false).
-
-    Args:
-        recorder: the rank's recorder.
-        op: the operation's number.
-        inner: the transport's request, or a :class:`Deferred` receive.
-        source: for a receive, the rank in the group that it comes from.
-        verify: called when the wait begins, while the buffers are in flight.
-        finish: called when the operation is complete.
-    """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        op: int,
-        inner: Any,
-        source: int = ANY,
-        verify: Callable[[], None] | None = None,
-        finish: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__()
-        self._recorder = recorder
-        self._op = op
-        self._inner = inner
-        self._source = source
-        self._verify = verify
-        self._finish = finish
-        self._complete = False
-        self._poller: threading.Thread | None = None
-        self._error: TransportError | None = None
-        recorder.hold(op, self)
-
-    def wait(self, timeout: Any = None) -> bool:
-        """Block until the operation is complete."""
-        if not self._complete:
-            self._recorder.blocked(self._op)
-            self._begin()
-            if self._poller is None:
-                self._wait_inner(timeout)
-            else:
-                self._poller.join()
-            self._settle()
-        return True
-
-    def _begin(self) -> None:
-        """Check the buffers once, when the student first asks for completion."""
-        if self._verify is not None:
-            self._verify()
-            self._verify = None
-
-    def _wait_inner(self, timeout: Any = None) -> None:
-        try:
-            self._inner.wait() if timeout is None else self._inner.wait(timeout)
-        except RuntimeError as error:
-            self._error = TransportError(str(error))
-
-    def _settle(self) -> None:
-        if self._error is not None:
-            self._recorder.failed(self._op)
-            raise self._error
-        if not self._complete:
-            self._complete = True
-            if self._finish is not None:
-                self._finish()
-            self._recorder.done(self._op)
-
-    def is_completed(self) -> bool:
-        """Whether the operation is complete, without blocking."""
-        if not self._complete:
-            self._begin()
-            if self._poller is None:
-                # gloo's point-to-point requests learn that they are done only
-                # inside wait(), so something has to wait for them
-                self._poller = threading.Thread(target=self._wait_inner, daemon=True)
-                self._poller.start()
-            if isinstance(self._inner, Deferred) and not self._inner.posted:
-                self._recorder.polled(self._op)
-            self._poller.join(timeout=1e-4)
-            if not self._poller.is_alive():
-                self._settle()
-        return self._complete
-
-    def is_success(self) -> bool:
-        """Whether the operation completed."""
-        return self._complete
-
-    def source_rank(self) -> int:
-        """Rank in the group that the message came from."""
-        return int(self._inner.source) if isinstance(self._inner, Deferred) else self._source
-
-    _source_rank = source_rank
-
-    def get_future(self) -> torch.futures.Future[Any]:
-        """The transport's own future; its completion counts as the wait."""
-        future: torch.futures.Future[Any] = self._inner.get_future()
-        future.add_done_callback(lambda _: self._settle())
-        return future
-
-    def result(self) -> list[torch.Tensor]:
-        """The tensors of a finished collective."""
-        return list(self._inner.result())
-
-
-class Gated:
-    """A collective that is complete when everybody has called it, and not before.
-
-    gloo lets some ranks leave a broadcast before others have come; MPI allows
-    that and allows the opposite.  A program that works only in one of the two
-    is wrong, and shows it every time if nobody leaves early.
-    """
-
-    def __init__(self) -> None:
-        self._inner: Any = None
-        self._everybody = threading.Event()
-
-    def hold(self, inner: Any) -> Gated:
-        """Take the transport's request, once there is one."""
-        self._inner = inner
-        return self
-
-    def resolve(self, _: int) -> None:
-        """Everybody has called it."""
-        self._everybody.set()
-
-    def wait(self, *timeout: Any) -> None:
-        """Block until everybody has called, and the transport is done."""
-        self._everybody.wait()
-        self._inner.wait(*timeout)
-
-    def get_future(self) -> Any:
-        """The transport's own future."""
-        return self._inner.get_future()
-
-    def result(self) -> Any:
-        """The transport's tensors."""
-        return self._inner.result()
-
-
-class Deferred:
-    """A receive that is handed to the transport once its source is known.
-
-    Looks like a transport's request, so that :class:`Request` can hold it.
-
-    Args:
-        group: name of the process group.
-        tag: the receive's tag.
-        start: posts the receive from a global rank; gives the transport's
-            request and the rank in the group.
-    """
-
-    def __init__(self, group: str, tag: int, start: Callable[[int], tuple[Any, int]]) -> None:
-        self.group = group
-        self.tag = tag
-        self.source = ANY
-        self._start = start
-        self._inner: Any = None
-        self._posted = threading.Event()
-
-    @property
-    def posted(self) -> bool:
-        """Whether the transport has the receive."""
-        return self._posted.is_set()
-
-    def resolve(self, source: int) -> None:
-        """Post the receive, now that the judge has named its source."""
-        self._inner, self.source = self._start(source)
-        self._posted.set()
-
-    def wait(self, timeout: Any = None) -> None:
-        """Block until the source is known and the message is here."""
-        self._posted.wait()
-        self._inner.wait() if timeout is None else self._inner.wait(timeout)

@@ -47,7 +47,7 @@ class _Packer:
         """JSON for a value: plain where JSON has it, else a one-key object."""
         self.nodes += 1
         if depth > DEEP or self.nodes > _MANY:
-            return {"opaque": [f"a {type(value).__name__} nested or long beyond reason", ""]}
+            return {"opaque": [f"a {type(value).__name__} too deep or too late in a list", ""]}
         if value is None or isinstance(value, bool):
             return value
         if type(value) is int:
@@ -60,6 +60,8 @@ class _Packer:
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
         if type(value) in (list, tuple):
+            if self.nodes + len(value) > _MANY:
+                return {"opaque": [f"a {type(value).__name__} of {len(value)}", ""]}
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
         if isinstance(value, Mapping) and all(type(key) is str for key in value):

@@ -18,8 +18,8 @@ from grader.traffic.board import Board
 from grader.verdict import Diagnosis, Failure
 from grader.worlds.base import Job, Outcome, RankResult
 from grader.worlds.codec import pack, unpack
+from grader.worlds.crew import Launcher
 from grader.worlds.errors import BrokenFrame
-from grader.worlds.launch import Launcher
 from grader.worlds.watch import Watch
 from grader.worlds.wire import Call, FrameWriter, Resolved, Setup
 

@@ -28,7 +28,8 @@ import torch.distributed as dist
 from grader.program import LoadedProgram, NotDefined, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Event
-from grader.traffic.recorder import Recorder, TransportError
+from grader.traffic.recorder import Recorder
+from grader.traffic.requests import TransportError
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds import limits
@@ -221,7 +222,7 @@ def _raised(stage: str, error: BaseException) -> Raised:
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        type(cause).__name__,
+        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
         message,
         lines_of(cause.__traceback__)[-20:],
         transport=transport,

@@ -17,8 +17,8 @@ from grader.traffic.waits import deadlock, quiescent, stuck, waiting
 from grader.verdict import Failure, Site
 from grader.worlds.base import Job
 from grader.worlds.causes import Causes, site_in_dump
+from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame
-from grader.worlds.launch import Crew
 from grader.worlds.wire import FrameReader, Raised, Ready, Returned
 
 __all__ = ["Watch"]

@@ -2,7 +2,8 @@
 
 import torch
 
-from grader.exercise import Exercise, Kind, Mistake, messages
+from grader.cases import Kind
+from grader.exercise import Exercise, Mistake, messages
 
 KIND = Kind(torch.float32, (3,))
 

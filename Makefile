@@ -1,0 +1,67 @@
+# Everything that people and CI do with this repository.  `make help` lists it.
+
+PYTHON ?= python3
+VENV ?= .venv
+# worlds of up to 8 processes run in every worker
+WORKERS ?= 2
+# what to pass on: make lab ARGS=--no-browser
+ARGS ?=
+
+BIN := $(VENV)/bin
+NBVAL := --nbval-cell-timeout=120 \
+	-p no:cacheprovider -n $(WORKERS) --dist loadscope --timeout 900
+# Jupyter does not start as root unless told so; in a container everybody is root
+ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: help lab test check notebooks imgs bench lint format repeat clean
+
+help: ## what there is to make
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
+
+$(VENV)/.course: requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.course
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+lab: $(VENV)/.course ## open the course in JupyterLab
+	@# the doctor starts a world, so that all of torch is in memory when the first chapter wants it
+	$(BIN)/python -m grader doctor
+	$(BIN)/jupyter lab $(ROOTED) $(ARGS) notebooks/00_ranks_and_groups.ipynb
+
+test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
+	$(BIN)/python -m pytest -n $(WORKERS) tests $(ARGS)
+	$(BIN)/python -m pytest --nbval $(NBVAL) solutions
+	$(BIN)/python -m pytest --nbval-lax $(NBVAL) notebooks
+
+check: $(VENV)/.tools ## prove the course: solutions pass, stubs and wrong answers do not
+	$(BIN)/python -m tools.course $(ARGS)
+
+repeat: $(VENV)/.tools ## the same twenty times, to find a verdict that differs
+	$(BIN)/python -m tools.course --repeat 20 $(ARGS)
+
+notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks ARGS=02
+	$(BIN)/python -m tools.notebooks $(ARGS)
+
+imgs: $(VENV)/.tools ## draw the pictures
+	$(BIN)/python -m tools.pictures $(ARGS)
+
+bench: $(VENV)/.tools ## measure the engine beside spawn and beside plain fork
+	$(BIN)/python -m benchmarks.engine $(ARGS)
+
+lint: $(VENV)/.tools ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.tools ## mend the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

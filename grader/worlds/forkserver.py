@@ -1,0 +1,154 @@
+"""The client of a fork server: ranks in milliseconds."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import select
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from grader.errors import WorldError
+from grader.worlds.crew import Crew, Ends, start
+
+__all__ = ["ForkServer"]
+
+#: Seconds in which a server must have imported torch, on the slowest machine.
+SERVER_START = 120.0
+
+#: Seconds in which killed processes must be gone.
+KILL_PATIENCE = 10.0
+
+
+class ForkServer:
+    """A client's own fork server.
+
+    Args:
+        prefix: a command to run the server under, such as a sandbox.
+    """
+
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+        self._socket, theirs = socket.socketpair()
+        self._process = start("grader.worlds.server", [theirs.fileno()], self._errors, prefix)
+        theirs.close()
+        self._buffer = b""
+        self._names = map(str, itertools.count(1))
+        self._crews: dict[str, Crew] = {}
+        self._dying: set[str] = set()
+        self._ready: dict[str, Any] | None = None
+        self._pid = os.getpid()
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to its parent."""
+        return self._pid == os.getpid() and self._process.poll() is None
+
+    def dangers(self) -> list[str]:
+        """Why its children would not be safe; waits until it has started."""
+        self._wait(lambda: self._ready is not None, SERVER_START)
+        assert self._ready is not None
+        return [what for what in ("threads", "cuda") if self._ready[what]]
+
+    def launch(self, size: int) -> Crew:
+        """Ask for the ranks of a world; they are forked while the caller goes on."""
+        ends, name = Ends.make(size), next(self._names)
+        crew = Crew(ends.controls, ends.outputs, ends.faults, [], self, name)
+        self._crews[name] = crew
+        request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
+        try:
+            socket.send_fds(self._socket, [request], ends.theirs)
+        except OSError as error:
+            crew.close()
+            raise WorldError(f"the fork server does not answer: {error}") from error
+        finally:
+            ends.close_theirs()
+        return crew
+
+    def notices(self, crew: Crew) -> int | None:
+        """The server's socket: it says when a rank ends."""
+        return self._socket.fileno()
+
+    def poll(self, crew: Crew | None = None, patience: float = 0.0) -> None:
+        """Read what the server has to say."""
+        readable, _, _ = select.select([self._socket], [], [], patience)
+        if not readable:
+            return
+        try:
+            data = self._socket.recv(1 << 16)
+        except OSError as error:
+            raise WorldError(f"the fork server does not answer: {error}") from error
+        if not data:
+            raise WorldError(f"the fork server has ended: {self._last_words()}")
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._ready = message
+        elif "forked" in message:
+            crew = self._crews.get(message["forked"])
+            if crew is not None:
+                crew.pids[:] = message["pids"]
+        elif "exited" in message:
+            crew = self._crews.get(message["exited"])
+            if crew is not None:
+                crew.statuses[message["rank"]] = message["status"]
+        elif "gone" in message:
+            self._dying.discard(message["gone"])
+
+    def _wait(self, done: Callable[[], bool], patience: float) -> None:
+        until = time.monotonic() + patience
+        while not done():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WorldError(f"the fork server took over {patience:.0f} s to answer")
+            self.poll(patience=min(left, 1.0))
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"exit status {self._process.wait()}"
+
+    def kill(self, crew: Crew) -> None:
+        """Ask for the end of a world; :meth:`settle` waits for it."""
+        self._crews.pop(crew.name, None)
+        self._send_kill(crew.name)
+
+    def _send_kill(self, name: str) -> None:
+        self._dying.add(name)
+        try:
+            self._socket.sendall(json.dumps({"kill": name}).encode() + b"\n")
+        except OSError:
+            # the server is gone, and its ranks with it
+            self._dying.discard(name)
+
+    def settle(self) -> None:
+        """Wait until every world that was asked to end is gone."""
+        with contextlib.suppress(WorldError):
+            self._wait(lambda: not self._dying, KILL_PATIENCE)
+
+    def close(self) -> None:
+        """End the server, and with it all its worlds."""
+        if self._pid != os.getpid():
+            return
+        atexit.unregister(self.close)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        try:
+            self._process.wait(KILL_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()

@@ -1,0 +1,263 @@
+"""The real command line, as its users call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.test_worlds import FATES
+
+ROOT = Path(__file__).resolve().parent.parent
+RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
+WRONG = ROOT / "tests" / "rejected" / "02_broadcast" / "broadcast_root_zero.py"
+
+
+def grader(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=100,
+        env={**os.environ, **environment},
+    )
+
+
+def left_over():
+    return [
+        " ".join(p.info["cmdline"])
+        for p in psutil.process_iter(["cmdline"])
+        if p.info["cmdline"] and "grader.worlds.server" in p.info["cmdline"]
+        and p.ppid() == 1
+    ]  # fmt: skip
+
+
+def test_check_passes():
+    done = grader("check", RIGHT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "✓ broadcast passed: 42 cases on 1, 2, 3, 4, 5 and 8 ranks" in done.stdout
+    assert left_over() == []
+
+
+def test_check_fails():
+    done = grader("check", WRONG)
+    assert done.returncode == 1
+    assert "✗ broadcast wrong_value" in done.stdout
+    assert "hint: Everybody ends with rank 0's x" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_check_as_json():
+    done = grader("check", RIGHT, "--json", "--seed", 7, "--world-sizes", "2,3")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert (found["seed"], found["score"], found["max_score"]) == (7, 1.0, 1.0)
+    assert {case["world_size"] for case in found["exercises"][0]["cases"]} == {2, 3}
+    assert found["submission"] == str(RIGHT)
+
+
+def test_a_named_exercise_that_is_absent_is_missing():
+    done = grader("check", RIGHT, "broadcast", "gather", "--json")
+    assert done.returncode == 1
+    verdicts = {e["name"]: e for e in json.loads(done.stdout)["exercises"]}
+    assert verdicts["broadcast"]["status"] == "passed"
+    assert verdicts["gather"]["diagnosis"] == "missing"
+    assert verdicts["gather"]["score"] == 0
+
+
+def test_the_same_seed_gives_the_same_verdict():
+    def verdict():
+        found = json.loads(grader("check", WRONG, "--json", "--seed", 3).stdout)
+        for exercise in found["exercises"]:
+            del exercise["seconds"]
+        return found
+
+    assert verdict() == verdict()
+
+
+@pytest.mark.parametrize("suffix", ["py", "ipynb"])
+def test_a_solution_gets_full_marks(suffix):
+    done = grader("check", ROOT / "solutions" / f"02_broadcast.{suffix}", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert found["score"] == found["max_score"] == 2.0
+
+
+def test_a_student_notebook_is_not_attempted():
+    done = grader("check", ROOT / "notebooks" / "01_point_to_point.ipynb", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert [e["diagnosis"] for e in found["exercises"]] == ["not_attempted"] * 3
+    assert found["score"] == 0
+
+
+def test_it_works_from_any_folder(tmp_path):
+    (tmp_path / "random.py").write_text("raise SystemExit('shadowed')")
+    answer = tmp_path / "answer.py"
+    answer.write_text(RIGHT.read_text())
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    done = grader("check", "answer.py", cwd=tmp_path, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Requests that are wrong. ---------------------------------------------------------
+
+
+def wrong_files(folder):
+    folder.mkdir()
+    (folder / "empty.py").write_text("")
+    (folder / "binary.py").write_bytes(bytes(range(256)))
+    (folder / "json.ipynb").write_text('{"a": 1}')
+    (folder / "old.ipynb").write_text('{"nbformat": 3, "worksheets": []}')
+    (folder / "text.ipynb").write_text("hello")
+    (folder / "nothing.py").write_text("x = 1")
+    (folder / "garbage.py").write_text("this is no python at all")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ([], "required"),
+        (["chec"], "invalid choice: 'chec'"),
+        (["check"], "FILE"),
+        (["check", "none.py"], "none.py does not exist"),
+        (["check", "."], "is a folder"),
+        (["check", "empty.py"], "is empty"),
+        (["check", "binary.py"], "not text"),
+        (["check", "json.ipynb"], "no nbformat"),
+        (["check", "old.ipynb"], "format 3"),
+        (["check", "text.ipynb"], "JSON"),
+        (["check", "nothing.py"], "defines no exercise"),
+        (["check", "garbage.py"], "is no Python: line 1"),
+        (["check", "nothing.py", "brodcast"], "did you mean broadcast"),
+        (["check", "nothing.py", "--world-sizes", "2,x"], "not '2,x'"),
+        (["check", "nothing.py", "--world-sizes", "0"], "1 to 64 ranks, not 0"),
+        (["check", "nothing.py", "--world-sizes", "1000"], "1 to 64 ranks, not 1000"),
+        (["check", "nothing.py", "--seed", "abc"], "invalid int value: 'abc'"),
+        (["check", "nothing.py", "--sedd", "1"], "unrecognized arguments: --sedd"),
+        (["hint", "brodcast"], "did you mean broadcast"),
+        (["hint"], "EXERCISE"),
+    ],
+)
+def test_a_wrong_request_gets_one_clear_line(tmp_path, arguments, text):
+    done = grader(*arguments, cwd=wrong_files(tmp_path / "files"), PYTHONPATH=str(ROOT))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("grader: ")
+    assert done.stderr.count("\n") == 1
+    assert text in done.stderr
+
+
+# Answers that go wrong, each with its word and without a traceback of ours. -------
+
+PREAMBLE = """
+import ctypes, os, signal, sys, time
+import torch
+import torch.distributed as dist
+"""
+
+
+def _source(act):
+    import inspect
+
+    body = inspect.getsource(act)
+    if "_recurse()" in body:
+        return body + "\n\ndef broadcast(x, src):\n    _recurse()\n"
+    if "_Unprintable" in body:
+        import tests.test_worlds as module
+
+        body = inspect.getsource(module._Unprintable) + body
+    return body + f"\n\ndef broadcast(x, src):\n    {act.__name__}()\n"
+
+
+@pytest.mark.parametrize("act, word, text", FATES, ids=[act.__name__ for act, *_ in FATES])
+def test_whatever_an_answer_does_the_command_line_says_it(tmp_path, act, word, text):
+    path = tmp_path / "answer.py"
+    path.write_text(PREAMBLE + _source(act))
+    done = grader("check", path, "--world-sizes", "2")
+    assert done.returncode == 1
+    assert f"✗ broadcast {word}" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert done.stderr == ""
+    assert left_over() == []
+
+
+# The other commands. --------------------------------------------------------------
+
+
+def test_list():
+    done = grader("list")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "02_broadcast\n  broadcast(x: Tensor, src: int) -> None\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    rows = json.loads(grader("list", "--json").stdout)
+    assert [row["name"] for row in rows][:3] == ["who_am_i", "neighbours", "ping_pong"]
+    assert rows[0]["max_score"] == 1.0
+
+
+def test_hint():
+    done = grader("hint", "broadcast")
+    assert done.stdout.startswith("1. ")
+    assert "(2 more: python -m grader hint broadcast --more)" in done.stdout
+    more = grader("hint", "broadcast", "--more").stdout
+    assert all(f"\n{number}. " in f"\n{more}" for number in (1, 2, 3))
+    assert "dist.send(x, dst)" in more
+
+
+def test_doctor():
+    done = grader("doctor")
+    assert done.returncode == 0
+    assert "two ranks" in done.stdout
+    assert "forked, joined and done in" in done.stdout
+
+
+def test_help():
+    done = grader("--help")
+    assert done.returncode == 0
+    assert "judge a .py file or a notebook" in done.stdout
+
+
+def test_output_into_a_closed_pipe_is_no_traceback():
+    command = f"{sys.executable} -m grader list | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout == "00_ranks_and_groups\n"
+
+
+def test_a_terminal_without_unicode():
+    done = grader("check", RIGHT, "--world-sizes", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert "\\u2713 broadcast" in done.stdout
+
+
+def test_ctrl_c_on_a_terminal_leaves_nothing(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text("def broadcast(x, src):\n    while True: pass\n")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "grader", "check", str(path)])
+    me = psutil.Process(pid)
+    deadline = time.monotonic() + 60
+    spinning = []
+    while not spinning and time.monotonic() < deadline:
+        children = me.children(recursive=True)
+        spinning = [c for c in children if c.ppid() != pid and c.cpu_times().user > 0.3]
+        time.sleep(0.02)
+    assert spinning, "no rank is at work"
+    everyone = me.children(recursive=True)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    _, alive = psutil.wait_procs(everyone, timeout=10)
+    assert alive == []
+    os.close(terminal)

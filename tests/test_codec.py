@@ -1,0 +1,202 @@
+"""What crosses between judge and rank: values and frames."""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+
+import msgspec
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.compare import compare
+from grader.traffic.events import Done, Posted
+from grader.values import Opaque
+from grader.worlds.codec import pack, unpack
+from grader.worlds.errors import BrokenFrame
+from grader.worlds.wire import (
+    LONGEST,
+    FrameReader,
+    FrameWriter,
+    Raised,
+    Resolved,
+    Returned,
+    read_frames,
+)
+
+trees = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3)
+    ),
+    max_leaves=20,
+)
+
+
+@given(trees)
+def test_plain_values_come_back_as_they_were(tree):
+    assert unpack(pack(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64,
+        torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)])
+def test_tensors_of_all_kinds(dtype, shape):
+    x = torch.ones(shape).to(dtype)
+    y = unpack(pack([x]))[0]
+    assert compare(x, y) is None
+    y.zero_()  # writable, and no copy of another
+
+
+def test_tensors_that_share_or_have_strides():
+    x = torch.arange(6.0).view(2, 3)
+    found = unpack(pack([x, x[0], x.t(), torch.ones(1).expand(4), x.conj(), x]))
+    assert [t.shape for t in found] == [(2, 3), (3,), (3, 2), (4,), (2, 3), (2, 3)]
+    assert torch.equal(found[2], x.t())
+
+
+def test_tensors_with_gradients_and_of_other_classes():
+    found = unpack(pack([torch.nn.Parameter(torch.ones(2)), torch.ones(2, requires_grad=True)]))
+    assert [type(t) for t in found] == [torch.Tensor] * 2
+    assert not any(t.requires_grad for t in found)
+
+
+@pytest.mark.parametrize("name", ["SUM", "AVG", "PRODUCT", "MIN", "MAX"])
+def test_reductions(name):
+    assert unpack(pack(getattr(dist.ReduceOp, name))) == getattr(dist.ReduceOp, name)
+
+
+def test_dtypes_and_special_numbers():
+    assert unpack(pack(torch.int16)) is torch.int16
+    assert unpack(pack(2**200)) == 2**200
+    assert math.isnan(unpack(pack(float("nan"))))
+    assert unpack(pack(float("-inf"))) == -math.inf
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (object(), "an object"),
+        ((i for i in ()), "a generator"),
+        (torch.ones(2, device="meta"), "a float32 tensor of shape (2,) on device meta"),
+        (torch.ones(2).to_sparse(), "a float32 tensor of shape (2,) of layout torch.sparse_coo"),
+        (torch.ones(2, dtype=torch.complex128), "a complex128 tensor of shape (2,)"),
+        ({1: 2}, "a dict"),
+        (print, "a builtin_function_or_method"),
+    ],
+)
+def test_what_has_no_place_in_an_answer_travels_as_its_name(value, kind):
+    found = unpack(pack(value))
+    assert isinstance(found, Opaque)
+    assert found.kind == kind
+
+
+def test_a_repr_that_raises_does_no_harm():
+    class Nasty:
+        def __repr__(self):
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        repr(Nasty())
+
+    class Rude:
+        def __repr__(self):
+            raise ValueError
+
+    assert unpack(pack(Rude())).text == ""
+
+
+def test_large_tensors_are_named_and_not_sent():
+    data = pack(torch.ones(1).expand(10**12), limit=1000)
+    assert len(data) < 1000
+    assert unpack(data).shape == (10**12,)
+
+
+def test_long_lists_are_cut():
+    assert unpack(pack([0] * 10**6)).kind == "a list of 1000000"
+    assert len(pack([[0] * 1000] * 1000)) < 10**7
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x00", struct.pack("<I", 10**9), struct.pack("<I", 2) + b"{}",
+        struct.pack("<I", 14) + b'{"tensor":"0"}' + b"not safetensors",
+        struct.pack("<I", 12) + b'{"dtype":"x"}', struct.pack("<I", 7) + b'{"a":1}',
+    ],
+)  # fmt: skip
+def test_bytes_that_are_no_value(data):
+    with pytest.raises(BrokenFrame):
+        unpack(data)
+
+
+# Frames. --------------------------------------------------------------------------
+
+EVENT = Posted(0, "send", 1, 0, "world", 4, 16, "float32", "", True, False, "a.py", 3, 99)
+MESSAGES = [
+    EVENT,
+    Done(0, 100),
+    Returned(b"value", b"arguments", ["0"], 101),
+    Raised("call", "ValueError", "no", [("a.py", 3, "f")], code=None),
+]
+
+
+def frames():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        writer = FrameWriter(ours)
+        for message in MESSAGES:
+            writer.write(message, flush=False)
+        writer.write(EVENT)
+        return theirs.recv(1 << 16)
+
+
+@given(st.integers(1, 40))
+def test_frames_are_cut_wherever_the_chunks_end(size):
+    data = frames()
+    reader, found = FrameReader(), []
+    for start in range(0, len(data), size):
+        found += reader.feed(data[start : start + size])
+    assert found == [*MESSAGES, EVENT]
+
+
+def frame(body):
+    return struct.pack("<I", len(body)) + body
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack("<I", LONGEST + 1),
+        frame(b"garbage"),
+        frame(msgspec.msgpack.encode(["post", "not a number"])),
+        frame(msgspec.msgpack.encode(["unknown", 1])),
+        frame(b"\x93" * 100_000),
+    ],
+)
+def test_what_is_no_frame_of_ours(data):
+    with pytest.raises(BrokenFrame):
+        list(FrameReader().feed(data))
+
+
+def test_the_ranks_side_reads_until_the_judge_hangs_up():
+    ours, theirs = socket.socketpair()
+    with theirs:
+        FrameWriter(ours).write(Resolved(3, 1))
+        ours.close()
+        assert list(read_frames(theirs)) == [Resolved(3, 1)]

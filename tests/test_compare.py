@@ -1,0 +1,110 @@
+"""Differences are found, and named by place and value."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.compare import compare, tolerance
+from grader.values import Opaque, describe, show, tensors_in
+
+T = torch.tensor
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        T([1, 2]), T([1.0, float("nan")]), T(3), torch.empty(0, 2), None, 1, 2.5, "a", True,
+        [T([1])], (1, (2, 3)), {"a": T([1.0]), "b": None},
+    ],
+)  # fmt: skip
+def test_a_value_does_not_differ_from_itself(value):
+    assert compare(value, value) is None
+
+
+def test_a_tuple_is_as_good_as_a_list():
+    assert compare([1, [2]], (1, (2,))) is None
+    assert compare((1, 2), [1, 2]) is None
+
+
+@pytest.mark.parametrize(
+    "expected, actual, word, text",
+    [
+        (T([1]), [1], "wrong_type", "should be a int64 tensor of shape (1,), but is a list of 1"),
+        (T([1]), None, "wrong_type", "but is None"),
+        (T([1]), Opaque("a generator"), "wrong_type", "but is a generator"),
+        (None, T([1]), "wrong_type", "should be None"),
+        ([T([1])], T([1]), "wrong_type", "should be a list of 1"),
+        (1, True, "wrong_type", "should be a int (1)"),
+        (1, 1.0, "wrong_type", "but is the float 1.0"),
+        (1, 2, "wrong_value", "should be 1, but is 2"),
+        ("a", "b", "wrong_value", "should be 'a'"),
+        ([1, 2], [1], "wrong_shape", "should be a list of 2, but has 1 entries"),
+        (T([1, 2]), T([[1, 2]]), "wrong_shape", "should have shape (2,), but has (1, 2)"),
+        (T([1, 2]), T([1.0, 2.0]), "wrong_dtype", "should be int64, but is float32"),
+        (T([1, 2, 3]), T([1, 5, 4]), "wrong_value",
+         "element [1] of the result should be 2, but is 5; 2 of 3 elements are wrong"),
+        (T([[1, 2], [3, 4]]), T([[1, 2], [0, 4]]), "wrong_value", "element [1, 0]"),
+        (T(1), T(2), "wrong_value", "the value of the result should be 1, but is 2"),
+        ([T([1]), T([2])], [T([1]), T([3])], "wrong_value", "element [0] of entry 1 should"),
+        ({"a": T([1])}, {"a": T([2])}, "wrong_value", "element [0] of a should"),
+        ({"a": 1}, {"b": 1}, "wrong_type", "should hold a"),
+        (T([1.0]), T([float("nan")]), "wrong_value", "but is nan"),
+    ],
+)  # fmt: skip
+def test_differences(expected, actual, word, text):
+    found = compare(expected, actual)
+    assert found.diagnosis == word
+    assert text in found.message
+
+
+def test_the_name_of_an_argument_is_used():
+    assert compare(T([1]), T([2]), name="x").message.startswith("element [0] of x should be 1")
+
+
+def test_moved_data_must_agree_bit_by_bit():
+    x = T([0.1])
+    y = torch.nextafter(x, T([1.0]))
+    assert compare(x, y) is not None
+    assert compare(x, y, terms=2) is None
+
+
+def test_integers_are_never_allowed_an_error():
+    assert tolerance(torch.int64, 8) == 0.0
+    assert compare(T([1]), T([2]), terms=8) is not None
+
+
+@given(
+    st.lists(st.floats(-100, 100, width=32), min_size=2, max_size=8),
+    st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+)
+def test_any_order_of_a_sum_is_within_tolerance(numbers, dtype):
+    values = [T([x], dtype=torch.float64).to(dtype) for x in numbers]
+    exact = torch.stack([v.double() for v in values]).sum(0).to(dtype)
+    scale = torch.stack([v.double().abs() for v in values]).sum(0)
+    for order in (values, values[::-1], sorted(values, key=lambda v: abs(v.item()))):
+        total = order[0].clone()
+        for value in order[1:]:
+            total = total + value
+        assert compare(exact, total, terms=len(values), scale=scale) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("terms", [2, 8])
+def test_a_missing_term_is_never_within_tolerance(dtype, terms):
+    whole = torch.full((1,), float(terms), dtype=dtype)
+    assert compare(whole, whole - 1, terms=terms) is not None
+    assert compare(whole, whole / terms, terms=terms) is not None
+
+
+def test_texts():
+    assert describe(T([1.0])) == "a float32 tensor of shape (1,)"
+    assert show(T([1.0, 2.5, -3.0])) == "[1.0, 2.5, -3.0]"
+    assert show(T([[1, 2]])) == "[1, 2] shape (1, 2)"
+    assert show(T(7)) == "7"
+    assert show(list(range(3))) == "[0, 1, 2]"
+    assert len(show(torch.arange(1000))) <= 72
+    assert show("a\nb") == "'a\\nb'"
+    assert tensors_in({"a": [T(1), (T(2),)], "b": 3}) == [T(1), T(2)]

@@ -1,0 +1,345 @@
+"""Exercises, judged: points, words, hints, seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from grader.api import catalogue
+from grader.cases import Draw, Kind, PerRank
+from grader.errors import DeclarationError, UnknownExercise
+from grader.exercise import Exercise, Mistake, messages
+from grader.exercises import Catalogue, discover
+from grader.hints import choose_hint
+from grader.judge import Judge, Settings
+from grader.submission import Submission
+from grader.verdict import Bound, Diagnosis, Status
+from grader.worlds.launch import default_launcher
+
+TOY = discover("tests.toy.exercises")
+KIND = Kind(torch.float32, (3,))
+
+
+def judge(answer, exercise, seed=1, **settings):
+    submission = Submission.from_function(answer, exercise.name)
+    return Judge(default_launcher(), Settings(seed, **settings)).judge(exercise, submission)
+
+
+def declare(**changes):
+    fields = {
+        "signature": "f(x: Tensor) -> Tensor",
+        "summary": "x doubled",
+        "inputs": lambda draw: [draw.case("a", x=draw.per_rank(KIND))],
+        "expected": lambda c: [2 * x for x in c.x],
+        "world_sizes": (1, 2),
+        "hints": ("first", "second"),
+    }
+    return Exercise(**{**fields, **changes})
+
+
+# Declarations. --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, text",
+    [
+        ({"signature": "f(x"}, "no function header"),
+        ({"signature": "3 + 4"}, "no function header"),
+        ({"result": "y"}, "result 'y' is none of its parameters"),
+        ({"hints": ()}, "no hint"),
+    ],
+)
+def test_a_wrong_declaration_is_named(changes, text):
+    with pytest.raises(DeclarationError, match=text):
+        declare(**changes)
+
+
+def test_arguments_must_fit_the_signature():
+    exercise = declare(inputs=lambda draw: [draw.case("a", y=1)])
+    with pytest.raises(DeclarationError, match="signature says"):
+        exercise.cases(1, 2)
+
+
+def test_two_exercises_of_one_name():
+    with pytest.raises(DeclarationError, match="two exercises are named 'f'"):
+        Catalogue([declare(), declare()])
+
+
+def test_discovery_finds_every_chapter_in_order():
+    assert list(TOY) == ["twice", "pass_on"]
+    assert TOY["twice"].chapter == "00_toy"
+    assert list(catalogue().chapters()) == [
+        "00_ranks_and_groups",
+        "01_point_to_point",
+        "02_broadcast",
+        "03_scatter_gather",
+        "04_reduce",
+    ]
+
+
+def test_an_unknown_exercise_suggests_a_near_one():
+    with pytest.raises(UnknownExercise, match="did you mean broadcast"):
+        catalogue()["brodcast"]
+    assert "brodcast" not in catalogue()
+
+
+def test_the_same_seed_draws_the_same_and_another_one_does_not():
+    exercise = catalogue()["broadcast"]
+    same = [exercise.cases(7, 3)[0].x[1] for _ in range(2)]
+    assert torch.equal(*same)
+    assert not torch.equal(same[0], exercise.cases(8, 3)[0].x[1])
+    assert not torch.equal(same[0], exercise.cases(7, 4)[0].x[1])
+    assert not torch.equal(Draw(7, "a", 3).tensor(KIND), Draw(7, "b", 3).tensor(KIND))
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_the_inputs_of_an_exercise_cover_what_the_contract_asks_for(name):
+    exercise = catalogue()[name]
+    for n in exercise.world_sizes:
+        cases = exercise.cases(1, n)
+        assert len({case.name for case in cases}) == len(cases)
+        for case in cases:
+            assert len(exercise.expected(case)) == n
+            assert all(len(c) == n for c in case.columns.values() if isinstance(c, PerRank))
+        roots = {case.columns.get("src", case.columns.get("dst")) for case in cases}
+        if n > 1 and roots != {None}:
+            assert roots - {0}, "some root is not rank 0"
+    tensors = [
+        t
+        for case in exercise.cases(1, 4)
+        for column in case.columns.values()
+        if isinstance(column, PerRank)
+        for t in column
+        if isinstance(t, torch.Tensor)
+    ]
+    if tensors and name != "sync_parameters":
+        assert {t.dtype for t in tensors} >= {torch.float32, torch.float64, torch.int64}
+        assert {t.dim() for t in tensors} >= {1, 2}
+        assert 0 in {t.numel() for t in tensors}
+        assert any(0 < t.numel() < 4 for t in tensors)
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_no_mistake_explains_a_right_answer(name):
+    exercise = catalogue()[name]
+    for n in exercise.world_sizes:
+        for case in exercise.cases(1, n):
+            for mistake in exercise.mistakes:
+                if mistake.gives is not None:
+                    would = mistake.gives(case)
+                    assert would is None or len(would) == n
+
+
+# Verdicts. ------------------------------------------------------------------------
+
+
+def test_full_marks():
+    verdict = judge(lambda x: 2 * x, TOY["twice"])
+    assert verdict.status is Status.PASSED
+    assert (verdict.score, verdict.max_score) == (1.0, 1.0)
+    assert bool(verdict)
+    assert verdict.first_failure is None
+    assert [(case.world_size, case.name) for case in verdict.cases] == [
+        (1, "three numbers"),
+        (1, "messages"),
+        (2, "three numbers"),
+        (2, "messages"),
+    ]
+
+
+def test_points_are_the_share_of_cases_that_passed():
+    def right_on_one_rank(x):
+        return 2 * x if dist.get_world_size() == 1 else x
+
+    verdict = judge(right_on_one_rank, TOY["twice"])
+    assert verdict.score == 0.5
+    assert verdict.first_failure.world_size == 2
+    assert verdict.diagnosis is Diagnosis.ALIASED or Diagnosis.WRONG_VALUE
+
+
+def test_right_values_with_wrong_traffic_earn_part_of_the_points():
+    def chatty(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        if n == 2:
+            (dist.send if rank == 0 else dist.recv)(torch.ones(1), 1 - rank)
+        return 2 * x
+
+    verdict = judge(chatty, TOY["twice"])
+    assert verdict.score == 0.75
+    assert verdict.diagnosis is Diagnosis.TOO_MANY_MESSAGES
+    assert verdict.first_failure.bounds == (Bound("messages", 1, "=", 0),)
+    assert "messages: 1 (should be exactly 0)" in verdict.message
+
+
+def test_wrong_values_earn_nothing_for_their_traffic():
+    assert judge(lambda x: x + 100, TOY["twice"]).score == 0.0
+
+
+def test_a_forbidden_call_costs_everything():
+    def sneaky(x):
+        if dist.get_world_size() == 2:
+            dist.barrier()
+        return 2 * x
+
+    verdict = judge(sneaky, TOY["twice"])
+    assert verdict.score == 0.0
+    assert verdict.diagnosis is Diagnosis.FORBIDDEN_CALL
+
+
+def test_points_other_than_one():
+    def half(x):
+        if dist.get_world_size() == 3:
+            raise ValueError
+        if dist.get_rank() == 0:
+            for dst in range(1, dist.get_world_size()):
+                dist.send(x, dst)
+        else:
+            dist.recv(x, 0)
+
+    verdict = judge(half, TOY["pass_on"])
+    assert (verdict.score, verdict.max_score) == (1.333, 2.0)
+
+
+def test_a_hanging_answer_costs_its_time_limit_once():
+    def forever(x):
+        while True:
+            pass
+
+    verdict = judge(forever, TOY["twice"], seconds=0.5)
+    assert verdict.diagnosis is Diagnosis.TIMEOUT
+    assert verdict.score == 0.0
+    assert verdict.seconds < 5
+    assert "not run" in verdict.cases[2].message
+    assert len(verdict.cases) == 4
+
+
+def test_world_sizes_can_be_chosen():
+    verdict = judge(lambda x: 2 * x, TOY["twice"], world_sizes=(2,))
+    assert {case.world_size for case in verdict.cases} == {2}
+
+
+def test_an_exercise_for_several_ranks_is_skipped_on_one():
+    exercise = dataclasses.replace(TOY["twice"], world_sizes=(2, 3))
+    verdict = judge(lambda x: 2 * x, exercise, world_sizes=(1,))
+    assert verdict.status is Status.SKIPPED
+    assert "needs at least 2 ranks" in verdict.message
+
+
+def test_missing_and_broken_answers():
+    run = Judge(default_launcher(), Settings(1)).judge
+    missing = Submission.from_bytes(b"x = 1", "a.py")
+    assert run(TOY["twice"], missing).diagnosis is Diagnosis.MISSING
+    broken = Submission.from_bytes(b"def twice(:\n    pass", "a.py")
+    verdict = run(TOY["twice"], broken)
+    assert verdict.diagnosis is Diagnosis.SYNTAX_ERROR
+    assert "line 1" in verdict.message
+
+
+@pytest.mark.parametrize(
+    "answer, word, text",
+    [
+        (lambda: 1, "exception", "cannot be called as twice(x: Tensor)"),
+        (lambda x, y: x, "exception", "cannot be called as twice(x: Tensor)"),
+        (lambda x: "text", "wrong_type", "but is the str 'text'"),
+        (lambda x: (yield x), "wrong_type", "but is a generator"),
+        (lambda x: torch.ones(1).expand(10**12), "wrong_shape", "1000000000000"),
+        (lambda x: x.mul_(2).clone(), "input_changed", "rank 0: x must stay as it was"),
+        (lambda x: x.double() * 2, "wrong_dtype", "should be float32, but is float64"),
+        (lambda x: None, "wrong_type", "but is None"),
+    ],
+)
+def test_odd_answers_are_named(answer, word, text):
+    verdict = judge(answer, TOY["twice"])
+    assert verdict.diagnosis == word
+    assert text in verdict.message
+    assert verdict.score == 0.0
+
+
+def test_an_answer_that_is_no_function():
+    submission = Submission.from_bytes(b"twice = 3", "a.py", {"twice"})
+    verdict = Judge(default_launcher(), Settings(1)).judge(TOY["twice"], submission)
+    assert verdict.diagnosis is Diagnosis.EXCEPTION
+    assert "'int' object is not callable" in verdict.message
+
+
+def test_a_definition_that_could_not_be_made():
+    source = b"import nowhere_to_be_found\ndef helper(): ...\ntwice = nowhere_to_be_found.twice"
+    submission = Submission.from_bytes(source, "a.py", {"twice"})
+    verdict = Judge(default_launcher(), Settings(1)).judge(TOY["twice"], submission)
+    assert verdict.diagnosis is Diagnosis.EXCEPTION
+    assert "nowhere_to_be_found" in verdict.message
+
+
+def test_a_fault_of_the_grader_is_no_fault_of_the_student():
+    class Broken:
+        def launch(self, size):
+            from grader.errors import WorldError
+
+            raise WorldError("no room")
+
+        def settle(self):
+            pass
+
+    submission = Submission.from_function(lambda x: 2 * x, "twice")
+    verdict = Judge(Broken(), Settings(1)).judge(TOY["twice"], submission)
+    assert verdict.status is Status.ERROR
+    assert verdict.diagnosis is None
+    assert "no room" in verdict.message
+
+
+# Hints. ---------------------------------------------------------------------------
+
+
+def test_a_known_mistake_has_its_own_hint():
+    assert judge(lambda x: x * x, TOY["twice"]).hint == "That is x squared."
+
+
+def test_the_first_hint_for_an_empty_exercise():
+    def empty(x):
+        raise NotImplementedError
+
+    assert judge(empty, TOY["twice"]).hint == "What is x + x?"
+
+
+def test_advice_comes_before_what_helps_in_general():
+    exercise = declare(advice={Diagnosis.TIMEOUT: "special"})
+    assert choose_hint(exercise, Diagnosis.TIMEOUT, None) == "special"
+    assert "loop there ever end" in choose_hint(declare(), Diagnosis.TIMEOUT, None)
+
+
+def test_a_mistake_that_cannot_tell_is_passed_over():
+    exercise = declare(
+        mistakes=(
+            Mistake("cannot tell", gives=lambda c: None),
+            Mistake("breaks", when=lambda e: e.actual[99]),
+            Mistake("fits", when=lambda e: True),
+        )
+    )
+    assert judge(lambda x: x, exercise).hint == "fits"
+
+
+def test_every_word_has_something_to_say():
+    from grader.hints import GENERAL
+
+    told_otherwise = {
+        Diagnosis.NOT_ATTEMPTED, Diagnosis.TAMPERING, Diagnosis.NONDETERMINISTIC,
+        Diagnosis.WRONG_GRADIENT, Diagnosis.NO_OVERLAP, Diagnosis.TOO_FEW_ROUNDS,
+    }  # fmt: skip
+    assert set(Diagnosis) == set(GENERAL) | told_otherwise
+
+
+def test_limits_measure_what_they_say():
+    limit = messages("≤", lambda c: c.n)
+    case = TOY["twice"].cases(1, 2)[0]
+
+    class Trace:
+        class traffic:
+            messages = 3
+
+    bound = limit.judge(case, Trace)
+    assert str(bound) == "messages: 3 (should be at most 2)"
+    assert not bound.holds
+    assert limit.diagnose(bound) is Diagnosis.TOO_MANY_MESSAGES

@@ -1,0 +1,135 @@
+"""check and run in a real Jupyter kernel."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+IMPORTS = """
+import torch, torch.distributed as dist
+from grader import check, hint, run
+"""
+
+BROADCAST = """
+def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    manager, client = start_new_kernel(kernel_name="python3")
+    yield Kernel(manager, client)
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+class Kernel:
+    def __init__(self, manager, client):
+        self.manager = manager
+        self.client = client
+        self.process = psutil.Process(manager.provisioner.pid)
+
+    def execute(self, code):
+        """Run a cell; its printed text, its value by mime type, its error."""
+        found = {"stream": "", "data": {}, "error": None}
+
+        def hear(message):
+            content = message["content"]
+            if message["msg_type"] == "stream":
+                found["stream"] += content["text"]
+            elif message["msg_type"] == "execute_result":
+                found["data"] = content["data"]
+            elif message["msg_type"] == "error":
+                found["error"] = content
+
+        self.client.execute_interactive(code, output_hook=hear, timeout=60)
+        return found
+
+    def ranks(self):
+        """Descendants of the kernel's fork server."""
+        return [
+            p
+            for p in self.process.children(recursive=True)
+            if p.ppid() != self.process.pid and p.status() != psutil.STATUS_ZOMBIE
+        ]
+
+
+def test_a_verdict_is_shown_as_html_and_as_the_same_text(kernel):
+    kernel.execute(IMPORTS)
+    found = kernel.execute(BROADCAST + "check(broadcast)")
+    assert found["error"] is None
+    assert found["stream"] == ""
+    assert "✓ broadcast passed: 42 cases" in found["data"]["text/plain"]
+    assert "✓ broadcast</strong> passed: 42 cases" in found["data"]["text/html"]
+
+
+def test_lines_are_those_of_the_cell(kernel):
+    kernel.execute(IMPORTS)
+    code = "def broadcast(x, src):\n    y = 1\n    raise ValueError('here')\n\ncheck(broadcast)"
+    found = kernel.execute(code)
+    assert "rank 0, line 3: ValueError: here" in found["data"]["text/plain"]
+
+
+def test_errors_have_no_traceback_of_ours(kernel):
+    kernel.execute(IMPORTS)
+    found = kernel.execute("def nothing(): ...\ncheck(nothing)")
+    assert found["error"]["traceback"] == [
+        "UnknownExercise: there is no exercise named 'nothing'; `python -m grader list` shows"
+        " them all."
+    ]
+
+
+def test_stop_leaves_no_process_and_the_next_check_works(kernel):
+    kernel.execute(IMPORTS + BROADCAST)
+    server = next(p for p in kernel.process.children() if "grader.worlds.server" in p.cmdline())
+    kernel.client.execute("def forever():\n    while True: pass\nrun(forever, 3, seconds=100)")
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        spinning = [p for p in kernel.ranks() if p.cpu_times().user > 0.2]
+        if len(spinning) == 3:
+            break
+        time.sleep(0.02)
+    assert len(spinning) == 3
+    everyone = [*kernel.ranks(), server]
+
+    kernel.manager.interrupt_kernel()
+    reply = kernel.client.get_shell_msg(timeout=30)
+    assert reply["content"]["ename"] == "Stopped"
+    assert reply["content"]["traceback"] == ["Stopped: every rank has been ended"]
+    _, alive = psutil.wait_procs(everyone, timeout=10)
+    assert alive == []
+
+    found = kernel.execute("check(broadcast, world_sizes=[2])")
+    assert found["error"] is None
+    assert "✓ broadcast" in found["data"]["text/plain"]
+    assert kernel.ranks() == []
+
+
+def test_shutting_the_kernel_down_ends_its_server():
+    manager, client = start_new_kernel(kernel_name="python3")
+    kernel = Kernel(manager, client)
+    kernel.execute(IMPORTS + "run(dist.get_rank, 2)")
+    everyone = kernel.process.children(recursive=True)
+    assert everyone
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+    _, alive = psutil.wait_procs(everyone, timeout=10)
+    assert alive == []
+
+
+def test_the_first_check_does_not_wait_for_the_import_to_begin(kernel):
+    """The server starts with the import: by the first cell that checks, it is there."""
+    kernel.execute("%reset -f")
+    found = kernel.execute(
+        "import grader, grader.worlds.launch as launch\nlaunch._current is not None"
+    )
+    assert found["data"]["text/plain"] == "True"

@@ -1,0 +1,171 @@
+"""Verdicts as text, HTML and JSON."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from grader.reports.html import exercise_html
+from grader.reports.json import to_json
+from grader.reports.summary import visible
+from grader.reports.text import exercise_report, failure_report, plain, submission_report
+from grader.verdict import (
+    Bound,
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    RankRow,
+    Site,
+    Status,
+    SubmissionVerdict,
+    Traffic,
+)
+
+NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"
+
+PASSED = ExerciseVerdict(
+    "broadcast", "02_broadcast", Status.PASSED, 1.0, 1.0, seconds=0.21, seed=7,
+    cases=(
+        CaseVerdict("float32 7", 4, Status.PASSED, traffic=Traffic(3, 84, 84, 3)),
+        CaseVerdict("messages", 4, Status.PASSED, bounds=(Bound("messages", 3, "=", 3),)),
+    ),
+)  # fmt: skip
+
+FAILED = ExerciseVerdict(
+    "gather", "03_scatter_gather", Status.FAILED, 0.25, 1.0, Diagnosis.WRONG_VALUE,
+    f"4 ranks, float32 7: rank 2: {NASTY}", f"Try this: {NASTY}", 0.1, 7,
+    cases=(
+        CaseVerdict("first", 1, Status.PASSED),
+        CaseVerdict(
+            "second", 4, Status.FAILED, Diagnosis.WRONG_VALUE, "rank 2: no", 2,
+            Site("cell 3", 14), Traffic(3, 84, 84, 3),
+            by_rank=(RankRow(0, "[1.0]", "[1.0]", True), RankRow(1, "[2.0]", NASTY, False)),
+            detail=(f"rank 0 waits {NASTY}",),
+            output=("hello\n" * 20, NASTY),
+        ),
+    ),
+)  # fmt: skip
+
+STATES = {
+    "passed": PASSED,
+    "failed": FAILED,
+    "skipped": ExerciseVerdict("a", "c", Status.SKIPPED, 0, 1, message="needs at least 2 ranks"),
+    "error": ExerciseVerdict("a", "c", Status.ERROR, 0, 1, message="the grader failed: x"),
+    "empty": ExerciseVerdict(
+        "a", "c", Status.FAILED, 0, 1, Diagnosis.NOT_ATTEMPTED, "not written yet", "begin"
+    ),
+    "missing": ExerciseVerdict(
+        "a", "c", Status.FAILED, 0, 1, Diagnosis.MISSING, "f.py does not define a", "define it"
+    ),
+}
+
+
+def test_a_passing_verdict_as_text():
+    assert plain(exercise_report(PASSED)).splitlines() == [
+        f"✓ broadcast passed: 2 cases on 4 ranks{' ' * 39}1/1",
+        "  4 ranks, messages: 3 (exactly 3)",
+    ]
+
+
+def test_a_failing_verdict_as_text():
+    text = plain(exercise_report(FAILED))
+    assert "wrong_value: 1 of 2 cases failed" in text
+    assert "0.25/1" in text
+    assert "hint: Try this:" in text
+    assert "[rank 0] … 12 more lines" in text
+    assert text.count("[rank 0] hello") == 8
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_text_fits_a_terminal(name):
+    lines = plain(exercise_report(STATES[name])).splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_html_says_what_the_text_says(name):
+    verdict = STATES[name]
+    html = exercise_html(verdict)
+    parser = _Text()
+    parser.feed(html)
+    said = " ".join(parser.text.split())
+    assert verdict.name in said
+    if verdict.status is Status.FAILED:
+        assert " ".join(visible(verdict.hint).split()) in said
+        assert " ".join(visible(verdict.message).split()) in said
+    assert parser.open == []
+
+
+class _Text(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.text = ""
+        self.open = []
+
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("script", "style", "bold")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_what_a_student_wrote_is_no_markup():
+    assert "<script>" not in exercise_html(FAILED)
+    assert "[bold]x[/bold]" in plain(exercise_report(FAILED))
+    assert "\x1b" not in plain(exercise_report(FAILED))
+    assert "\x1b" not in exercise_html(FAILED)
+
+
+def test_a_failure_as_text():
+    failure = Failure(Diagnosis.DEADLOCK, "rank 0 waits", 0, None, ("one", "two"))
+    assert plain(failure_report(failure)) == "✗ deadlock: rank 0 waits\n  · one\n  · two"
+
+
+def test_a_submission_as_text():
+    text = plain(submission_report(SubmissionVerdict("a.py", 7, (PASSED, FAILED))))
+    assert "02_broadcast" in text
+    assert text.endswith("1.25 of 2 points   (seed 7)")
+
+
+def test_json_has_the_promised_fields_and_no_others():
+    found = json.loads(to_json(SubmissionVerdict("a.py", 7, (PASSED, FAILED))))
+    assert list(found) == [
+        "schema_version", "grader_version", "submission", "seed", "score", "max_score", "exercises",
+    ]  # fmt: skip
+    assert (found["score"], found["max_score"], found["seed"]) == (1.25, 2.0, 7)
+    exercise = found["exercises"][1]
+    assert list(exercise) == [
+        "name", "chapter", "status", "score", "max_score", "diagnosis", "message", "hint",
+        "seconds", "cases",
+    ]  # fmt: skip
+    assert exercise["cases"][1] == {
+        "name": "second",
+        "world_size": 4,
+        "status": "failed",
+        "diagnosis": "wrong_value",
+        "message": "rank 2: no",
+        "rank": 2,
+        "line": 14,
+        "traffic": {"messages": 3, "bytes": 84, "max_sent": 84, "rounds": 3},
+    }
+    assert found["exercises"][0]["diagnosis"] is None
+
+
+def test_skipped_exercises_do_not_count():
+    verdict = SubmissionVerdict("a", 1, (PASSED, STATES["skipped"]))
+    assert (verdict.score, verdict.max_score, verdict.passed) == (1.0, 1.0, True)
+    assert not SubmissionVerdict("a", 1, (PASSED, STATES["error"])).passed
+
+
+def test_json_survives_what_has_no_utf8():
+    verdict = ExerciseVerdict("a", "c", Status.FAILED, 0, 1, Diagnosis.EXCEPTION, "\ud800")
+    assert json.loads(to_json(SubmissionVerdict("a.py", 1, (verdict,))))
