@@ -11,7 +11,7 @@ from typing import Any, overload
 from grader.errors import RequestError, RunFailed, Stopped
 from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
-from grader.reports.html import exercise_html
+from grader.reports.html import exercise_html, failure_html
 from grader.reports.text import exercise_report, failure_report, plain
 from grader.submission import Submission, live_program
 from grader.traffic.trace import Trace
@@ -212,7 +212,10 @@ class Run(Sequence[Any]):
             return plain(failure_report(self.failure))
         if all(value is None for value in self._results):
             return f"{len(self._results)} ranks, nothing returned"
-        return "\n".join(f"rank {rank}: {show(v)}" for rank, v in enumerate(self._results))
+        return "\n".join(f"rank {rank}: {show(v, 160)}" for rank, v in enumerate(self._results))
+
+    def _repr_html_(self) -> str | None:
+        return None if self.failure is None else failure_html(self.failure)
 
 
 def run(

@@ -49,9 +49,9 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def show(value: Any) -> str:
+def show(value: Any, width: int = SHORT) -> str:
     """A value in one short line, tensors as plain numbers."""
-    return short(_show(value))
+    return short(_show(value), width)
 
 
 def short(text: str, width: int = SHORT) -> str:

@@ -26,7 +26,9 @@ def play(
 ) -> Outcome:
     """Run a function on a fresh world, as the judge would."""
     launcher = default_launcher()
-    job = Job("answer", (arguments,) * size, b"", allowed, strict, seconds, **limits)
+    job = Job(
+        "answer", (arguments,) * size, allowed=allowed, strict=strict, seconds=seconds, **limits
+    )
     try:
         with ProcessWorld(launcher, size, live_program(function)) as world:
             return world.run(job)

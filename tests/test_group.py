@@ -368,6 +368,8 @@ def test_an_allowed_collective_works_and_is_recorded(name):
 
     kind = name.split(" ")[0]
     outcome = play(answer, 2, allowed=frozenset({kind}))
+    if outcome.failure and "Backend gloo does not support" in outcome.failure.message:
+        pytest.skip(f"torch {torch.__version__}: {outcome.failure.message}")
     assert outcome.failure is None
     assert {op.kind for ops in outcome.trace.operations for op in ops} == {kind}
 

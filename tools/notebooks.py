@@ -37,6 +37,7 @@ def execute(notebook: Any, folder: Path) -> None:
         timeout=CELL_SECONDS,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # where a kernel flushes is chance
         resources={"metadata": {"path": str(folder)}},
     ).execute()
     for cell in notebook.cells:

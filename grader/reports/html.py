@@ -7,12 +7,12 @@ front ends; every colour has a word or a mark beside it.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grader.reports.summary import headline, key_traffic, output_lines, points, visible
-from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
 
-__all__ = ["exercise_html"]
+__all__ = ["exercise_html", "failure_html"]
 
 _LOOKS = {
     Status.PASSED: ("✓", "var(--jp-success-color0, #1b5e20)"),
@@ -33,6 +33,20 @@ _CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MO
 def escape(text: str) -> str:
     """Text as HTML, whatever is in it."""
     return html.escape(visible(text))
+
+
+def failure_html(failure: Failure) -> str:
+    """Why a run of ranks failed, as a small card."""
+    mark, colour = _LOOKS[Status.FAILED]
+    word = escape(failure.diagnosis)
+    parts = [
+        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="failed: {word}">',
+        f'<div><strong style="color: {colour}">{mark} {word}</strong></div>',
+        f"<div>{escape(failure.message)}</div>",
+        *_list(failure.detail),
+        "</div>",
+    ]
+    return "\n".join(parts)
 
 
 def exercise_html(verdict: ExerciseVerdict) -> str:
@@ -80,10 +94,14 @@ def _details(case: CaseVerdict) -> Iterator[str]:
             )
             yield f"<tr>{cells}</tr>"
         yield "</tbody></table>"
-    if case.detail:
-        items = "".join(f"<li>{escape(line)}</li>" for line in case.detail)
-        yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
+    yield from _list(case.detail)
     printed = output_lines(case)
     if printed:
         text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
         yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
+
+
+def _list(lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'

@@ -108,6 +108,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._name = name
         self._torch_name = name
         self._desc = ""
+        #: set when torch has finished making the group
+        self.made = False
         self._recorder = recorder
         recorder.emit(Grouped(name, self._members), False)
 
@@ -133,9 +135,20 @@ class RecordingGroup(dist.ProcessGroup):
         """Torch describes the group after making it."""
         self._desc = desc
 
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """Where its tensors may live; nowhere yet while torch is making the group.
+
+        Torch 2.15 hooks a flight recorder of its own into a new group that has
+        a device, and looks for a C++ backend there.
+        """
+        return [torch.device("cpu")] if self.made else []
+
     def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
         """This group: the transport below is private."""
         return self
+
+    get_backend = _get_backend  # the public name, since torch 2.14
 
     # Point to point. ---------------------------------------------------------
 

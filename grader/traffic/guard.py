@@ -139,6 +139,7 @@ def _reroute_new_groups() -> None:
         made = make(group_size, group_rank, ranks, backend, *args, **kwargs)
         group, store = made
         if isinstance(group, RecordingGroup):
+            group.made = True
             c10d._world.pg_map[group] = (dist.Backend("gloo"), store)
         return made
 

@@ -94,7 +94,9 @@ def deadlock(board: Board) -> Failure | None:
     ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
     if not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
-    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in dead)
+    shown = set(named[:4])
+    others = [] if shown == set(dead) else dead
+    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
     first = waits[named[0]]
     return Failure(
         Diagnosis.DEADLOCK,

@@ -109,7 +109,8 @@ class Causes:
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
-        detail = tuple(f"{Site(file, line)}, in {name}" for file, line, name in raised.frames)
+        frames = raised.frames if len(raised.frames) > 1 else []  # one is in the message
+        detail = tuple(f"{Site(file, line)}, in {name}" for file, line, name in frames)
         if raised.unwritten:
             diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
         elif raised.memory:
