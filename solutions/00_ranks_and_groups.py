@@ -142,11 +142,13 @@ import tempfile
 
 script = """
 import os
+import sys
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
-print(f"RANK={os.environ['RANK']} WORLD_SIZE={os.environ['WORLD_SIZE']}:",
-      f"I am rank {dist.get_rank()} of {dist.get_world_size()}")
+given = f"RANK={os.environ['RANK']} WORLD_SIZE={os.environ['WORLD_SIZE']}"
+told = f"I am rank {dist.get_rank()} of {dist.get_world_size()}"
+sys.stdout.write(f"{given}: {told}\\n")  # one write a line: two ranks cannot mix theirs
 dist.destroy_process_group()
 """
 
