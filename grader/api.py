@@ -17,7 +17,7 @@ from grader.submission import Submission, live_program
 from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure
-from grader.worlds.base import Job
+from grader.worlds.base import Job, Luck
 from grader.worlds.crew import Launcher
 from grader.worlds.launch import default_launcher, discard_launcher
 from grader.worlds.processes import ProcessWorld
@@ -246,7 +246,7 @@ def run(
     (size,) = valid_sizes([world_size])
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, unlucky=False, seconds=seconds)
+    job = Job(name, ((),) * size, allowed=None, luck=Luck.ARRIVAL, seconds=seconds)
     with _stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
         outcome = world.run(job)
     for rank, text in enumerate(outcome.output):

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from grader.cases import Case
-from grader.compare import Difference, compare
+from grader.compare import Difference, compare, differing_bits
 from grader.exercise import Evidence, Exercise, Limit
 from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
 from grader.worlds.base import Outcome
 
-__all__ = ["assess", "assess_limit", "ranks"]
+__all__ = ["assess", "assess_bits", "assess_limit", "ranks"]
 
 
 def ranks(n: int) -> str:
@@ -105,7 +105,37 @@ def _compare(
                 f"rank {rank}: the result shares memory with {name}; return a copy",
                 rank,
             )
-    return None
+    return exercise.proof(case, outcome.trace) if exercise.proof else None
+
+
+def assess_bits(
+    exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
+) -> tuple[CaseVerdict, Evidence | None]:
+    """Compare a right outcome bit by bit: between ranks, and with another run of the same case."""
+    verdict, evidence = assess(exercise, case, again)
+    if not verdict.passed:
+        return verdict, evidence
+    first, second = (_actual(exercise, case, run) for run in (outcome, again))
+    message = ""
+    for rank in case.ranks:
+        found = differing_bits(first[0], first[rank])
+        if found:
+            message = f"rank 0 and rank {rank} hold different bits, {found}"
+            break
+        found = differing_bits(first[rank], second[rank])
+        if found:
+            message = f"rank {rank} does not hold the same bits when it is run again, {found}"
+            break
+    if not message:
+        return verdict, None
+    evidence = Evidence(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
+    return replace(
+        verdict,
+        status=Status.FAILED,
+        diagnosis=Diagnosis.NONDETERMINISTIC,
+        message=message,
+        rank=rank,
+    ), evidence
 
 
 def _changed_argument(

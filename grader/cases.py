@@ -11,7 +11,7 @@ import torch
 
 from grader.values import dtype_name
 
-__all__ = ["Case", "Draw", "Kind", "PerRank"]
+__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank"]
 
 
 class PerRank(list[Any]):
@@ -27,6 +27,16 @@ class Kind:
 
     def __str__(self) -> str:
         return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
+
+
+#: Dtypes and shapes for exercises that move data: 1-D and 2-D, one element, none.
+KINDS = (
+    Kind(torch.float32, (7,)),
+    Kind(torch.int64, (3, 5)),
+    Kind(torch.float64, (1,)),
+    Kind(torch.bfloat16, (33,)),
+    Kind(torch.float32, (0,)),
+)
 
 
 @dataclass(frozen=True)

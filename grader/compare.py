@@ -11,7 +11,11 @@ import torch
 from grader.values import Opaque, describe, dtype_name, show
 from grader.verdict import Diagnosis
 
-__all__ = ["Difference", "compare", "tolerance"]
+__all__ = ["Difference", "compare", "differing_bits", "tolerance"]
+
+
+#: In a mapping: the entry that is "the result", and how entries begin that are gradients.
+RESULT, GRADIENT = "result", "gradient of "
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def _compare(expected: Any, actual: Any, terms: int, scale: Any, path: str) -> D
     if isinstance(expected, (list, tuple)):
         return _compare_sequence(expected, actual, terms, scale, path)
     if isinstance(expected, Mapping):
-        return _compare_mapping(expected, actual, terms, path)
+        return _compare_mapping(expected, actual, terms, scale, path)
     if expected is None:
         if actual is None:
             return None
@@ -118,7 +122,9 @@ def _compare_sequence(
     return None
 
 
-def _compare_mapping(expected: Any, actual: Any, terms: int, path: str) -> Difference | None:
+def _compare_mapping(
+    expected: Any, actual: Any, terms: int, scale: Any, path: str
+) -> Difference | None:
     if not isinstance(actual, Mapping) or set(actual) != set(expected):
         return Difference(
             Diagnosis.WRONG_TYPE,
@@ -126,7 +132,11 @@ def _compare_mapping(expected: Any, actual: Any, terms: int, path: str) -> Diffe
             f" but is {describe(actual)}",
         )
     for key, want in expected.items():
-        found = _compare(want, actual[key], terms, None, f"{path}.{key}" if path else str(key))
+        part = scale[key] if isinstance(scale, Mapping) else None
+        name = "" if key == RESULT else str(key)
+        found = _compare(want, actual[key], terms, part, f"{path}.{name}" if path else name)
+        if found and str(key).startswith(GRADIENT):
+            return Difference(Diagnosis.WRONG_GRADIENT, found.message)
         if found:
             return found
     return None
@@ -183,3 +193,23 @@ def _wrong_value(
     where = f"element [{place}]" if expected.dim() else "the value"
     others = "" if of == 1 else f"; {count} of {of} elements are wrong"
     return f"{where} of {subject} should be {show(want)}, but is {show(got)}{others}"
+
+
+def differing_bits(one: Any, other: Any) -> str | None:
+    """Where two results that should be the same bit by bit are not; ``None`` if nowhere.
+
+    Reads like "element [3]: 0.30000001 and 0.3".
+    """
+    if isinstance(one, (list, tuple)):
+        pairs = zip(one, other, strict=True)
+        found = ((i, differing_bits(a, b)) for i, (a, b) in enumerate(pairs))
+        return next((f"entry {i}, {text}" for i, text in found if text), None)
+    wrong = _wrong_elements(one, other, 0, None)
+    if not bool(wrong.any()):
+        return None
+    first = int(wrong.flatten().nonzero()[0])
+    index = torch.unravel_index(torch.tensor(first), one.shape)
+    a, b = one.flatten()[first].item(), other.flatten()[first].item()
+    digits = 17 if one.dtype == torch.float64 else 9
+    place = ", ".join(str(int(i)) for i in index)
+    return f"element [{place}]: {a:.{digits}g} and {b:.{digits}g}"

@@ -41,6 +41,7 @@ __all__ = [
     "neighbours_only",
     "rounds",
     "sent",
+    "sent_elements",
     "total_bytes",
 ]
 
@@ -105,6 +106,18 @@ def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
     return Limit(
         "bytes sent by one rank",
         lambda trace: trace.traffic.max_sent,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """The most elements that any one rank sends."""
+    return Limit(
+        "elements sent by one rank",
+        lambda trace: trace.max_sent_elements,
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
@@ -192,6 +205,10 @@ class Exercise:
         reduced: how many values are reduced into each element; ``None`` where
             data is only moved and must agree bit by bit.
         magnitude: for reductions that can cancel, a bound on the sizes summed.
+        same_bits: whether all ranks must hold the same bits, and the same
+            whatever order their messages arrive in.
+        proof: looks for what the values cannot show in the traffic of a run
+            whose values are right; what is wrong, or ``None``.
         adapter: makes the call where it is more than passing arguments; runs
             in the ranks, so it holds no oracle.
         points: what it is worth.
@@ -211,6 +228,8 @@ class Exercise:
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)
     reduced: Callable[[Case], int] | None = None
     magnitude: Callable[[Case], Sequence[Any]] | None = None
+    same_bits: bool = False
+    proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
     points: float = 1.0
     chapter: str = ""

@@ -41,6 +41,12 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.TOO_FEW_BYTES: "Less is sent than has to be moved.",
     Diagnosis.TOO_MANY_ROUNDS: "Messages that could travel at the same time wait for each other:"
     " start them with isend and irecv.",
+    Diagnosis.TOO_FEW_ROUNDS: "Fewer rounds than the algorithm takes: is it the one that is asked"
+    " for?",
+    Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions: combine in an order"
+    " that follows from the ranks, not from who comes first, and let everybody use the same one.",
+    Diagnosis.WRONG_GRADIENT: "Use torch operations that autograd knows, on the tensors that you"
+    " were given: no .data, no .detach(), no torch.no_grad(), no numbers taken out with .item().",
     Diagnosis.NOT_NEIGHBOUR: "On a ring everybody talks to (rank ± 1) % world_size alone.",
     Diagnosis.UNMATCHED_MESSAGE: "A message was sent that nobody receives: count sends and"
     " receives of the two ranks.",

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import cloudpickle
 
-from grader.assess import assess, assess_limit, ranks
+from grader.assess import assess, assess_bits, assess_limit, ranks
 from grader.cases import Case
 from grader.errors import WorldError
 from grader.exercise import Evidence, Exercise
 from grader.hints import choose_hint
 from grader.submission import Submission
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
-from grader.worlds.base import Job, Outcome, World
+from grader.worlds.base import Job, Luck, Outcome, World
 from grader.worlds.crew import Launcher
 from grader.worlds.processes import ProcessWorld
 
@@ -107,6 +107,10 @@ class Judge:
                         continue
                     outcome = worlds.run(n, _job(exercise, case, self._settings.seconds))
                     verdict, seen = assess(exercise, case, outcome)
+                    if verdict.passed and exercise.same_bits:
+                        job = _job(exercise, case, self._settings.seconds, Luck.LOWEST)
+                        again = worlds.run(n, job)
+                        verdict, seen = assess_bits(exercise, case, outcome, again)
                     verdicts.append(verdict)
                     if verdict.passed:
                         right.append((case, outcome))
@@ -218,12 +222,13 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     return None
 
 
-def _job(exercise: Exercise, case: Case, seconds: float) -> Job:
+def _job(exercise: Exercise, case: Case, seconds: float, luck: Luck = Luck.HIGHEST) -> Job:
     return Job(
         entry=exercise.name,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=_pickled_adapter(exercise),
         allowed=exercise.allowed,
+        luck=luck,
         seconds=seconds,
     )
 

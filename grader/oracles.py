@@ -1,4 +1,4 @@
-"""Helpers for the one-line oracles of the exercises; they run in the judge alone."""
+"""Helpers for the inputs and one-line oracles of reductions; they run in the judge alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,32 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 
-__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced"]
+from grader.cases import Draw, Kind, PerRank
+
+__all__ = ["OPS", "REDUCTIONS", "magnitude", "nbytes", "op_name", "reduced", "terms"]
 
 #: The reductions of the course, by name.
 OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
+
+
+#: Every reduction on floating-point numbers of two sizes, and all but AVG on integers.
+REDUCTIONS = (
+    ("SUM", Kind(torch.float32, (7,))),
+    ("AVG", Kind(torch.float64, (3, 5))),
+    ("MIN", Kind(torch.int64, (6,))),
+    ("MAX", Kind(torch.float32, (2, 4))),
+    ("PRODUCT", Kind(torch.int64, (5,))),
+    ("SUM", Kind(torch.int64, (1,))),
+    ("AVG", Kind(torch.float32, (9,))),
+    ("PRODUCT", Kind(torch.float64, (4,))),
+    ("SUM", Kind(torch.bfloat16, (33,))),
+    ("SUM", Kind(torch.float32, (0,))),
+)
+
+
+def terms(draw: Draw, name: str, kind: Kind) -> PerRank:
+    """What every rank brings to a reduction: for a product numbers that keep it in range."""
+    return draw.per_rank(kind, draw.factors if name == "PRODUCT" else None)
 
 
 def op_name(op: dist.ReduceOp) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
@@ -71,13 +72,8 @@ def test_two_exercises_of_one_name():
 def test_discovery_finds_every_chapter_in_order():
     assert list(TOY) == ["twice", "pass_on"]
     assert TOY["twice"].chapter == "00_toy"
-    assert list(catalogue().chapters()) == [
-        "00_ranks_and_groups",
-        "01_point_to_point",
-        "02_broadcast",
-        "03_scatter_gather",
-        "04_reduce",
-    ]
+    sources = (Path(__file__).parent.parent / "solutions").glob("[0-9][0-9]_*.py")
+    assert list(catalogue().chapters()) == sorted(path.stem for path in sources)
 
 
 def test_an_unknown_exercise_suggests_a_near_one():

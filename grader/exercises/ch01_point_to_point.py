@@ -4,18 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import KINDS, Case, Draw, PerRank
 from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
-
-KINDS = (
-    Kind(torch.float32, (7,)),
-    Kind(torch.int64, (3, 5)),
-    Kind(torch.float64, (1,)),
-    Kind(torch.bfloat16, (33,)),
-    Kind(torch.float32, (0,)),
-)
 
 SEND_FIRST = (
     "A send returns only when its receive has been posted. If both sides send first, both wait"

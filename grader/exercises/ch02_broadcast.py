@@ -6,18 +6,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import KINDS, Case, Draw, Kind, PerRank
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
-
-KINDS = (
-    Kind(torch.float32, (7,)),
-    Kind(torch.int64, (3, 5)),
-    Kind(torch.float64, (1,)),
-    Kind(torch.bfloat16, (33,)),
-    Kind(torch.float32, (0,)),
-)
 
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",

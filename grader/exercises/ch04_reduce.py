@@ -5,31 +5,17 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import Case, Draw, PerRank
 from grader.exercise import Exercise, Mistake, messages
-from grader.oracles import OPS, magnitude, op_name, reduced
+from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
-
-#: Every reduction on floating-point numbers of two sizes, and all but AVG on integers.
-PLANS = (
-    ("SUM", Kind(torch.float32, (7,))),
-    ("AVG", Kind(torch.float64, (3, 5))),
-    ("MIN", Kind(torch.int64, (6,))),
-    ("MAX", Kind(torch.float32, (2, 4))),
-    ("PRODUCT", Kind(torch.int64, (5,))),
-    ("SUM", Kind(torch.int64, (1,))),
-    ("AVG", Kind(torch.float32, (9,))),
-    ("PRODUCT", Kind(torch.float64, (4,))),
-    ("SUM", Kind(torch.bfloat16, (33,))),
-    ("SUM", Kind(torch.float32, (0,))),
-)
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:
-    for i, (name, kind) in enumerate(PLANS):
+    for i, (name, kind) in enumerate(REDUCTIONS):
         dst = (draw.n - 1 + i) % draw.n
-        values = draw.per_rank(kind, draw.factors if name == "PRODUCT" else None)
-        yield draw.case(f"{name} of {kind} to rank {dst}", x=values, dst=dst, op=OPS[name])
+        x = terms(draw, name, kind)
+        yield draw.case(f"{name} of {kind} to rank {dst}", x=x, dst=dst, op=OPS[name])
 
 
 def _on_dst(c: Case, of: Callable[[dist.ReduceOp, PerRank], torch.Tensor]) -> list[torch.Tensor]:

@@ -9,4 +9,5 @@
 - :mod:`~grader.traffic.waits` — who waits for whom, and who can never go on.
 - :mod:`~grader.traffic.trace` — the finished record, and its numbers.
 - :mod:`~grader.traffic.rounds` — the record replayed in unit time.
+- :mod:`~grader.traffic.causality` — who can know that who has begun.
 """

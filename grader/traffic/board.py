@@ -159,6 +159,8 @@ class Board:
             detail=event.detail,
             site=Site(event.file, event.line),
             posted=event.time,
+            buffer=event.buffer,
+            offset=event.offset,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
         )

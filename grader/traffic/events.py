@@ -50,6 +50,9 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
             behind one), for everybody's call before it leaves a collective.
         file, line: the student's source.
         time: nanoseconds.
+        buffer: which memory a message lies in, the same number for all views
+            of one tensor; 0 for a collective.
+        offset: where in it the message begins, in elements.
     """
 
     op: int
@@ -66,6 +69,8 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     file: str
     line: int
     time: int
+    buffer: int = 0
+    offset: int = 0
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):

@@ -131,14 +131,15 @@ class Recorder:
             if deferred is not None:
                 self._unresolved[op] = deferred
         if measure is None:
-            count, nbytes, dtype = 0, 0, ""
+            count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
+            buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
         self.emit(
             Posted(
                 op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
                 deferred is not None,
-                file, line, time.monotonic_ns(),
+                file, line, time.monotonic_ns(), buffer, offset,
             ),
             True,
         )  # fmt: skip

@@ -26,6 +26,8 @@ class Operation:
         count, nbytes, dtype: the size of the message in elements and bytes.
         detail: the reduction of a collective, or the members of a new group.
         site: the student's line.
+        buffer: which memory the message lies in; views of one tensor share it.
+        offset: where in that memory it begins, in elements.
         posted: nanoseconds, monotonic, when it was handed to the transport.
         blocked: when the rank began to wait for it, if it ever did.
         done: when the rank saw it complete, if it ever did.
@@ -48,6 +50,8 @@ class Operation:
     detail: str
     site: Site
     posted: int
+    buffer: int = 0
+    offset: int = 0
     deferred: bool = False
     wildcard: bool = False
     blocked: int | None = None
@@ -70,6 +74,8 @@ class Message:
 
     ``start`` is the unit of time in which it travels when the record is
     replayed with every message taking one unit; times are nanoseconds.
+    ``taken_from`` and ``put_into`` say where in its tensor each end lies, as
+    the place of the first element in the memory that the tensor is a view of.
     """
 
     source: int
@@ -82,6 +88,8 @@ class Message:
     site: Site
     posted: int
     done: int | None
+    taken_from: int = 0
+    put_into: int = 0
 
     def __str__(self) -> str:
         return (
@@ -131,10 +139,19 @@ class Trace:
                 Message(
                     op.rank, op.partner.rank, op.tag, op.count, op.nbytes, op.dtype,
                     self._schedule.start[op.rank, op.number],
-                    op.site, op.posted, op.partner.done,
+                    op.site, op.posted, op.partner.done, op.offset, op.partner.offset,
                 )
             )  # fmt: skip
         return sorted(found, key=lambda m: (m.start, m.source, m.destination))
+
+    @property
+    def max_sent_elements(self) -> int:
+        """The most elements that any one rank sent."""
+        sent = (
+            sum(op.count for op in operations if op.kind == "send")
+            for operations in self.operations
+        )
+        return max(sent, default=0)
 
     def strangers(self) -> list[Operation]:
         """Sends to a rank that is neither left nor right neighbour on the ring."""

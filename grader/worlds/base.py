@@ -7,12 +7,29 @@ follow).  The judge sees :class:`World`, and nothing below it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
 from grader.traffic.trace import Trace
 from grader.verdict import Failure
 
-__all__ = ["Job", "Outcome", "RankResult", "World"]
+__all__ = ["Job", "Luck", "Outcome", "RankResult", "World"]
+
+
+class Luck(Enum):
+    """Which message a wildcard receive gets, where it could get several.
+
+    With the first two it is chosen when nothing else can happen any more, so
+    that it is the same every time; a program that gives another result under
+    the one than under the other depends on chance.
+    """
+
+    #: the message of the highest rank: what a program is least likely to count on
+    HIGHEST = "highest"
+    #: the message of the lowest rank
+    LOWEST = "lowest"
+    #: whichever is there first, as on a real network
+    ARRIVAL = "arrival"
 
 
 @dataclass(frozen=True)
@@ -27,9 +44,7 @@ class Job:
         allowed: names of the collectives that may be called; ``None`` is all.
         strict: make mistakes with buffers show every time, see
             :class:`grader.traffic.recorder.Recorder`.
-        unlucky: give wildcard receives their messages in the order that a
-            program is least likely to count on, see
-            :class:`grader.worlds.watch.Watch`; otherwise as they come.
+        luck: which messages wildcard receives get.
         seconds: of wall clock after which the call has failed.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
@@ -40,7 +55,7 @@ class Job:
     adapter: bytes = b""
     allowed: frozenset[str] | None = frozenset()
     strict: bool = True
-    unlucky: bool = True
+    luck: Luck = Luck.HIGHEST
     seconds: float = 5.0
     output_limit: int = 64 * 1024
     answer_limit: int = 256 * 1024 * 1024

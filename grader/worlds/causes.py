@@ -113,6 +113,8 @@ class Causes:
         detail = tuple(f"{Site(file, line)}, in {name}" for file, line, name in frames)
         if raised.unwritten:
             diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
+        elif raised.forbidden:
+            diagnosis, message = Diagnosis.FORBIDDEN_CALL, f"{where}: {raised.message}"
         elif raised.memory:
             diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory{_asked(what)}"
         elif raised.code is not None:

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from grader.program import LoadedProgram, NotDefined, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Event
-from grader.traffic.recorder import Recorder
+from grader.traffic.recorder import ForbiddenCall, Recorder
 from grader.traffic.requests import TransportError
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
@@ -228,6 +228,7 @@ def _raised(stage: str, error: BaseException) -> Raised:
         transport=transport,
         unwritten=isinstance(error, NotImplementedError),
         memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        forbidden=isinstance(error, ForbiddenCall),
         code=code,
     )
 

@@ -15,7 +15,7 @@ from grader.traffic.board import Board
 from grader.traffic.events import Event
 from grader.traffic.waits import deadlock, quiescent, stuck, waiting
 from grader.verdict import Failure, Site
-from grader.worlds.base import Job
+from grader.worlds.base import Job, Luck
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame
@@ -69,13 +69,13 @@ class Watch:
         if crew.notices is not None:
             self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
         self._ready: set[int] = set()
-        self._begin(Board(self.size), 1 << 20, unlucky=False)
+        self._begin(Board(self.size), 1 << 20, Luck.ARRIVAL)
 
-    def _begin(self, board: Board, output_limit: int, unlucky: bool) -> None:
+    def _begin(self, board: Board, output_limit: int, luck: Luck) -> None:
         self.board = board
         self.causes = Causes(board)
         self._output_limit = output_limit
-        self._unlucky = unlucky
+        self._luck = luck
         self._replies: dict[int, Returned] = {}
         self._printed = [bytearray() for _ in range(self.size)]
 
@@ -104,7 +104,7 @@ class Watch:
 
     def until_returned(self, board: Board, job: Job) -> Failure | None:
         """Wait for a job; why it failed, if it did."""
-        self._begin(board, job.output_limit, job.unlucky)
+        self._begin(board, job.output_limit, job.luck)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
         if failure is None:
@@ -139,19 +139,15 @@ class Watch:
         return len(over) == self.size or self.causes.urgent
 
     def _match_wildcards(self) -> None:
-        """Choose what wildcard receives get.
-
-        An unlucky world waits until nothing else can happen and then takes the
-        message of the highest rank: the order that a program is least likely
-        to have counted on, and the same every time.  Elsewhere a message is
-        taken as soon as it is there, as on a real network.
-        """
-        if not self._unlucky or quiescent(self.board):
+        """Choose what wildcard receives get."""
+        at_once = self._luck is Luck.ARRIVAL
+        if at_once or quiescent(self.board):
+            last = -1 if self._luck is Luck.HIGHEST else 0
             for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
                 candidates = self.board.candidates(receive)
                 if candidates:
-                    self.board.resolve(receive, candidates[-1 if self._unlucky else 0])
-                    if self._unlucky:
+                    self.board.resolve(receive, candidates[last])
+                    if not at_once:
                         break
         for resolution in self.board.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)

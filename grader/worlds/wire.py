@@ -121,6 +121,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         transport: whether the transport raised it, as it does when a peer dies.
         unwritten: whether it is a ``NotImplementedError``.
         memory: whether an allocation failed.
+        forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
     """
 
@@ -131,6 +132,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     transport: bool = False
     unwritten: bool = False
     memory: bool = False
+    forbidden: bool = False
     code: int | None = None
 
 

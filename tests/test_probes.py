@@ -1,0 +1,251 @@
+"""What adapters can find out: refused operations, steps of the student's code, gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.compare import compare, differing_bits
+from grader.probes import differentiated, refusing, steps
+from grader.traffic.recorder import ForbiddenCall
+from grader.verdict import Diagnosis
+from tests.conftest import play
+from tests.test_judge import declare, judge
+
+NAMES = frozenset({"scatter_add", "index_add"})
+INDEX, SOURCE = torch.tensor([0, 1, 0]), torch.ones(3)
+
+
+def _function(x):
+    return torch.scatter_add(x, 0, INDEX, SOURCE)
+
+
+def _method(x):
+    return x.clone().scatter_add_(0, INDEX, SOURCE)
+
+
+def _other(x):
+    return x.index_add(0, INDEX, SOURCE)
+
+
+def _by_operator(x):
+    return torch.ops.aten.scatter_add(x, 0, INDEX, SOURCE)
+
+
+def _swallowed(x):
+    try:
+        return _function(x)
+    except Exception:
+        return x
+
+
+@pytest.mark.parametrize("answer", [_function, _method, _other, _by_operator, _swallowed])
+def test_a_refused_operation_is_refused_by_every_name(answer):
+    with pytest.raises(ForbiddenCall, match=r"(scatter|index)_add is what this exercise asks"):
+        refusing(NAMES, answer, torch.zeros(2))
+
+
+def test_other_operations_pass():
+    assert refusing(NAMES, torch.Tensor.index_select, SOURCE, 0, INDEX).tolist() == [1, 1, 1]
+
+
+def _uses_scatter_add(x):
+    y = torch.zeros(2)
+    return y.scatter_add(0, INDEX, x)
+
+
+def test_a_refused_operation_is_a_forbidden_call_with_its_line():
+    exercise = declare(
+        adapter=lambda f, x: refusing(NAMES, f, x),
+        expected=lambda c: [torch.zeros(2)] * c.n,
+    )
+    verdict = judge(_uses_scatter_add, exercise)
+    assert verdict.diagnosis is Diagnosis.FORBIDDEN_CALL
+    assert verdict.score == 0
+    assert "scatter_add is what this exercise asks you to write" in verdict.message
+    assert verdict.first_failure.site.line > 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x: [row + 1 for row in x],
+        lambda x: sum(row for row in x),
+        lambda x: list(map(lambda row: row + 1, x)),  # noqa: C417
+        lambda x: [_helper(row) for row in x],
+    ],
+)
+def test_the_turns_of_every_kind_of_loop_are_counted(answer):
+    assert steps(answer, torch.ones(100)) - steps(answer, torch.ones(10)) >= 90
+
+
+def _helper(row):
+    return row
+
+
+def test_what_torch_does_inside_is_not_counted():
+    def vectorised(x):
+        y = torch.nn.functional.gelu(x)
+        return y.sum()
+
+    assert steps(vectorised, torch.ones(1000)) == steps(vectorised, torch.ones(10)) <= 5
+
+
+def test_gradients_are_pulled_back_to_every_leaf():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    found = differentiated(lambda x, y: x * y, [x, y], {"x": 0, "y": 1}, torch.tensor([1.0, 10.0]))
+    assert found["result"].tolist() == [3, 8]
+    assert not found["result"].requires_grad
+    assert found["gradient of x"].tolist() == [3, 40]
+    assert found["gradient of y"].tolist() == [1, 20]
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda x: x.detach() * 2, lambda x: (2 * x)[:1], lambda x: (2 * x).double()]
+)
+def test_no_gradient_where_none_flows_or_the_result_is_another(answer):
+    found = differentiated(answer, [torch.ones(2)], {"x": 0}, torch.ones(2))
+    assert found["gradient of x"] is None
+
+
+def test_a_wrong_gradient_has_a_word_of_its_own():
+    right = {"result": torch.ones(2), "gradient of x": torch.ones(2)}
+    wrong = right | {"gradient of x": 2 * torch.ones(2)}
+    found = compare(right, wrong)
+    assert found.diagnosis is Diagnosis.WRONG_GRADIENT
+    assert "element [0] of gradient of x should be 1.0, but is 2.0" in found.message
+    found = compare(right, right | {"gradient of x": None})
+    assert found.diagnosis is Diagnosis.WRONG_GRADIENT
+    found = compare(right, right | {"result": torch.zeros(2)})
+    assert found.diagnosis is Diagnosis.WRONG_VALUE
+    assert "of the result" in found.message
+
+
+def test_differing_bits_are_named_with_all_their_digits():
+    one = torch.tensor([0.1, 0.2])
+    other = one.clone()
+    other[1] = torch.nextafter(one[1], one[0])
+    assert differing_bits(one, one.clone()) is None
+    assert differing_bits(one, other) == "element [1]: 0.200000003 and 0.199999988"
+    assert differing_bits([one, one], [one, other]).startswith("entry 1, element [1]")
+
+
+# Rounding that depends on who comes first. ------------------------------------------
+
+
+def _summed_as_they_come(x):
+    import torch.distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank:
+        dist.send(x, 0)
+        dist.recv(x, 0)
+        return x.clone()
+    buffer = torch.empty_like(x)
+    for _ in range(n - 1):
+        dist.recv(buffer)
+        x += buffer
+    for other in range(1, n):
+        dist.send(x, other)
+    return x.clone()
+
+
+def _summed_by_everyone_from_itself_on(x):
+    import torch.distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total = x.clone()
+    for k in range(1, n):
+        request = dist.isend(x, (rank + k) % n)
+        buffer = torch.empty_like(x)
+        dist.recv(buffer, (rank - k) % n)
+        request.wait()
+        total += buffer
+    return total
+
+
+def _sum(**changes):
+    from grader.cases import Kind
+    from grader.oracles import OPS, magnitude, reduced
+
+    kind = Kind(torch.float32, (2000,))
+    return declare(
+        inputs=lambda draw: [draw.case("a", x=draw.per_rank(kind))],
+        expected=lambda c: [reduced(OPS["SUM"], c.x)] * c.n,
+        reduced=lambda c: c.n,
+        magnitude=lambda c: [magnitude(OPS["SUM"], c.x)] * c.n,
+        adapter=lambda f, x: f(x.clone()),
+        **{"world_sizes": (4,), "same_bits": True, **changes},
+    )
+
+
+def test_a_result_that_depends_on_the_order_of_arrival_is_nondeterministic():
+    verdict = judge(_summed_as_they_come, _sum())
+    assert verdict.diagnosis is Diagnosis.NONDETERMINISTIC
+    assert "rank 0 does not hold the same bits when it is run again, element [" in verdict.message
+    assert judge(_summed_as_they_come, _sum(same_bits=False)).passed
+    assert judge(_summed_as_they_come, _sum(world_sizes=(2,))).passed  # a + b is b + a
+
+
+def test_ranks_that_round_differently_are_nondeterministic():
+    verdict = judge(_summed_by_everyone_from_itself_on, _sum())
+    assert verdict.diagnosis is Diagnosis.NONDETERMINISTIC
+    assert "rank 0 and rank 1 hold different bits, element [" in verdict.message
+
+
+# What only the traffic shows. --------------------------------------------------------
+
+
+def _dissemination():
+    import torch.distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    step, token = 1, torch.zeros(1)
+    while step < n:
+        request = dist.isend(token, (rank + step) % n)
+        dist.recv(torch.zeros(1), (rank - step) % n)
+        request.wait()
+        step *= 2
+
+
+def _only_the_right_neighbour_hears():
+    import torch.distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    request = dist.isend(torch.zeros(1), (rank + 1) % n)
+    dist.recv(torch.zeros(1), (rank - 1) % n)
+    request.wait()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
+def test_after_a_dissemination_everybody_has_heard_from_everybody(n):
+    from grader.traffic.causality import heard_from
+
+    assert heard_from(play(_dissemination, n).trace) == [frozenset(range(n))] * n
+
+
+def test_one_round_tells_only_the_neighbour():
+    from grader.traffic.causality import heard_from
+
+    heard = heard_from(play(_only_the_right_neighbour_hears, 4).trace)
+    assert heard == [{3, 0}, {0, 1}, {1, 2}, {2, 3}]
+
+
+def test_a_message_knows_where_in_its_tensor_it_lies():
+    def halves(x):
+        import torch.distributed as dist
+
+        if dist.get_rank() == 0:
+            dist.send(x[4:], 1)
+            dist.send(x[:4], 1)
+        else:
+            dist.recv(x[2:6], 0)
+            dist.recv(x[6:].repeat(2), 0)
+
+    first, second = play(halves, 2, torch.zeros(8)).trace.messages
+    assert (first.taken_from, first.put_into) == (4, 2)
+    assert (second.taken_from, second.put_into) == (0, 0)
+    trace = play(halves, 2, torch.zeros(8)).trace
+    assert trace.max_sent_elements == 8
+    a, b = (op.buffer for op in trace.operations[0])
+    assert a == b != 0
