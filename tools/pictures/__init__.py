@@ -1,0 +1,44 @@
+"""Draws every picture of the course into imgs/: ``make imgs``.
+
+A module ``ch02`` holds the pictures of chapter 02: functions that return a
+sheet, listed in its ``PICTURES``.  A picture is named like its function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tools.drawing import Sheet
+
+__all__ = ["PICTURES", "main"]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def _found() -> dict[str, Callable[[], Sheet]]:
+    names = sorted(info.name for info in pkgutil.iter_modules(__path__))
+    chapters = [importlib.import_module(f"{__name__}.{n}") for n in names if n.startswith("ch")]
+    return {draw.__name__: draw for chapter in chapters for draw in chapter.PICTURES}
+
+
+PICTURES = _found()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="pictures to draw; all if none")
+    parser.add_argument("--to", type=Path, default=ROOT / "imgs")
+    request = parser.parse_args(arguments)
+    unknown = set(request.names) - set(PICTURES)
+    if unknown:
+        print(f"no picture {sorted(unknown)[0]!r}; there are {', '.join(PICTURES)}")
+        return 2
+    request.to.mkdir(parents=True, exist_ok=True)
+    for name in request.names or PICTURES:
+        PICTURES[name]().save(request.to / f"{name}.png")
+    return 0

@@ -1,0 +1,7 @@
+"""``python -m tools.pictures``."""
+
+import sys
+
+from tools.pictures import main
+
+sys.exit(main())

@@ -1,0 +1,45 @@
+"""Pictures of chapter 02: broadcast."""
+
+from __future__ import annotations
+
+from tools.drawing import FAINT, Cell, Sheet, before_after, colour_of
+from tools.pictures.common import ROOT_RANK, N, own
+
+
+def broadcast() -> Sheet:
+    """Everyone ends with the root's x."""
+    before = [[own(rank, rank == ROOT_RANK)] for rank in range(N)]
+    after = [[own(ROOT_RANK, rank == ROOT_RANK)] for rank in range(N)]
+    return before_after("broadcast", before, after)
+
+
+def broadcast_rounds() -> Sheet:
+    """Who sends in which round: a flat broadcast and a binomial tree."""
+    sheet, size = Sheet(8, 4.2), 8
+    flat = [[(0, rank)] for rank in range(1, size)]
+    tree = [[(r, r + step) for r in range(step)] for step in (1, 2, 4)]
+    for x0, rounds, title in (
+        (0.9, flat, "flat: 7 rounds"),
+        (4.9, tree, "binomial tree: 3 rounds"),
+    ):
+        sheet.text(x0 + 1.35, 4.0, title, 11, bold=True)
+        for rank in range(size):
+            x = x0 + rank * 0.38
+            sheet.text(x, 3.65, str(rank), 10)
+        for i, messages in enumerate([[], *rounds]):
+            y = 3.35 - i * 0.42
+            has = {0} | {dst for past in rounds[:i] for _, dst in past}
+            sheet.text(x0 - 0.42, y, "start" if i == 0 else f"round {i}", 8, colour=FAINT)
+            for rank in range(size):
+                cell = Cell("", (0,) if rank in has else ())
+                sheet.cell(x0 + rank * 0.38 - 0.12, y - 0.11, 0.24, 0.22, cell)
+            for src, dst in messages:
+                start = (x0 + src * 0.38, y + 0.31)
+                sheet.arrow(start, (x0 + dst * 0.38, y + 0.12), colour=colour_of(5), width=1.1)
+    return sheet
+
+
+PICTURES = (
+    broadcast,
+    broadcast_rounds,
+)
