@@ -13,7 +13,7 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test check notebooks imgs bench lint format repeat clean
+.PHONY: help lab test check notebooks imgs bench lint format repeat mutants clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -43,6 +43,9 @@ check: $(VENV)/.tools ## prove the course: solutions pass, stubs and wrong answe
 
 repeat: $(VENV)/.tools ## the same twenty times, to find a verdict that differs
 	$(BIN)/python -m tools.course --repeat 20 $(ARGS)
+
+mutants: $(VENV)/.tools ## break every solution in every way; is each one rejected?
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks ARGS=02
 	$(BIN)/python -m tools.notebooks $(ARGS)

@@ -45,12 +45,14 @@ class Settings:
         world_sizes: judge at these only; ``None`` is what each exercise says.
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
+        first_failure: stop there; the score is then of no use.
     """
 
     seed: int
     world_sizes: tuple[int, ...] | None = None
     seconds: float = 5.0
     memory: int = 2 << 30
+    first_failure: bool = False
 
 
 class Judge:
@@ -116,7 +118,8 @@ class Judge:
                         right.append((case, outcome))
                     elif evidence is None:
                         evidence = seen
-                    if verdict.diagnosis in _FINAL:
+                    hopeless = verdict.diagnosis in _FINAL
+                    if hopeless or (self._settings.first_failure and not verdict.passed):
                         stop = verdict
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, verdicts)
