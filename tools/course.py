@@ -178,7 +178,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 complaints += 1
                 path = claim.path.relative_to(ROOT)
                 print(f"{claim.what} {path}, {claim.exercise}, seed {seed}: {complaint}")
-    minutes = (time.monotonic() - started) / 60
+        minutes = (time.monotonic() - started) / 60
+        if request.repeat > 1:
+            print(f"{title}: {complaints} wrong so far, {minutes:.1f} min", flush=True)
     print(f"{len(chosen)} claims, {request.repeat} times: {complaints} wrong, {minutes:.1f} min")
     return 1 if complaints else 0
 
