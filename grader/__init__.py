@@ -7,6 +7,7 @@ A student needs four names::
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
     run(function, 4, x)       # run any function on four ranks
+    replay(broadcast, 4)      # step through its messages
 
 Importing the package starts the fork server in the background, so that the
 first check does not wait for torch to be imported there.
@@ -31,8 +32,9 @@ from grader.version import __version__
 
 if TYPE_CHECKING:
     from grader.api import check, hint, run
+    from grader.replaying import replay
 
-__all__ = ["__version__", "check", "hint", "run"]
+__all__ = ["__version__", "check", "hint", "replay", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -42,6 +44,10 @@ def __getattr__(name: str) -> Any:
         from grader import api
 
         return getattr(api, name)
+    if name == "replay":
+        from grader.replaying import replay
+
+        return replay
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -92,15 +92,15 @@ def check(
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
     settings = Settings(fresh_seed() if seed is None else seed, sizes)
     submission = Submission.from_function(answer, name)
-    with _stoppable() as launcher:
+    with stoppable() as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
-    if not _shows_results():
+    if not shows_results():
         print(checked)
     return checked
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[Launcher]:
+def stoppable() -> Iterator[Launcher]:
     """The launcher; at the end its worlds are gone, also if the user stops the work."""
     launcher = default_launcher()
     try:
@@ -127,7 +127,7 @@ def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     return found
 
 
-def _shows_results() -> bool:
+def shows_results() -> bool:
     """Whether the value of an expression is shown without a print: a notebook, a prompt."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
@@ -161,7 +161,7 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
     _hints_given[exercise.name] = given
     hints = Hints(exercise.name, exercise.hints[:given], len(exercise.hints))
-    if not _shows_results():
+    if not shows_results():
         print(hints)
     return hints
 
@@ -247,7 +247,7 @@ def run(
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
     job = Job(name, ((),) * size, allowed=None, luck=Luck.ARRIVAL, seconds=seconds)
-    with _stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
+    with stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
         outcome = world.run(job)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():

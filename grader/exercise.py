@@ -22,9 +22,12 @@ entry per rank; ``c.src`` an argument that is the same on every rank.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import cloudpickle
 
 from grader.cases import Case, Draw
 from grader.errors import DeclarationError
@@ -211,6 +214,7 @@ class Exercise:
             whose values are right; what is wrong, or ``None``.
         adapter: makes the call where it is more than passing arguments; runs
             in the ranks, so it holds no oracle.
+        demo: a case whose data are :mod:`grader.tags`, for a replay.
         points: what it is worth.
         chapter: name of the chapter, set by discovery.
     """
@@ -231,6 +235,7 @@ class Exercise:
     same_bits: bool = False
     proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
+    demo: Callable[[int], Case] | None = None
     points: float = 1.0
     chapter: str = ""
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
@@ -277,3 +282,14 @@ class Exercise:
                     f" but the signature says {self.parameters}"
                 )
         return cases
+
+    def packed_adapter(self) -> bytes:
+        """The adapter by value, so that a rank need not import the exercise and its oracle."""
+        if self.adapter is None:
+            return b""
+        module = sys.modules[self.adapter.__module__]
+        cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(self.adapter))
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-import cloudpickle
 
 from grader.assess import assess, assess_bits, assess_limit, ranks
 from grader.cases import Case
@@ -229,23 +226,11 @@ def _job(exercise: Exercise, case: Case, seconds: float, luck: Luck = Luck.HIGHE
     return Job(
         entry=exercise.name,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
-        adapter=_pickled_adapter(exercise),
+        adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         luck=luck,
         seconds=seconds,
     )
-
-
-def _pickled_adapter(exercise: Exercise) -> bytes:
-    """The adapter by value, so that a rank need not import the exercise and its oracle."""
-    if exercise.adapter is None:
-        return b""
-    module = sys.modules[exercise.adapter.__module__]
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        return bytes(cloudpickle.dumps(exercise.adapter))
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)
 
 
 def _not_run(case: Case, because: CaseVerdict) -> CaseVerdict:

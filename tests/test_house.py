@@ -22,14 +22,15 @@ LAYERS = (
     {"errors", "verdict", "version"},
     {"values", "program"},
     {"traffic", "compare", "definitions"},
-    {"cases", "probes"},
+    {"cases", "probes", "tags"},
     {"oracles"},
     {"exercise"},
     {"exercises", "worlds", "submission", "hints"},
     {"assess"},
     {"judge"},
-    {"session", "reports"},
+    {"session", "reports", "pictures"},
     {"api", "doctor"},
+    {"replaying"},
     {"__init__", "__main__"},
 )
 

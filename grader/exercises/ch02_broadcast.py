@@ -9,6 +9,7 @@ from torch import nn
 from grader.cases import KINDS, Case, Draw, Kind, PerRank
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
+from grader.tags import tagged
 from grader.verdict import Diagnosis
 
 broadcast = Exercise(
@@ -68,6 +69,9 @@ broadcast = Exercise(
                 e.diagnosis is Diagnosis.DEADLOCK and e.failure is not None and e.failure.rank == 0
             ),
         ),
+    ),
+    demo=lambda n: Case(
+        "demo", n, {"x": PerRank(tagged(r, range(2)) for r in range(n)), "src": 1 % n}
     ),
     advice={
         Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",

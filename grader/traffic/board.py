@@ -21,8 +21,10 @@ from grader.traffic.events import (
     Event,
     Failed,
     Grouped,
+    Held,
     Polled,
     Posted,
+    Seen,
     Violated,
 )
 from grader.traffic.trace import Operation, Trace
@@ -67,6 +69,7 @@ class Board:
         blocked: what each rank waits for now; ``None`` while it runs.
         polling: ranks that ask again and again whether a request is complete.
         ended: ranks that post nothing any more.
+        sights: by rank, what was seen in its tensors.
     """
 
     def __init__(self, size: int) -> None:
@@ -76,6 +79,7 @@ class Board:
         self.polling: set[int] = set()
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
+        self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
         self._resolutions: list[Resolution] = []
@@ -112,6 +116,8 @@ class Board:
             self._group(rank, event)
         elif isinstance(event, Violated):
             self._violated(rank, event)
+        elif isinstance(event, (Held, Seen)):
+            self.sights[rank].append(event)
 
     def end(self, rank: int) -> None:
         """``rank`` has returned, raised or died."""
@@ -299,7 +305,7 @@ class Board:
 
     def trace(self) -> Trace:
         """The record as it stands."""
-        return Trace(tuple(tuple(operations) for operations in self.operations))
+        return Trace(tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights)))
 
 
 def _call_text(op: Operation) -> str:

@@ -18,8 +18,10 @@ __all__ = [
     "Event",
     "Failed",
     "Grouped",
+    "Held",
     "Polled",
     "Posted",
+    "Seen",
     "Violated",
 ]
 
@@ -123,4 +125,27 @@ class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     time: int
 
 
-Event = Posted | Blocked | Polled | Done | Failed | Grouped | Violated
+class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
+    """A tensor of the call itself, where its contents are to be seen.
+
+    Attributes:
+        role: ``argument`` or ``result``.
+        buffer: the memory that it is a view of, see :class:`Posted`.
+        offset, count: which elements of it.
+    """
+
+    role: str
+    buffer: int
+    offset: int
+    count: int
+
+
+class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
+    """What a memory holds now: reported when it differs from the last time."""
+
+    buffer: int
+    values: list[float]
+    time: int
+
+
+Event = Posted | Blocked | Polled | Done | Failed | Grouped | Violated | Held | Seen

@@ -14,6 +14,7 @@ import torch
 
 from grader.traffic.events import ANY, Blocked, Done, Event, Failed, Polled, Posted, Violated
 from grader.traffic.sites import line_here
+from grader.traffic.witness import Witness
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
 
@@ -72,20 +73,23 @@ class Recorder:
             on ``wait()``, and check that a buffer is unchanged while its send
             is in flight.  Both make mistakes show every time instead of
             sometimes; both cost a pass over the data.
+        witness: reports what lies in small tensors, for a replay.
     """
 
     rank: int
     emit: Callable[[Event, bool], None]
     allowed: frozenset[str] | None = None
     strict: bool = True
+    witness: Witness | None = None
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def begin(self, allowed: frozenset[str] | None, strict: bool) -> None:
-        """Start a new record, for a new case."""
+    def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
+        """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
+        self.witness = Witness(self.emit, watched) if watched else None
         self._next = 0
         self._flights.clear()
         self._unresolved.clear()
@@ -123,6 +127,8 @@ class Recorder:
         ``measure`` is the tensor whose size and dtype both ends must agree on.
         """
         file, line, blocking = line_here()
+        if self.witness is not None:
+            self.witness.look(measure)
         flight = _Flight(kind, line, spans(reads), spans(writes), blocking)
         with self._lock:
             self._check_race(flight)
@@ -176,6 +182,8 @@ class Recorder:
         with self._lock:
             self._flights.pop(op, None)
         self.emit(Done(op, time.monotonic_ns()), False)
+        if self.witness is not None:
+            self.witness.look()
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``."""

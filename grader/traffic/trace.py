@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from grader.traffic.events import Held, Seen
 from grader.traffic.rounds import Step, replay
 from grader.verdict import Site, Traffic
 
@@ -100,9 +101,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Trace:
-    """Every operation of a run, by rank, in program order."""
+    """Every operation of a run, by rank, in program order.
+
+    ``sights`` holds, by rank and in order, what was seen in its tensors: empty
+    unless the run was watched.
+    """
 
     operations: tuple[Sequence[Operation], ...]
+    sights: tuple[Sequence[Held | Seen], ...] = ()
 
     @property
     def world_size(self) -> int:
@@ -127,6 +133,11 @@ class Trace:
             max_sent=max(sent, default=0),
             rounds=self._schedule.makespan,
         )
+
+    def start(self, op: Operation) -> int | None:
+        """The unit of time in which a message travels; ``None`` if it never did."""
+        send = op if op.kind == "send" or op.partner is None else op.partner
+        return self._schedule.start.get((send.rank, send.number))
 
     @property
     def messages(self) -> list[Message]:

@@ -45,6 +45,8 @@ class Job:
         strict: make mistakes with buffers show every time, see
             :class:`grader.traffic.recorder.Recorder`.
         luck: which messages wildcard receives get.
+        watched: elements of the largest tensor whose contents are recorded; 0
+            for none.
         seconds: of wall clock after which the call has failed.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
@@ -56,6 +58,7 @@ class Job:
     allowed: frozenset[str] | None = frozenset()
     strict: bool = True
     luck: Luck = Luck.HIGHEST
+    watched: int = 0
     seconds: float = 5.0
     output_limit: int = 64 * 1024
     answer_limit: int = 256 * 1024 * 1024

@@ -143,6 +143,7 @@ class ProcessWorld:
                     adapter=job.adapter,
                     allowed=None if job.allowed is None else sorted(job.allowed),
                     strict=job.strict,
+                    watched=job.watched,
                     answer_limit=job.answer_limit,
                 ),
             )

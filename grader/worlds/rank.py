@@ -159,11 +159,16 @@ class _Rank:
         arguments = unpack(call.arguments)
         adapter = cloudpickle.loads(call.adapter) if call.adapter else None
         allowed = None if call.allowed is None else frozenset(call.allowed)
-        self._recorder.begin(allowed, call.strict)
+        self._recorder.begin(allowed, call.strict, call.watched)
+        witness = self._recorder.witness
         stage = "call"
         try:
+            if witness is not None:
+                witness.hold("argument", tensors_in(arguments))
             value = _run(loaded, call.entry, adapter, arguments)
             finished = time.monotonic_ns()
+            if witness is not None:
+                witness.hold("result", tensors_in(value))
             stage = "pack"
             reply = Returned(
                 pack(value, call.answer_limit),

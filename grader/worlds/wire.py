@@ -66,6 +66,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
         adapter: a pickled function that calls the entry, or empty.
         allowed: names of the collectives that may be called; None is all.
         strict: see :class:`grader.traffic.recorder.Recorder`.
+        watched: elements of the largest tensor whose contents are reported.
         answer_limit: bytes of a tensor that is still sent back.
     """
 
@@ -74,6 +75,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     adapter: bytes
     allowed: list[str] | None
     strict: bool
+    watched: int
     answer_limit: int
 
 

@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.drawing import Sheet
+from grader.pictures.drawing import Sheet
 
 __all__ = ["PICTURES", "main"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.drawing import Cell
+from grader.pictures.drawing import Cell
 
 N = 4
 NAMES = "ABCD"

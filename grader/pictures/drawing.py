@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -150,9 +151,9 @@ class Sheet:
         if text:
             self.text(x + width / 2, y, text, 9)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | IO[bytes], dpi: int = DPI) -> None:
         """Write a PNG without anything that depends on the day or the machine."""
-        self.figure.savefig(path, format="png", dpi=DPI, metadata={"Software": None})
+        self.figure.savefig(path, format="png", dpi=dpi, metadata={"Software": None})
 
 
 def before_after(

@@ -1,0 +1,7 @@
+"""Pictures of what ranks do.
+
+- :mod:`~grader.pictures.drawing` — the shapes that pictures are made of.
+- :mod:`~grader.pictures.frames` — a watched run, round by round.
+- :mod:`~grader.pictures.player` — the rounds as a page to step through.
+- :mod:`~grader.pictures.strip` — the rounds side by side, as a still picture.
+"""

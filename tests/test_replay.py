@@ -1,0 +1,276 @@
+"""Replays: tags that survive sums, films of real runs, the page and the picture."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from grader.api import run
+from grader.errors import RequestError, RunFailed
+from grader.pictures.frames import film
+from grader.pictures.player import page, player
+from grader.replaying import WATCHED, Replay, replay
+from grader.tags import MOST_RANKS, read, tagged
+from tests.conftest import play
+
+# Tags. ----------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(0, MOST_RANKS - 1), min_size=1, max_size=8),
+    st.integers(0, 1000),
+)
+def test_a_sum_of_tags_tells_its_terms(owners, place):
+    total = sum(tagged(rank, [place]).item() for rank in owners)
+    tag = read(total)
+    assert tag.owners == tuple(sorted(owners))
+    assert tag.place == place
+
+
+def test_tags_read_like_the_cells_of_a_picture():
+    a, b, c, d = (tagged(rank, range(4)) for rank in range(4))
+    assert str(read(a[2].item())) == "A2"
+    assert str(read((a + b)[0].item())) == "A0+B0"
+    assert str(read((a + b + c + d)[3].item())) == "A…D3"
+    assert str(read((a + a)[1].item())) == "A1+A1"
+    assert str(read((a[0] + b[1]).item())) == "A?+B?"
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 0.5, float("nan"), float("inf"), 1e300, 2.0**60])
+def test_other_numbers_are_no_tags(value):
+    assert read(value) is None
+
+
+def test_there_are_tags_for_eight_ranks():
+    with pytest.raises(ValueError, match="no tag for rank 8"):
+        tagged(8, [0])
+
+
+# Films. ---------------------------------------------------------------------------
+
+
+def _watched(function, n, *arguments):
+    from grader.submission import live_program
+    from grader.worlds.base import Job
+    from grader.worlds.launch import default_launcher
+    from grader.worlds.processes import ProcessWorld
+
+    columns = tuple(tuple(make(rank, n) for make in arguments) for rank in range(n))
+    with ProcessWorld(default_launcher(), n, live_program(function)) as world:
+        outcome = world.run(Job("answer", columns, allowed=None, watched=WATCHED))
+    assert outcome.failure is None, outcome.failure
+    return film(outcome.trace, "answer", tags=True)
+
+
+def _x(rank, n):
+    return tagged(rank, range(n))
+
+
+def _ring(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = list(x.tensor_split(n))
+    for step in range(1, n):
+        request = dist.isend(chunks[(rank - step) % n], (rank + 1) % n)
+        buffer = torch.empty_like(chunks[0])
+        dist.recv(buffer, (rank - 1) % n)
+        request.wait()
+        chunks[(rank - step - 1) % n] += buffer
+    for step in range(1, n):
+        request = dist.isend(chunks[(rank - step + 1) % n], (rank + 1) % n)
+        dist.recv(chunks[(rank - step) % n], (rank - 1) % n)
+        request.wait()
+
+
+def _texts(frame):
+    return [[cell.text for cell in column] for column in frame.cells]
+
+
+def test_a_ring_is_followed_through_its_sums():
+    shown = _watched(_ring, 3, _x)
+    assert shown.rounds == 4
+    assert shown.ring
+    assert shown.headings == (("argument", 3),)
+    assert _texts(shown.frames[0]) == [["A0", "A1", "A2"], ["B0", "B1", "B2"], ["C0", "C1", "C2"]]
+    first = {(a.source, a.destination): a.content.text for a in shown.frames[0].arrows}
+    assert first == {(0, 1): "A2", (1, 2): "B0", (2, 0): "C1"}
+    second = {(a.source, a.destination): a.content.text for a in shown.frames[1].arrows}
+    assert second == {(0, 1): "A1+C1", (1, 2): "A2+B2", (2, 0): "B0+C0"}
+    owned = [_texts(shown.frames[2])[rank][rank] for rank in range(3)]
+    assert owned == ["A0+B0+C0", "A1+B1+C1", "A2+B2+C2"]
+    assert _texts(shown.frames[-1]) == [["A0+B0+C0", "A1+B1+C1", "A2+B2+C2"]] * 3
+    assert shown.frames[-1].arrows == ()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_every_number_of_ranks_ends_with_every_owner(n):
+    shown = _watched(_ring, n, _x)
+    assert len(shown.frames) == 2 * (n - 1) + 1
+    for column in shown.frames[-1].cells:
+        assert [cell.owners for cell in column] == [tuple(range(n))] * n
+
+
+def _gathered(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank:
+        dist.send(x, 0)
+        return None
+    parts = [x.clone(), *(torch.empty_like(x) for _ in range(n - 1))]
+    for src in range(1, n):
+        dist.recv(parts[src], src)
+    return parts
+
+
+def test_a_returned_list_stands_below_the_argument():
+    shown = _watched(_gathered, 3, lambda rank, n: tagged(rank, [0]))
+    assert shown.headings == (("argument", 1), ("result", 3))
+    assert _texts(shown.frames[-1]) == [["A0", "A0", "B0", "C0"], ["B0"], ["C0"]]
+    assert _texts(shown.frames[1])[0][2:] == ["B0", ""]
+    arrow = shown.frames[0].arrows[0]
+    assert (arrow.source, arrow.destination, arrow.leaves, arrow.enters) == (1, 0, 0, 2)
+
+
+def test_a_mistake_is_seen_as_what_it_is():
+    def answer(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        request = dist.isend(x, (rank + 1) % n)
+        buffer = torch.empty_like(x)
+        dist.recv(buffer, (rank - 1) % n)
+        request.wait()
+        x += buffer.roll(1)
+
+    shown = _watched(answer, 2, _x)
+    assert _texts(shown.frames[-1])[0] == ["A?+B?", "A?+B?"]
+
+
+def test_the_table_names_every_round_and_the_end():
+    table = _watched(_ring, 3, _x).table()
+    assert table.splitlines() == [
+        "round 1:  0→1 A2,  1→2 B0,  2→0 C1",
+        "round 2:  0→1 A1+C1,  1→2 A2+B2,  2→0 B0+C0",
+        "round 3:  0→1 A0+B0+C0,  1→2 A1+B1+C1,  2→0 A2+B2+C2",
+        "round 4:  0→1 A2+B2+C2,  1→2 A0+B0+C0,  2→0 A1+B1+C1",
+        *(f"rank {rank} ends with  A0+B0+C0 A1+B1+C1 A2+B2+C2" for rank in range(3)),
+    ]
+
+
+def test_a_long_tensor_is_cut_and_an_enormous_one_left_out():
+    def answer(x):
+        if dist.get_rank() == 0:
+            dist.send(x, 1)
+        else:
+            dist.recv(x, 0)
+
+    shown = _watched(answer, 2, lambda rank, n: tagged(rank, range(40)))
+    assert [len(column) for column in shown.frames[0].cells] == [32, 32]
+    shown = _watched(answer, 2, lambda rank, n: torch.zeros(1000))
+    assert [len(column) for column in shown.frames[0].cells] == [0, 0]
+    assert shown.frames[0].arrows[0].content.text == "data"
+
+
+def test_a_run_that_is_not_watched_costs_and_shows_nothing():
+    outcome = play(lambda: dist.get_rank(), 2)
+    assert outcome.trace.sights == ((), ())
+
+
+# The call. ------------------------------------------------------------------------
+
+
+def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+
+
+def test_an_exercise_needs_no_arguments(capsys):
+    shown = replay(broadcast, 3)
+    assert repr(shown).splitlines()[0] == "round 1:  1→0 B0 B1"
+    assert capsys.readouterr().out == repr(shown) + "\n"
+
+
+def pass_on(x):
+    other = 1 - dist.get_rank()
+    if other:
+        dist.send(x, 1)
+    else:
+        dist.recv(x, 0)
+    return x
+
+
+def test_any_function_is_replayed_with_its_numbers():
+    assert repr(replay(pass_on, 2, torch.tensor([1.5, 2.0]))).startswith("round 1:  0→1 1.5 2")
+
+
+def test_a_finished_run_shows_its_messages():
+    shown = replay(run(pass_on, 2, torch.ones(3)))
+    assert repr(shown) == "round 1:  0→1 data"
+
+
+def hangs(x):
+    dist.recv(x, 1 - dist.get_rank())
+
+
+@pytest.mark.parametrize(
+    "arguments, error, text",
+    [
+        ((pass_on,), RequestError, "on how many ranks"),
+        ((pass_on, 0), RequestError, "1 to 64 ranks"),
+        ((pass_on, 9, torch.ones(1)), RequestError, "up to 8 ranks"),
+        ((3, 2), RequestError, "a function or a run"),
+        ((hangs, 2, torch.ones(1)), RunFailed, "deadlock"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(arguments, error, text):
+    with pytest.raises(error, match=text):
+        replay(*arguments)
+
+
+# What is shown. -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ring():
+    return _watched(_ring, 8, lambda rank, n: tagged(rank, range(16)))
+
+
+def test_the_page_holds_all_data_and_asks_nobody(ring):
+    text = player(ring)
+    data = json.loads(html.unescape(re.search(r'data-replay="([^"]*)"', text)[1]))
+    assert data["ranks"] == 8
+    assert len(data["frames"]) == 15
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert "<pre>round 1:" in text
+    assert page(ring).startswith("<!doctype html>")
+    assert len(text) < 100_000
+
+
+def test_what_a_student_wrote_cannot_leave_its_place(ring):
+    import dataclasses
+
+    evil = dataclasses.replace(ring, title='"><script>alert(1)</script>')
+    assert "<script>alert" not in page(evil)
+
+
+def test_the_picture_is_small_and_opaque(ring):
+    shown = Replay(ring)
+    picture = Image.open(io.BytesIO(shown.picture))
+    assert picture.mode == "P"
+    assert "transparency" not in picture.info
+    assert len(shown.picture) < 150_000
+    assert shown.picture == Replay(ring).picture
+
+
+def test_a_page_is_saved(tmp_path, ring):
+    Replay(ring).save(tmp_path / "ring.html")
+    assert "Replay of answer on 8 ranks" in (tmp_path / "ring.html").read_text()
