@@ -379,5 +379,4 @@ if check(barrier):
 # rounds.
 # </details>
 #
-# **Next:** [10 · Scatter-reduce](10_scatter_reduce.ipynb): a reduction inside one tensor, on
-# one rank.
+# **Next:** `scatter_reduce`, a reduction inside one tensor and on one rank.

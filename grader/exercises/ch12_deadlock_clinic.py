@@ -140,9 +140,7 @@ unblock_order = Exercise(
 )
 
 
-_LOSSES = tuple(
-    Kind(dtype, ()) for dtype in (torch.float32, torch.float64, torch.float32, torch.bfloat16)
-)
+_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float32, torch.float64, torch.bfloat16))
 
 
 def _losses(draw: Draw) -> Iterator[Case]:
