@@ -37,7 +37,9 @@ trees = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), inner, max_size=3
+        )
     ),
     max_leaves=20,
 )
@@ -96,7 +98,7 @@ def test_dtypes_and_special_numbers():
         (torch.ones(2, device="meta"), "a float32 tensor of shape (2,) on device meta"),
         (torch.ones(2).to_sparse(), "a float32 tensor of shape (2,) of layout torch.sparse_coo"),
         (torch.ones(2, dtype=torch.complex128), "a complex128 tensor of shape (2,)"),
-        ({1: 2}, "a dict"),
+        ({(1,): 2}, "a dict"),
         (print, "a builtin_function_or_method"),
     ],
 )

@@ -231,6 +231,23 @@ def test_one_round_tells_only_the_neighbour():
     assert heard == [{3, 0}, {0, 1}, {1, 2}, {2, 3}]
 
 
+def test_a_part_of_a_record_tells_what_was_heard_in_that_part():
+    from grader.traffic.causality import heard_from
+    from grader.traffic.trace import Trace
+
+    def once_round_and_once_to_the_right():
+        _dissemination()
+        _only_the_right_neighbour_hears()
+
+    operations = play(once_round_and_once_to_the_right, 4).trace.operations
+    assert heard_from(Trace(tuple(ops[:4] for ops in operations))) == [{0, 1, 2, 3}] * 4
+    second = heard_from(Trace(tuple(ops[4:] for ops in operations)))
+    assert second == [{3, 0}, {0, 1}, {1, 2}, {2, 3}]
+    # what was sent before the part says nothing of it
+    last = heard_from(Trace(tuple(ops[-1:] for ops in operations)))
+    assert last == [{rank} for rank in range(4)]
+
+
 def test_a_message_knows_where_in_its_tensor_it_lies():
     def halves(x):
         import torch.distributed as dist

@@ -18,21 +18,24 @@ def heard_from(trace: Trace) -> list[frozenset[int]]:
     A chain of messages leads from each of them to the rank, so it cannot end
     before they have begun, however fast or slow anybody is.  The rank itself
     is among them.
+
+    The record may be a part of a longer one, such as the second of two calls
+    in a row.  A message that was sent before that part tells nothing of it.
     """
-    moments: list[tuple[int, int, int, int]] = []
+    moments: list[tuple[int, int, int, int, int]] = []
     for operations in trace.operations:
-        for op in operations:
+        for place, op in enumerate(operations):
             if op.kind == "send":
-                moments.append((op.posted, 0, op.rank, op.number))
+                moments.append((op.posted, 0, op.rank, op.number, place))
             elif op.kind == "recv" and op.done is not None and op.partner is not None:
-                moments.append((op.done, 1, op.rank, op.number))
+                moments.append((op.done, 1, op.rank, op.number, place))
     known = [frozenset({rank}) for rank in range(trace.world_size)]
     carried: dict[tuple[int, int], frozenset[int]] = {}
-    for _, received, rank, number in sorted(moments):
+    for _, received, rank, number, place in sorted(moments):
         if received:
-            partner = trace.operations[rank][number].partner
+            partner = trace.operations[rank][place].partner
             assert partner is not None
-            known[rank] |= carried[partner.rank, partner.number]
+            known[rank] |= carried.get((partner.rank, partner.number), frozenset())
         else:
             carried[rank, number] = known[rank]
     return known

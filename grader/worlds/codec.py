@@ -64,8 +64,13 @@ class _Packer:
                 return {"opaque": [f"a {type(value).__name__} of {len(value)}", ""]}
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
-        if isinstance(value, Mapping) and all(type(key) is str for key in value):
-            return {"dict": [[key, self.node(item, depth + 1)] for key, item in value.items()]}
+        if isinstance(value, Mapping) and all(type(key) in (str, int) for key in value):
+            return {
+                "dict": [
+                    [self.node(key, depth + 1), self.node(item, depth + 1)]
+                    for key, item in value.items()
+                ]
+            }
         if isinstance(value, torch.dtype):
             return {"dtype": dtype_name(value)}
         if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
@@ -113,8 +118,8 @@ def pack(value: Any, limit: int | None = None) -> bytes:
 
     Args:
         value: tensors, numbers, strings, ``None``, dtypes, reductions, and
-            lists, tuples and string-keyed mappings of these; anything else
-            becomes an :class:`Opaque`.
+            lists, tuples and mappings of these whose keys are strings or whole
+            numbers; anything else becomes an :class:`Opaque`.
         limit: tensors of more bytes than this are named and not sent.
     """
     packer = _Packer(limit)
@@ -148,7 +153,7 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     if tag == "tuple":
         return tuple(_value(item, tensors) for item in body)
     if tag == "dict":
-        return {key: _value(item, tensors) for key, item in body}
+        return {_value(key, tensors): _value(item, tensors) for key, item in body}
     if tag == "float":
         return float.fromhex(body)
     if tag == "int":

@@ -1,0 +1,347 @@
+"""Chapter 12: programs that hang, and who can never go on."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from grader.cases import KINDS, Case, Draw, Kind, PerRank
+from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.oracles import OPS, magnitude, reduced
+from grader.verdict import Diagnosis
+
+unblock_ring = Exercise(
+    signature="unblock_ring(x: Tensor) -> Tensor",
+    summary="the left neighbour's x, without a ring of sends that wait",
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+    limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
+    hints=(
+        "In the wait-for graph everybody points to the right neighbour. Which single arrow would"
+        " you have to remove, so that no circle is left?",
+        "Either one rank at least receives first and sends afterwards, or everybody starts the"
+        " send with isend, receives, and then waits for the send.",
+        "In code:\n"
+        "    y = torch.empty_like(x)\n"
+        "    request = dist.isend(x, (rank + 1) % n)\n"
+        "    dist.recv(y, (rank - 1) % n)\n"
+        "    request.wait()\n"
+        "    return y",
+    ),
+    mistakes=(
+        Mistake(
+            "That is the right neighbour's x. Everybody sends to rank + 1, so what arrives comes"
+            " from rank − 1.",
+            gives=lambda c: [c.x[(r + 1) % c.n] for r in c.ranks],
+        ),
+        Mistake(
+            "You return your own x. Nothing hangs any more, but the work has to be done all the"
+            " same: return what came from the left.",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "Neighbours swap in pairs. On a ring what you send goes to the right, and what you get"
+            " comes from the left: two different ranks if there are more than two.",
+            when=lambda e: (
+                e.case.n > 2
+                and e.trace.traffic.messages > 0
+                and all(op.peer == op.rank ^ 1 for op in e.trace.sends())
+            ),
+        ),
+        Mistake(
+            "Everybody receives first now. That is the same circle with its arrows turned round:"
+            " not all may do the same.",
+            when=lambda e: (
+                e.failure is not None
+                and len(e.failure.cycle) == e.case.n
+                and all("receive" in wait.text for wait in e.failure.waits)
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: "Still a circle of ranks that wait. A send returns when its receive has"
+        " been posted: somebody has to receive before it sends, or start its send with isend.",
+        Diagnosis.EXCEPTION: "A rank cannot send to itself: when it is alone it returns a copy.",
+        Diagnosis.UNWAITED_REQUEST: "isend does not wait, and so somebody has to: call wait() on"
+        " the request after the receive.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message from each rank to its right neighbour is enough,"
+        " and none when a rank is alone.",
+        Diagnosis.BUFFER_RACE: "While x is being sent nothing may be received into it: receive into"
+        " torch.empty_like(x).",
+        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
+        " stay as it is.",
+        Diagnosis.ALIASED: "A rank that is alone returns a copy: x.clone().",
+    },
+)
+
+
+def _joined(
+    c: Case, first: Callable[[int], torch.Tensor], second: Callable[[int], torch.Tensor]
+) -> list[torch.Tensor]:
+    return [first(r) + second(r) for r in c.ranks]
+
+
+def _all(c: Case, op: str) -> torch.Tensor:
+    return reduced(OPS[op], c.x)
+
+
+unblock_order = Exercise(
+    signature="unblock_order(x: Tensor) -> Tensor",
+    summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    expected=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[0]),
+    allowed=frozenset({"all_reduce", "broadcast"}),
+    hints=(
+        "Write down the two calls that rank 0 makes, and beside them those of rank 1. Which of"
+        " rank 1's calls does the first of rank 0 meet?",
+        "Take the two calls out of the branches: every rank calls all_reduce and then broadcast,"
+        " each on a copy of its own.",
+        "In code:\n"
+        "    biggest, first = x.clone(), x.clone()\n"
+        "    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)\n"
+        "    dist.broadcast(first, src=0)\n"
+        "    return biggest + first",
+    ),
+    mistakes=(
+        Mistake(
+            "That is the maximum alone: add rank 0's x.",
+            gives=lambda c: [_all(c, "MAX")] * c.n,
+        ),
+        Mistake(
+            "Each rank adds its own x to the maximum. It should be rank 0's: broadcast a copy.",
+            gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[r]),
+        ),
+        Mistake(
+            "Twice the maximum: what you broadcast is the result of the all-reduce and not rank"
+            " 0's x. The two collectives need a copy of x each.",
+            gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: _all(c, "MAX")),
+        ),
+        Mistake(
+            "Twice rank 0's x: the all-reduce works on what the broadcast has written. The two"
+            " collectives need a copy of x each.",
+            gives=lambda c: _joined(c, lambda r: c.x[0], lambda r: c.x[0]),
+        ),
+        Mistake(
+            "That is the sum over ranks plus rank 0's x: all_reduce sums unless you say"
+            " op=dist.ReduceOp.MAX.",
+            gives=lambda c: _joined(c, lambda r: _all(c, "SUM"), lambda r: c.x[0]),
+        ),
+    ),
+    advice={
+        Diagnosis.ORDER_MISMATCH: "The message names two ranks and the call that each makes in the"
+        " same place. All ranks have to make the same calls in the same order, whatever their"
+        " number.",
+        Diagnosis.DEADLOCK: "Does every rank make both calls? A collective needs all of them.",
+        Diagnosis.INPUT_CHANGED: "all_reduce and broadcast write into the tensor that they are"
+        " given: give each of them a copy, x.clone().",
+        Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need, and all that"
+        " is allowed.",
+    },
+)
+
+
+_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float32, torch.float64, torch.bfloat16))
+
+
+def _losses(draw: Draw) -> Iterator[Case]:
+    for kind, logger in draw.with_roots(_LOSSES):
+        log = PerRank(r == logger for r in draw.ranks)
+        yield draw.case(f"{kind}, rank {logger} logs", loss=draw.per_rank(kind), log=log)
+
+
+unblock_branch = Exercise(
+    signature="unblock_branch(loss: Tensor, log: bool) -> Tensor",
+    summary="the mean loss on every rank, whoever logs",
+    inputs=_losses,
+    expected=lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(OPS["AVG"], c.loss)] * c.n,
+    allowed=frozenset({"all_reduce"}),
+    hints=(
+        "How many ranks enter the branch, and how many does an all-reduce need?",
+        "Take the all-reduce out of the branch, so that every rank calls it. Only the print may"
+        " depend on log.",
+        "In code:\n"
+        "    mean = loss.clone()\n"
+        "    dist.all_reduce(mean)\n"
+        "    return mean / dist.get_world_size()",
+    ),
+    mistakes=(
+        Mistake(
+            "That is the sum of the losses: divide by the number of ranks.",
+            gives=lambda c: [reduced(OPS["SUM"], c.loss)] * c.n,
+        ),
+        Mistake(
+            "Every rank returns its own loss. Taking the collective away does end the deadlock,"
+            " but nobody knows the mean.",
+            gives=lambda c: list(c.loss),
+        ),
+        Mistake(
+            "Only the rank that logs has the mean. All of them took part in the all-reduce, so all"
+            " can return it.",
+            gives=lambda c: [
+                reduced(OPS["AVG"], c.loss) if c.log[r] else c.loss[r] for r in c.ranks
+            ],
+        ),
+        Mistake(
+            "Divided twice: AVG is a mean already, and a sum is divided once.",
+            gives=lambda c: [reduced(OPS["AVG"], c.loss) / c.n] * c.n,
+        ),
+        Mistake(
+            "Ranks that do not log return nothing: the mean is asked for on every rank.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and any(value is None for value in e.actual)
+                and any(value is not None for value in e.actual)
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: "The all-reduce waits for ranks that never call it. Every rank has to,"
+        " whether it logs or not: only the print belongs into the branch.",
+        Diagnosis.ORDER_MISMATCH: "The two branches call different things. Every rank has to make"
+        " the same call, with the same operation: take it out of the branches.",
+        Diagnosis.INPUT_CHANGED: "all_reduce writes into the tensor that it is given, and the"
+        " caller still needs its loss: give it a copy, loss.clone().",
+        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, as the loss is one; .item() makes a"
+        " number of it.",
+        Diagnosis.ALIASED: "Return a tensor of its own: loss.clone() or mean / n.",
+        Diagnosis.FORBIDDEN_CALL: "One all_reduce is all you need, and all that is allowed.",
+    },
+)
+
+
+# Who can never go on. -------------------------------------------------------------
+
+#: Who waits for whom, in small numbers that are renamed before use; 9 is no key.
+_GRAPHS: Mapping[str, Mapping[int, int | None]] = {
+    "nobody": {},
+    "all are running": {0: None, 1: None, 2: None},
+    "one waits for itself": {0: 0, 1: None},
+    "two wait for each other": {0: 1, 1: 0},
+    "a ring of five": {0: 1, 1: 2, 2: 3, 3: 4, 4: 0},
+    "a chain to a running rank": {0: 1, 1: 2, 2: 3, 3: None},
+    "a chain to a rank that is no key": {0: 1, 1: 2, 2: 9},
+    "a chain into a circle": {0: 1, 1: 2, 2: 3, 3: 4, 4: 3},
+    "a chain to one that waits for itself": {0: 1, 1: 2, 2: 2, 3: 0},
+    "two circles and a rank that runs": {0: 1, 1: 0, 2: 3, 3: 4, 4: 2, 5: None, 6: 5},
+    "circles, chains, and ranks that run": {
+        0: 1, 1: 2, 2: 0, 3: 0, 4: 3, 5: 6, 6: 5, 7: 5, 8: None, 10: 8, 11: 10, 12: 9, 13: 13,
+    },
+    "a long chain into a circle": {k: k + 1 if k < 60 else 50 for k in range(10, 61)},
+}  # fmt: skip
+
+
+def _graphs(draw: Draw) -> Iterator[Case]:
+    for name, graph in _GRAPHS.items():
+        shuffled = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()
+        # the highest first, so that the order of the keys is never the right one
+        renamed = {
+            shuffled[rank]: None if goal is None else shuffled[goal] for rank, goal in graph.items()
+        }
+        yield draw.case(name, waits_for={rank: renamed[rank] for rank in sorted(renamed)[::-1]})
+
+
+def _end(waits_for: Mapping[int, int | None], rank: int) -> tuple[set[int], int | None]:
+    """The ranks on the way from ``rank``, and where it ends: where one runs, or one met again."""
+    met: set[int] = set()
+    at: int | None = rank
+    while at is not None and at in waits_for and at not in met:
+        met.add(at)
+        at = waits_for[at]
+    return met, at
+
+
+def _stuck(waits_for: Mapping[int, int | None]) -> list[int]:
+    """The oracle: those whose way leads into a circle."""
+    return [rank for rank in sorted(waits_for) if _end(waits_for, rank)[1] in waits_for]
+
+
+def _everywhere(c: Case, ranks: Iterable[int]) -> list[Any]:
+    return [sorted(ranks)] * c.n
+
+
+def _returns(c: Case, rank: int) -> bool:
+    """Whether the way from a rank leads back to it."""
+    return _end(c.waits_for, rank)[1] == rank
+
+
+def _unsorted(e: Evidence) -> bool:
+    """Whether the right ranks are returned in a wrong order."""
+    right = _stuck(e.case.waits_for)
+    return any(isinstance(a, (list, tuple)) and list(a) != right == sorted(a) for a in e.actual)
+
+
+stuck_ranks = Exercise(
+    signature="stuck_ranks(waits_for: dict[int, int | None]) -> list[int]",
+    summary="ranks that can never go on, sorted",
+    inputs=_graphs,
+    world_sizes=(1,),
+    expected=lambda c: [_stuck(c.waits_for)] * c.n,
+    hints=(
+        "Put your finger on a rank and follow the arrows. In how many ways can that end?",
+        "It ends at a rank that runs (None, or no key), and then everybody on the way will go on"
+        " some day; or it comes to a rank where you have been before, and then nobody on the way"
+        " ever will.",
+        "In code, for one rank:\n"
+        "    seen, at = set(), rank\n"
+        "    while at in waits_for and at not in seen:\n"
+        "        seen.add(at)\n"
+        "        at = waits_for[at]  # None is no key, so the loop ends there too\n"
+        "    is_stuck = at in seen",
+    ),
+    mistakes=(
+        Mistake(
+            "The ranks are right, their order is not: return sorted(...).",
+            when=_unsorted,
+        ),
+        Mistake(
+            "Only the circles are there. A rank that waits for one of them can never go on"
+            " either, though it is on no circle itself.",
+            gives=lambda c: _everywhere(c, (r for r in c.waits_for if _returns(c, r))),
+        ),
+        Mistake(
+            "Only two that wait for each other are found. A circle may have any number of ranks.",
+            gives=lambda c: _everywhere(
+                c, (r for r, goal in c.waits_for.items() if c.waits_for.get(goal) == r)
+            ),
+        ),
+        Mistake(
+            "A rank that waits for itself is a circle of one: it will never go on.",
+            gives=lambda c: _everywhere(c, (r for r in _stuck(c.waits_for) if c.waits_for[r] != r)),
+        ),
+        Mistake(
+            "A rank that is no key is running: nobody says that it waits. Those that wait for it"
+            " can go on.",
+            gives=lambda c: _everywhere(
+                c, (r for r in c.waits_for if _end(c.waits_for, r)[1] is not None)
+            ),
+        ),
+        Mistake(
+            "These are all that wait. Many of them wait for a rank that runs, directly or through"
+            " others, and will go on.",
+            gives=lambda c: _everywhere(
+                c, (r for r, goal in c.waits_for.items() if goal is not None)
+            ),
+        ),
+        Mistake(
+            "These are the ranks that can go on; those that cannot are asked for.",
+            gives=lambda c: _everywhere(c, set(c.waits_for) - set(_stuck(c.waits_for))),
+        ),
+        Mistake(
+            "On a circle the arrows never end, so a function that calls itself never does either:"
+            " remember where you have been.",
+            when=lambda e: e.failure is not None and "Recursion" in e.failure.message,
+        ),
+    ),
+    advice={
+        Diagnosis.EXCEPTION: "A rank may wait for one that is no key, and that one is running: look"
+        " with waits_for.get(rank), or ask first whether it is in waits_for.",
+        Diagnosis.TIMEOUT: "On a circle the arrows never end: remember where you have been, and"
+        " stop when you come there again.",
+        Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
+        Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
+        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Stuck are exactly those whose"
+        " arrows lead into a circle.",
+    },
+)

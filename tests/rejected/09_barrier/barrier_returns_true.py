@@ -1,0 +1,16 @@
+# exercise: barrier
+# diagnosis: wrong_type
+# hint: gives nothing back
+import torch
+import torch.distributed as dist
+
+
+def barrier():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    step = 1
+    while step < n:
+        request = dist.isend(torch.zeros(1), (rank + step) % n)
+        dist.recv(torch.zeros(1), (rank - step) % n)
+        request.wait()
+        step *= 2
+    return True

@@ -1,0 +1,9 @@
+# exercise: barrier
+# diagnosis: too_few_messages
+# hint: cannot know by sleeping
+# says: rank 0 can leave before rank 1 has entered
+import time
+
+
+def barrier():
+    time.sleep(0.01)

@@ -1,0 +1,12 @@
+# exercise: stuck_ranks
+# diagnosis: wrong_shape
+# hint: Only the circles are there
+def stuck_ranks(waits_for):
+    stuck = []
+    for rank in waits_for:
+        at, steps = waits_for[rank], 0
+        while at != rank and at in waits_for and steps < len(waits_for):
+            at, steps = waits_for[at], steps + 1
+        if at == rank:
+            stuck.append(rank)
+    return sorted(stuck)

@@ -1,0 +1,12 @@
+# exercise: stuck_ranks
+# diagnosis: wrong_shape
+# hint: A rank that is no key is running
+def stuck_ranks(waits_for):
+    stuck = set(waits_for)
+    changed = True
+    while changed:
+        free = {r for r in stuck if waits_for[r] is None}
+        free |= {r for r in stuck if waits_for[r] in waits_for and waits_for[r] not in stuck}
+        changed = bool(free)
+        stuck -= free
+    return sorted(stuck)

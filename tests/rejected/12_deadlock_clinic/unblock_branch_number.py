@@ -1,0 +1,10 @@
+# exercise: unblock_branch
+# diagnosis: wrong_type
+# hint: .item() makes a
+import torch.distributed as dist
+
+
+def unblock_branch(loss, log):
+    mean = loss.clone()
+    dist.all_reduce(mean)
+    return mean.item() / dist.get_world_size()

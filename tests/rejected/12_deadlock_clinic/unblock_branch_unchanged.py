@@ -1,0 +1,14 @@
+# exercise: unblock_branch
+# diagnosis: deadlock
+# hint: Every rank has to,
+# says: the function has returned there
+import torch.distributed as dist
+
+
+def unblock_branch(loss, log):
+    mean = loss.clone()
+    if log:
+        dist.all_reduce(mean)
+        mean /= dist.get_world_size()
+        print(f"loss {mean.item():.4f}")
+    return mean

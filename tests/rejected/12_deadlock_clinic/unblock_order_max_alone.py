@@ -1,0 +1,10 @@
+# exercise: unblock_order
+# diagnosis: wrong_value
+# hint: That is the maximum alone
+import torch.distributed as dist
+
+
+def unblock_order(x):
+    biggest = x.clone()
+    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)
+    return biggest

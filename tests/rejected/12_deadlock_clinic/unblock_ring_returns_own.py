@@ -1,0 +1,8 @@
+# exercise: unblock_ring
+# diagnosis: wrong_value
+# hint: You return your own x
+import torch.distributed as dist
+
+
+def unblock_ring(x):
+    return x.clone()
