@@ -19,7 +19,7 @@ def scatter_reduce() -> Sheet:
     """Every number of src goes to the place that index names."""
     sheet, x, width = Sheet(7.9, 3.95), 1.0, 0.95
     places = range(len(INPUT))
-    _row(sheet, x, 3.65, "src", [Cell(str(v), (i,)) for v, i in zip(SRC, INDEX)], width)
+    _row(sheet, x, 3.65, "src", [Cell(str(v), (i,)) for v, i in zip(SRC, INDEX, strict=True)], width)
     _row(sheet, x, 3.17, "index", [Cell(f"→ {i}", (i,)) for i in INDEX], width)
     shift = width  # four places below the middle of six
     for j, i in enumerate(INDEX):
@@ -32,10 +32,10 @@ def scatter_reduce() -> Sheet:
     _row(sheet, x + shift, 1.75, "input", own, width)
     for i in places:
         sheet.text(x + shift + (i + 0.5) * width, 1.4, f"place {i}", 8, colour=FAINT)
-    sums = ["+".join(str(v) for v, j in zip(SRC, INDEX) if j == i) for i in places]
-    terms = [f"{own}+{rest}" if rest else str(own) for own, rest in zip(INPUT, sums)]
+    sums = ["+".join(str(v) for v, j in zip(SRC, INDEX, strict=True) if j == i) for i in places]
+    terms = [f"{own}+{rest}" if rest else str(own) for own, rest in zip(INPUT, sums, strict=True)]
     _row(sheet, x + shift, 1.0, "sum", [Cell(t, (i,)) for i, t in enumerate(terms)], width)
-    totals = [INPUT[i] + sum(v for v, j in zip(SRC, INDEX) if j == i) for i in places]
+    totals = [INPUT[i] + sum(v for v, j in zip(SRC, INDEX, strict=True) if j == i) for i in places]
     _row(
         sheet, x + shift, 0.45, "result", [Cell(str(t), (i,)) for i, t in enumerate(totals)], width
     )
@@ -51,7 +51,7 @@ def segment_mean() -> Sheet:
     sheet.text(0.62, 2.75, "segment_ids", 10)
     rows = [("4", "0"), ("1", "1"), ("6", "2"), ("2", "3"), ("3", "2")]
     means = [("2", "2"), ("0", "0"), ("5", "1")]
-    for j, (i, row) in enumerate(zip(ids, rows)):
+    for j, (i, row) in enumerate(zip(ids, rows, strict=True)):
         y = 2.15 - j * 0.48
         sheet.cell(0.42, y, 0.4, 0.38, Cell(str(i), (i,)))
         for k, text in enumerate(row):
