@@ -65,10 +65,10 @@ print([round(x, 4) for x in means.tolist()])
 # **Predict:** what is the mean now, at places 0 to 3?
 
 # %%
-for reduce in ("sum", "mean", "prod", "amax", "amin"):
-    with_self = input.scatter_reduce(0, index, src, reduce, include_self=True)
-    without = input.scatter_reduce(0, index, src, reduce, include_self=False)
-    print(f"{reduce:5} with: {[round(x, 4) for x in with_self.tolist()]}  without: {without.tolist()}")
+for name in ("sum", "mean", "prod", "amax", "amin"):
+    with_self = input.scatter_reduce(0, index, src, name, include_self=True)
+    without = input.scatter_reduce(0, index, src, name, include_self=False)
+    print(f"{name:5} with: {[round(x, 4) for x in with_self.tolist()]}  without: {without.tolist()}")
 
 # %% [markdown]
 # Look at place 3. Even with `include_self=False` it keeps its 4. "Without self" means: *where
@@ -395,7 +395,7 @@ def seconds(way):
 
 
 for way in (row_by_row, all_at_once):
-    print(f"{way.__name__:12} {1000 * min(seconds(way) for _ in range(3)):8.2f} ms")
+    print(f"{way.__name__:12} {1000 * min(seconds(way) for _ in range(5)):8.2f} ms")
 
 # %% [markdown]
 # So a Python loop over the rows is refused in this exercise: `check` counts how many lines of your

@@ -61,6 +61,16 @@ def _divided(
     return torch.where(named(c), mean, c.input).to(c.input.dtype)
 
 
+def _cut(c: Case) -> torch.Tensor | None:
+    """A mean of integers that is cut towards zero."""
+    return _divided(c, counts(c, c.include_self), "trunc")
+
+
+def _to_nearest(c: Case) -> torch.Tensor | None:
+    """A mean of integers that is rounded to the nearest."""
+    return _divided(c, counts(c, c.include_self), None)
+
+
 def _floored(e: Evidence) -> bool:
     """Whether a mean of floating-point numbers is rounded down like one of integers."""
     c = e.case
@@ -136,16 +146,15 @@ MISTAKES = (
             lambda c: reduced(c, reduce="sum") if c.reduce == "mean" else None,
         ),
     ),
-    Mistake(
-        "A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting to"
-        " integers cuts towards zero, and round() goes to the nearest:"
-        " torch.div(total, count, rounding_mode='floor') or Python's // do what torch does.",
-        gives=_alone(lambda c: _divided(c, counts(c, c.include_self), "trunc")),
-    ),
-    Mistake(
-        "A mean of integers is rounded down, to minus infinity; round() goes to the nearest:"
-        " use rounding_mode='floor' or Python's //.",
-        gives=_alone(lambda c: _divided(c, counts(c, c.include_self), None)),
+    # on some numbers the two give the same
+    *(
+        Mistake(
+            "A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting to"
+            " integers cuts towards zero, and round() goes to the nearest: torch.div(total, count,"
+            " rounding_mode='floor') or Python's // do what torch does.",
+            gives=_alone(wrong),
+        )
+        for wrong in (_cut, _to_nearest)
     ),
     Mistake(
         "Only a mean of integers is rounded down; one of floating-point numbers is not.",

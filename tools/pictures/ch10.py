@@ -19,7 +19,9 @@ def scatter_reduce() -> Sheet:
     """Every number of src goes to the place that index names."""
     sheet, x, width = Sheet(7.9, 3.95), 1.0, 0.95
     places = range(len(INPUT))
-    _row(sheet, x, 3.65, "src", [Cell(str(v), (i,)) for v, i in zip(SRC, INDEX, strict=True)], width)
+    _row(
+        sheet, x, 3.65, "src", [Cell(str(v), (i,)) for v, i in zip(SRC, INDEX, strict=True)], width
+    )
     _row(sheet, x, 3.17, "index", [Cell(f"→ {i}", (i,)) for i in INDEX], width)
     shift = width  # four places below the middle of six
     for j, i in enumerate(INDEX):
