@@ -24,6 +24,12 @@ __all__ = ["differentiated", "refusing", "steps"]
 class _Refusal(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Raises when one of the named operations is about to run, by whatever name it is called."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # torch would keep its compiler out of the method below, and to that end
+        # import it: more than a second in every rank, for code that is not compiled
+        return False
+
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.first: ForbiddenCall | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -47,6 +50,17 @@ def test_a_refused_operation_is_refused_by_every_name(answer):
 
 def test_other_operations_pass():
     assert refusing(NAMES, torch.Tensor.index_select, SOURCE, 0, INDEX).tolist() == [1, 1, 1]
+
+
+def test_refusing_does_not_import_the_compiler():
+    # it would be imported in every rank, while the clock of the student's call runs
+    code = (
+        "import sys, torch, grader.probes as p\n"
+        "p.refusing(frozenset({'scatter_add'}), torch.clone, torch.ones(1))\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
 
 
 def _uses_scatter_add(x):

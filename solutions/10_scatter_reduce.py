@@ -1,0 +1,520 @@
+# %% [markdown]
+# # 10 · scatter_reduce
+#
+# **You will learn** to reduce numbers into the places that an index names, inside one tensor; how
+# gradients run back through that; and to keep three things apart whose names are nearly the same.
+#
+# **You need** chapter [03](03_scatter_gather.ipynb) for the name and [04](04_reduce.ipynb) for the
+# reductions. Nothing is sent in the exercises: one process is enough.
+#
+# **Time:** 60 minutes, and 3 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## What it does
+#
+# `torch.scatter_reduce` is *not* a collective. It has no ranks and sends nothing. It takes the
+# numbers of one tensor, `src`, and reduces each of them into a place of another one, `input`. The
+# place is named by a third one, `index`: number `src[j]` goes to place `index[j]`.
+#
+# ![Six cells of src, 1 to 6, over their index 0, 1, 0, 1, 2, 1. Arrows lead from 1 and 3 to place 0 of input, from 2, 4 and 6 to place 1, from 5 to place 2. Below: 1+1+3=5, 2+2+4+6=14, 3+5=8, and place 3 keeps its 4](../imgs/scatter_reduce.png)
+#
+# Follow the colours: 1 and 3 go to place 0, where `input` has a 1. So place 0 ends with
+# $1 + 1 + 3 = 5$. **Predict** the rest before you run it, and mind place 3, which no index names.
+
+# %%
+input = torch.tensor([1.0, 2.0, 3.0, 4.0])
+index = torch.tensor([0, 1, 0, 1, 2, 1])
+src = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+print(input.scatter_reduce(0, index, src, "sum").tolist())
+
+# %% [markdown]
+# The first argument, 0, is the dimension. All tensors in this chapter that go into
+# `scatter_reduce` are one-dimensional, so it is always 0. The
+# [documentation](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html)
+# tells what happens in two and more.
+#
+# ## A mean
+#
+# There are five reductions: `sum`, `mean`, `prod`, `amax` and `amin`. A mean is a sum, divided by
+# how many numbers were added. What `input` had there was one of them:
+#
+# | place | numbers | sum | count | mean |
+# |---|---|---|---|---|
+# | 0 | 1 and 1, 3 | 5 | 3 | 1.6667 |
+# | 1 | 2 and 2, 4, 6 | 14 | 4 | 3.5 |
+# | 2 | 3 and 5 | 8 | 2 | 4 |
+# | 3 | 4 | 4 | 1 | 4 |
+
+# %%
+means = input.scatter_reduce(0, index, src, "mean")
+print([round(x, 4) for x in means.tolist()])
+
+# %% [markdown]
+# ## Without what was there before
+#
+# Often `input` holds only zeros, or nothing that means anything, and is not to be counted. That is
+# what `include_self=False` says.
+#
+# **Predict:** what is the mean now, at places 0 to 3?
+
+# %%
+for name in ("sum", "mean", "prod", "amax", "amin"):
+    with_self = input.scatter_reduce(0, index, src, name, include_self=True)
+    without = input.scatter_reduce(0, index, src, name, include_self=False)
+    print(f"{name:5} with: {[round(x, 4) for x in with_self.tolist()]}  without: {without.tolist()}")
+
+# %% [markdown]
+# Look at place 3. Even with `include_self=False` it keeps its 4. "Without self" means: *where
+# something arrives*, what was there does not count. Where nothing arrives, nothing is reduced, and
+# `input` stays. A place is not set to zero because nobody names it.
+#
+# Look at `amin`, too. At place 2 the smallest of 3 and 5 is 3; without the 3 it is 5.
+#
+# ## The trap: duplicates
+#
+# In NumPy and PyTorch you can write with an index: `out[index] += src`. That looks like the same
+# thing. **Predict** what comes out.
+
+# %%
+out = input.clone()
+out[index] += src
+print("out[index] += src:", out.tolist())
+print("scatter_reduce:   ", input.scatter_reduce(0, index, src, "sum").tolist())
+
+# %% [markdown]
+# Numbers got lost, and nobody said a word. Python makes three steps of the line: *read* `out[index]`,
+# *add* `src`, *write* the six sums back. All six reads happen before the first write. The three sums
+# for place 1 are $2+2$, $2+4$ and $2+6$; each is written over the one before, and one of them stays.
+
+# %%
+print("read: ", input[index].tolist())
+print("added:", (input[index] + src).tolist())
+print("places:", index.tolist())
+
+# %% [markdown]
+# Which one stays is not even promised: of
+# [writing to one place twice](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html)
+# PyTorch says that the behaviour is undefined, unless you ask for `accumulate=True`. That one adds
+# every number, and so do `index_add`, `scatter_add` and `scatter_reduce`:
+
+# %%
+out = input.clone()
+out.index_put_((index,), src, accumulate=True)
+print("index_put_, accumulate=True:", out.tolist())
+print("index_add:                  ", input.index_add(0, index, src).tolist())
+print("scatter_add:                ", input.scatter_add(0, index, src).tolist())
+
+# %% [markdown]
+# ## Integers
+#
+# A mean of integers has to be an integer, because the result has the dtype of `input`.
+#
+# **Predict:** the mean of $-3$ and $-4$ is $-3.5$. Does torch give $-3$ or $-4$?
+
+# %%
+zeros = torch.zeros(2, dtype=torch.int64)
+two_pairs = torch.tensor([-3, -4, 3, 4])
+rounded = zeros.scatter_reduce(0, torch.tensor([0, 0, 1, 1]), two_pairs, "mean", include_self=False)
+print("mean of -3 and -4:", rounded[0].item())
+print("mean of 3 and 4:  ", rounded[1].item())
+
+# %% [markdown]
+# It rounds *down*, to minus infinity, like Python's `//` and like
+# `torch.div(..., rounding_mode="floor")`. Converting $-3.5$ to an integer would cut off the digits
+# and give $-3$:
+
+# %%
+print("floor:", torch.div(torch.tensor(-7), 2, rounding_mode="floor").item())
+print("cut:  ", (torch.tensor(-7) / 2).long().item())
+
+# %% [markdown]
+# ## Exercise: scatter_reduce in one dimension
+#
+# Write it by hand. A loop over the numbers is fine here. Everything that torch does, you do:
+#
+# - all five reductions, with `include_self` true or false;
+# - every dtype that torch takes: floating-point numbers, integers, `bool` (no mean), complex numbers
+#   (no `amax` and `amin`). The result has the dtype of `input`;
+# - a place that no index names keeps what `input` has there;
+# - `index` may be shorter than `src`; then the rest of `src` is ignored. It may be empty;
+# - `amax` and `amin` of something with a `nan` are `nan`;
+# - `input` stays as it is; the result is a new tensor.
+#
+# `scatter_reduce`, `index_reduce`, `index_add` and `scatter_add` would do the work for you, and are
+# refused.
+
+# %%
+def scatter_reduce_1d(
+    input: torch.Tensor, index: torch.Tensor, src: torch.Tensor, reduce: str, include_self: bool
+) -> torch.Tensor:
+    """What input.scatter_reduce(0, index, src, reduce, include_self=include_self) gives."""
+    ### BEGIN SOLUTION
+    combine = {
+        "sum": torch.add,
+        "mean": torch.add,
+        "prod": torch.mul,
+        "amax": torch.maximum,
+        "amin": torch.minimum,
+    }[reduce]
+    out = input.clone()
+    count = [int(include_self)] * len(input)
+    for i, value in zip(index.tolist(), src):
+        out[i] = combine(out[i], value) if count[i] else value
+        count[i] += 1
+    if reduce == "mean":
+        count = torch.tensor(count).clamp(min=1)
+        rounding = None if out.is_floating_point() else "floor"
+        out = torch.div(out, count, rounding_mode=rounding).to(input.dtype)
+    return out
+    ### END SOLUTION
+
+
+check(scatter_reduce_1d)
+
+# %% [markdown]
+# Two traps lie in "start with something and combine". A maximum that starts at 0 is wrong where all
+# numbers are negative, and a product that starts at 0 stays 0. Each reduction has its own number
+# that changes nothing, its *identity*: 0 for a sum, 1 for a product, $-\infty$ for a maximum. Or you
+# start with the first number itself.
+
+# %%
+largest = 0.0
+for x in (-3.0, -1.0, -2.0):
+    largest = max(largest, x)
+print("a maximum that starts at 0:", largest)
+
+largest = float("-inf")
+for x in (-3.0, -1.0, -2.0):
+    largest = max(largest, x)
+print("one that starts at -inf:   ", largest)
+
+# %% [markdown]
+# ## Gradients
+#
+# Suppose a loss depends on the result, and its gradient at the four places is 1, 10, 100, 1000. How
+# much does each number of `src` get?
+#
+# For a **sum** the answer is simple. When `src[j]` grows by a little, the place that it went to grows
+# by as much. So it gets the gradient of that place: `upstream[index[j]]`. Reading at the places of an
+# index is called a *gather*: the backward of a scatter-sum is a gather.
+#
+# **Predict** the gradient for a **mean**.
+
+# %%
+upstream = torch.tensor([1.0, 10.0, 100.0, 1000.0])
+
+
+def gradients(reduce, include_self=True, input=input, src=src):
+    x, s = input.clone().requires_grad_(), src.clone().requires_grad_()
+    out = x.scatter_reduce(0, index, s, reduce, include_self=include_self)
+    return torch.autograd.grad(out, (x, s), upstream)
+
+
+def show(what, tensor):
+    print(f"{what:24}", [round(value, 4) for value in tensor.tolist()])
+
+
+show("upstream", upstream)
+show("sum: gradient of src", gradients("sum")[1])
+show("upstream[index]", upstream[index])
+print()
+show("mean: gradient of src", gradients("mean")[1])
+count = 1 + torch.bincount(index, minlength=4)
+show("(upstream/count)[index]", (upstream / count)[index])
+
+# %% [markdown]
+# A mean divides by the count, so the gradient is divided by it, too: by 3, by 4 and by 2 here.
+#
+# It works the other way round as well. An embedding *reads* rows of a table at an index, and its
+# backward is a scatter-sum: a row that was read three times collects three gradients.
+
+# %%
+table = torch.zeros(4, requires_grad=True)
+table[index].backward(src)
+show("gradient of the table", table.grad)
+show("scatter-sum of src", torch.zeros(4).scatter_reduce(0, index, src, "sum"))
+
+# %% [markdown]
+# Back to the mean. What does `input` get? With `include_self=True` it is one of the numbers, and gets the same share. With
+# `include_self=False` it gets nothing where something arrives, and everything where nothing does:
+
+# %%
+show("mean, with:    input", gradients("mean", True)[0])
+show("mean, without: input", gradients("mean", False)[0])
+
+# %% [markdown]
+# A **maximum** depends only on the largest number; the others could change a little, and nothing
+# would happen. So the largest gets all the gradient. But what if two are equally large?
+#
+# **Predict:** 6, 6 and 5 go to place 1, and `input` is smaller. Who gets the 10?
+
+# %%
+tied = torch.tensor([1.0, 6.0, 3.0, 6.0, 5.0, 5.0])
+show("src", tied)
+show("amax: gradient of src", gradients("amax", src=tied)[1])
+level = torch.tensor([3.0, 2.0, 3.0, 4.0])
+x_grad, src_grad = gradients("amax", input=level, src=tied)
+show("input, 3 at place 0", level)
+show("gradient of input", x_grad)
+show("gradient of src", src_grad)
+
+# %% [markdown]
+# They share it evenly: 5 and 5. In the second run `input` has a 3 at place 0, as large as the 3 of
+# `src`, and gets its half as well. `torch.amax`
+# [does the same](https://docs.pytorch.org/docs/stable/generated/torch.amax.html).
+#
+# One more thing that the documentation says: the backward pass exists only where `index` and `src`
+# have the same shape.
+#
+# ## Exercise: the mean of each segment
+#
+# Nodes of a graph and their neighbours, words and their sentences, points and their clusters: often
+# rows belong to groups, called *segments*, and each group is to be averaged. Row $i$ belongs to
+# segment `segment_ids[i]`.
+#
+# ![Five rows with segment ids 2, 0, 2, 0, 0. The three rows of segment 0 become their mean (2, 2), the two rows of segment 2 become (5, 1). Segment 1 has no row and becomes (0, 0)](../imgs/segment_mean.png)
+#
+# `values` has shape (rows, columns); the result has shape (`num_segments`, columns) and the same
+# dtype. A segment without rows gets zeros. Gradients have to flow from the result back to `values`.
+# Every call of torch is allowed.
+#
+# Zero divided by zero is `nan`, so you need a plan for empty segments. **Predict:** does this one
+# work? It puts zeros where `nan` came out.
+
+# %%
+values = torch.tensor([[4.0, 0.0], [1.0, 1.0], [6.0, 2.0], [2.0, 3.0], [3.0, 2.0]])
+segment_ids = torch.tensor([2, 0, 2, 0, 0])
+
+
+def repaired_afterwards(values, segment_ids, num_segments):
+    belongs = (torch.arange(num_segments)[:, None] == segment_ids).to(values.dtype)
+    means = (belongs @ values) / belongs.sum(1, keepdim=True)
+    return torch.where(means.isnan(), torch.zeros_like(means), means)
+
+
+leaf = values.clone().requires_grad_()
+result = repaired_afterwards(leaf, segment_ids, 3)
+result.sum().backward()
+print("means:   ", result.tolist())
+print("gradient:", leaf.grad.tolist())
+
+# %% [markdown]
+# The result is right, and the gradient is `nan` everywhere. In the backward pass `where` hands 0 to
+# the division, the division multiplies by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`; then the
+# matrix product spreads it over all rows. Such a mistake shows only after the first step of
+# training, when every weight is `nan`. The cure is to make the *divisor* harmless, before dividing.
+
+# %%
+def segment_mean(
+    values: torch.Tensor, segment_ids: torch.Tensor, num_segments: int
+) -> torch.Tensor:
+    """The mean of the rows of each segment; zeros for an empty one."""
+    ### BEGIN SOLUTION
+    sums = values.new_zeros(num_segments, values.shape[1])
+    sums = sums.index_add(0, segment_ids, values)
+    counts = torch.bincount(segment_ids, minlength=num_segments)
+    return sums / counts.clamp(min=1)[:, None]
+    ### END SOLUTION
+
+
+check(segment_mean)
+
+# %% [markdown]
+# The picture, with your function:
+
+# %%
+if check(segment_mean):
+    leaf = values.clone().requires_grad_()
+    means = segment_mean(leaf, segment_ids, 3)
+    means.sum().backward()
+    print("means:   ", means.tolist())
+    print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
+
+# %% [markdown]
+# Each row of segment 0 gets a third of the gradient, each row of segment 2 a half.
+#
+# ## Exercise: put the experts' answers together
+#
+# In a *mixture of experts* a small network, the router, sends every token to a few experts, and gives
+# each of them a weight
+# ([Shazeer and others, 2017](https://arxiv.org/abs/1701.06538)). The experts work on batches of rows,
+# so a token that was sent to two experts has two rows, in two different batches. In the end they have
+# to come together again:
+#
+# $$\text{out}[t] = \sum_{i:\ \text{token\_index}[i] = t} \text{weight}[i] \cdot \text{rows}[i]$$
+#
+# This is the naive way. It is right, and it goes through the rows one by one:
+
+# %%
+def combine_naive(rows, token_index, weight, num_tokens):
+    out = torch.zeros(num_tokens, rows.shape[1], dtype=rows.dtype)
+    for i in range(len(rows)):
+        out[token_index[i]] = out[token_index[i]] + weight[i] * rows[i]
+    return out
+
+
+# two tokens, two experts: rows 0 and 1 come from expert 0, rows 2 and 3 from expert 1
+rows = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]])
+token_index = torch.tensor([0, 1, 1, 0])
+weight = torch.tensor([0.75, 0.5, 0.5, 0.25])
+print(combine_naive(rows, token_index, weight, 2).tolist())
+
+# %% [markdown]
+# Token 0 gets $0.75 \cdot [1, 0] + 0.25 \cdot [0, 4] = [0.75, 1]$.
+#
+# How long does the loop take for a batch of 5000 rows, and how long does one multiplication and one
+# `scatter_add`? (Your times will be others.)
+
+# %% tags=["nbval-ignore-output"]
+import time
+
+many = torch.ones(5000, 64)
+owner = torch.arange(5000) % 2500
+
+
+def all_at_once():
+    out = torch.zeros(2500, 64)
+    return out.scatter_add(0, owner[:, None].expand_as(many), 0.5 * many)
+
+
+def row_by_row():
+    return combine_naive(many, owner, torch.full((5000,), 0.5), 2500)
+
+
+def seconds(way):
+    start = time.perf_counter()
+    way()
+    return time.perf_counter() - start
+
+
+for way in (row_by_row, all_at_once):
+    print(f"{way.__name__:12} {1000 * min(seconds(way) for _ in range(5)):8.2f} ms")
+
+# %% [markdown]
+# So a Python loop over the rows is refused in this exercise: `check` counts how many lines of your
+# code run for 64 rows and for 256 rows of the same 64 tokens. Duplicates add up, a token without rows gets
+# zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router learns).
+# The weights come from the router as they should be; do not normalise them.
+
+# %%
+def combine_experts(
+    rows: torch.Tensor, token_index: torch.Tensor, weight: torch.Tensor, num_tokens: int
+) -> torch.Tensor:
+    """out[t] is the sum of weight * row over the rows of token t."""
+    ### BEGIN SOLUTION
+    out = rows.new_zeros(num_tokens, rows.shape[1])
+    return out.index_add(0, token_index, weight[:, None] * rows)
+    ### END SOLUTION
+
+
+check(combine_experts)
+
+# %%
+if check(combine_experts):
+    print(combine_experts(rows, token_index, weight, 2).tolist())
+
+# %% [markdown]
+# On many machines the rows first travel: to the ranks where the experts live, and back. That is an
+# all-to-all. What you wrote is the last step, after the rows have come home.
+#
+# ## A histogram is one, too
+#
+# Count how often each number occurs: reduce a *one* for every number into the place with its name.
+
+# %%
+rolls = torch.tensor([3, 1, 6, 3, 3, 6])
+ones = torch.ones_like(rolls)
+print("scatter_reduce:", torch.zeros(7, dtype=torch.int64).scatter_reduce(0, rolls, ones, "sum").tolist())
+print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
+
+# %% [markdown]
+# ## Three things with nearly one name
+#
+# ![Three panels. Scatter: rank 0 holds A0, A1, A2, afterwards rank r holds Ar. Reduce-scatter: every rank holds three pieces, afterwards rank r holds the sum of all pieces r. scatter_reduce: s0 and s2 are added to place 0 of one tensor, s3 to place 1, s1 to place 2](../imgs/three_names.png)
+#
+# - **scatter** is a collective. One rank has a list of pieces, and rank $r$ gets piece $r$. Nothing is
+#   added.
+# - **reduce-scatter** is a collective. Every rank has a piece for every rank, and rank $r$ gets the
+#   sum of all pieces $r$.
+# - **`scatter_reduce`** is no collective. One process, one tensor; who meets whom is said by an
+#   index.
+#
+# Some texts add a fourth name. The
+# [article that made the ring all-reduce popular](http://research.baidu.com/bringing-hpc-techniques-deep-learning/)
+# in deep learning calls the first half of the ring a "scatter-reduce". What comes out of that half is
+# what MPI and [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
+# call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however much the names
+# look alike.
+#
+# **Predict:** here are all three, with numbers. Which of the three sends messages?
+
+# %%
+def the_three():
+    rank = dist.get_rank()
+    mine = torch.tensor([10.0, 20.0, 30.0]) + rank  # rank 0: 10, 20, 30; rank 1: 11, 21, 31; ...
+
+    scattered = torch.zeros(1)
+    dist.scatter(scattered, list(mine.split(1)) if rank == 0 else None, src=0)
+
+    reduced = torch.zeros(1)
+    dist.reduce_scatter(reduced, list(mine.split(1)))
+
+    # everyone alone: the first and the last number meet at place 0
+    alone = torch.zeros(2).scatter_reduce(0, torch.tensor([0, 1, 0]), mine, "sum")
+    return scattered.tolist(), reduced.tolist(), alone.tolist()
+
+
+for rank, (scattered, reduced, alone) in enumerate(run(the_three, 3)):
+    print(f"rank {rank}: scatter {scattered}, reduce-scatter {reduced}, scatter_reduce {alone}")
+
+# %% [markdown]
+# Scatter: piece $r$ of rank 0. Reduce-scatter: $10+11+12 = 33$ on rank 0, and so on; every rank has
+# helped. `scatter_reduce`: each rank has added its *own* first and last number, $10+30$, $11+31$,
+# $12+32$, and knows nothing of the others. The record of the run tells the same. What did rank 0 ask
+# the network for?
+
+# %%
+print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
+
+# %% [markdown]
+# ## Summary
+#
+# - `input.scatter_reduce(0, index, src, reduce)` reduces `src[j]` into place `index[j]`: sum, mean,
+#   prod, amax or amin.
+# - `include_self=False` leaves out what a place held before, if something arrives there. Places that
+#   no index names always keep it.
+# - `out[index] += src` loses duplicates. `index_add`, `scatter_add`, `scatter_reduce` and
+#   `index_put_(..., accumulate=True)` do not.
+# - The backward of a scatter-sum is a gather; a mean divides by the count; equal maxima share.
+# - Keep divisors away from zero *before* you divide, or `nan` comes back in the gradient.
+# - It is not reduce-scatter, and not the first half of a ring.
+#
+# **Where this is used:** averages over neighbours in graph networks, pooling of words into sentences,
+# the last step of a mixture of experts, histograms, the gradient of every embedding table.
+#
+# ### Check yourself
+#
+# <details><summary>input is [0, 0, 7], index [1, 1], src [2, 4]. What is the mean without self?</summary>
+#
+# [0, 3, 7]. Places 0 and 2 are not named and keep what they have.
+# </details>
+#
+# <details><summary>Why does <code>out[index] += src</code> work in a test where all indices differ?</summary>
+#
+# Numbers are lost only where two go to the same place. With different indices there is no such place,
+# so the test cannot see the mistake.
+# </details>
+#
+# <details><summary>The gradient of the result is 1 everywhere. Five numbers of src have gone to place 2 with <code>mean</code> and <code>include_self=False</code>. What gradient does each get?</summary>
+#
+# 1/5.
+# </details>
+#
+# **Next:** ring all-reduce, where reduce-scatter and all-gather become one algorithm.

@@ -1,0 +1,10 @@
+# exercise: combine_experts
+# diagnosis: wrong_value
+# hint: index_add adds them all
+import torch
+
+
+def combine_experts(rows, token_index, weight, num_tokens):
+    out = rows.new_zeros(num_tokens, rows.shape[1])
+    out[token_index] += weight[:, None] * rows
+    return out

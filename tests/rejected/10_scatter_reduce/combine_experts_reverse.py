@@ -1,0 +1,9 @@
+# exercise: combine_experts
+# diagnosis: wrong_shape
+# hint: row for each of num_tokens
+import torch
+
+
+def combine_experts(rows, token_index, weight, num_tokens):
+    # The way out to the experts: every row gets what its token has.
+    return weight[:, None] * rows[token_index]

@@ -1,0 +1,9 @@
+# exercise: scatter_reduce_1d
+# diagnosis: wrong_value
+# hint: reduce them by hand
+# Reads where it should write: out[i] = src[index[i]].
+def scatter_reduce_1d(input, index, src, reduce, include_self):
+    out = input.clone()
+    for i in range(len(input)):
+        out[i] += src[index[i]]
+    return out
