@@ -157,7 +157,7 @@ def chain_breaks(e: Evidence) -> bool | None:
     n = e.case.n
     size = e.case.x[0].numel() // n
     places = [m.taken_from for m in e.trace.messages if m.source == 0]
-    if not size or len(set(places)) < n or len(places) < n:
+    if not size or len(places) < n or len(set(places)) < max(2, n - 1):
         return None
     last, following = places[n - 2] // size, places[n - 1] // size
     return bool((last - following) % n != 1)
