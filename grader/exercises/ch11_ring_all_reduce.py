@@ -131,7 +131,7 @@ def _length(c: Case) -> int:
 
 def _tensors(draw: Draw) -> Iterator[Case]:
     n = draw.n
-    for name, kind in (
+    cases = (
         ("SUM", Kind(torch.int64, (2 * n,))),
         ("SUM", Kind(torch.int64, (n + 1,))),
         ("AVG", Kind(torch.float32, (2, 2 * n))),
@@ -142,7 +142,8 @@ def _tensors(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.float32, (1,))),
         ("SUM", Kind(torch.float32, (0,))),
         ("AVG", Kind(torch.float64, (1000,))),
-    ):
+    )
+    for name, kind in dict.fromkeys(cases):  # 2n and n + 1 can be the same
         yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
 
 
@@ -248,7 +249,7 @@ ring_all_reduce = Exercise(
         ),
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
-            gives=lambda c: rings.everywhere(c, "SUM", "AVG"),
+            when=lambda e: rings.holds(e, rings.everywhere(e.case, "SUM", "AVG")),
         ),
         Mistake(
             "The average is divided by n twice: perhaps once by the owner of each chunk, and once"

@@ -107,6 +107,7 @@ def _replace(mine: torch.Tensor, came: torch.Tensor) -> torch.Tensor:
 
 def holds(e: Evidence, *candidates: list[torch.Tensor] | None) -> bool:
     """Whether the ranks hold one of these, and not the right values, up to rounding."""
+    roundings = (e.case.n + 1) ** 2  # generous: what is not divided has larger errors
     scale = magnitude(e.case.op, e.case.x)
 
     def equal(wants: list[torch.Tensor] | None) -> bool:
@@ -114,7 +115,7 @@ def holds(e: Evidence, *candidates: list[torch.Tensor] | None) -> bool:
             wants is not None
             and len(wants) == len(e.actual)
             and all(
-                compare(want, got, e.case.n + 1, scale) is None
+                compare(want, got, roundings, scale) is None
                 for want, got in zip(wants, e.actual, strict=True)
             )
         )
