@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from grader.tags import tagged
 from grader.values import dtype_name
 
-__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank"]
+__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank", "demo", "tags"]
 
 
 class PerRank(list[Any]):
@@ -68,6 +69,16 @@ class Case:
             column[rank] if isinstance(column, PerRank) else column
             for column in self.columns.values()
         )
+
+
+def tags(n: int, count: int) -> PerRank:
+    """For every rank a tensor of ``count`` :mod:`grader.tags`."""
+    return PerRank(tagged(rank, range(count)) for rank in range(n))
+
+
+def demo(n: int, **arguments: Any) -> Case:
+    """The case of a replay: its data are tags, so that their way can be followed."""
+    return Case("demo", n, arguments)
 
 
 class Draw:

@@ -14,7 +14,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, replay, run
 
 # %% [markdown]
 # ## What is wrong with the simple one
@@ -544,6 +544,23 @@ if ring_works:
     step_table(run(four_ranks_ten_numbers, 4).trace)
 
 # %% [markdown]
+# ### Step through it
+#
+# `replay` runs your function on data that can be followed by name, and shows every round of it. Use
+# the buttons, the slider, or the arrow keys. Below it stands the same as a still picture.
+
+# %%
+if ring_works:
+    shown = replay(ring_all_reduce, 4)
+else:
+    shown = None
+shown
+
+# %% [markdown]
+# The names say what is *in* a cell: `A2+D2` has been added up from ranks 0 and 3. They are read off
+# the numbers that your program really sent and summed; nothing is drawn by the book. If you add
+# twice, you see `A0+A0`; if you mix up chunks, `A?+B?`.
+#
 # ## Ring against root
 #
 # ![Bars of what each of eight ranks sends, in units of the tensor's size. With a root, rank 0 sends 7 and each other rank 1. On the ring, every rank sends 1.75](../imgs/ring_cost.png)
@@ -673,4 +690,4 @@ if ring_works:
 # the latencies.
 # </details>
 #
-# **Next:** the deadlock clinic, where programs hang, and you find out why.
+# **Next:** [12 · Deadlock clinic](12_deadlock_clinic.ipynb): programs that hang, and why.

@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: From the ground up.  A module imports from lower layers, and from its own package.
 LAYERS = (
     {"errors", "verdict", "version"},
-    {"values", "program"},
+    {"values", "program", "tags"},
     {"traffic", "compare", "definitions"},
-    {"cases", "probes", "tags"},
+    {"cases", "probes"},
     {"oracles"},
     {"exercise"},
     {"exercises", "worlds", "submission", "hints"},

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, PerRank
+from grader.cases import KINDS, Case, Draw, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
@@ -29,6 +29,7 @@ ping_pong = Exercise(
         messages("=", lambda c: 2),
         total_bytes("=", lambda c: 2 * nbytes(c.x[0])),
     ),
+    demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Three kinds of ranks do three different things: 0, 1, and all the others.",
         "Rank 0 sends, then receives. Rank 1 receives, then sends. Both need somewhere to receive"
@@ -82,6 +83,7 @@ shift = Exercise(
         messages("=", lambda c: c.n if c.k % c.n else 0),
         rounds("=", lambda c: 1 if c.k % c.n else 0),
     ),
+    demo=lambda n: demo(n, x=tags(n, 1), k=1),
     hints=(
         "To whom goes your x, and from whom comes the one that you return?",
         "Send to (rank + k) % n, receive from (rank − k) % n. Everybody does both, so nobody may"
@@ -146,6 +148,7 @@ exchange = Exercise(
         messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
         rounds("≤", lambda c: 1),
     ),
+    demo=lambda n: demo(n, x=tags(n, 1), peer=PerRank(n - 1 - r for r in range(n))),
     hints=(
         "Both of a pair send and both receive. What happens if both send first?",
         "Either the lower rank sends first and the higher receives first, or both start their send"

@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank
+from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
-from grader.tags import tagged
 from grader.verdict import Diagnosis
 
 broadcast = Exercise(
@@ -70,9 +69,7 @@ broadcast = Exercise(
             ),
         ),
     ),
-    demo=lambda n: Case(
-        "demo", n, {"x": PerRank(tagged(r, range(2)) for r in range(n)), "src": 1 % n}
-    ),
+    demo=lambda n: demo(n, x=tags(n, 2), src=1 % n),
     advice={
         Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
         Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.traffic.trace import Trace
@@ -36,6 +36,12 @@ scatter = Exercise(
     limits=(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.out[0])),
+    ),
+    demo=lambda n: demo(
+        n,
+        out=PerRank(torch.zeros(1, dtype=torch.float64) for _ in range(n)),
+        chunks=PerRank([list(tags(n, n)[0].split(1)), *[None] * (n - 1)]),
+        src=0,
     ),
     hints=(
         "Which chunk does src keep, and can it send to itself?",
@@ -121,6 +127,7 @@ gather = Exercise(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
+    demo=lambda n: demo(n, x=tags(n, 1), dst=0),
     hints=(
         "It is scatter with the arrows turned round. What does dst do with its own x?",
         "dst makes a list with one place per rank, receives into all but one of them, and puts a"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from grader.cases import Case, Draw, PerRank
+from grader.cases import Case, Draw, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages
 from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
@@ -41,6 +41,7 @@ reduce = Exercise(
         magnitude(c.op, c.x) if r == c.dst else torch.zeros_like(c.x[r]) for r in c.ranks
     ],
     limits=(messages("=", lambda c: c.n - 1),),
+    demo=lambda n: demo(n, x=tags(n, 2), dst=0, op=OPS["SUM"]),
     hints=(
         "gather brings everything to dst. Does dst have to keep it all, or can it combine each"
         " tensor as it comes?",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.cases import Case
+from grader.cases import Case, demo
 from grader.exercise import Evidence, Exercise, Mistake, messages, rounds
 from grader.traffic.causality import heard_from
 from grader.traffic.trace import Operation, Trace
@@ -94,6 +94,7 @@ barrier = Exercise(
         rounds("=", lambda c: c.calls * _rounds(c.n)),
         messages("=", lambda c: c.calls * c.n * _rounds(c.n)),
     ),
+    demo=lambda n: demo(n, calls=1),
     hints=(
         "A rank may leave when it knows that everybody has come. Whom has it heard of after one"
         " message from its left neighbour, and of whom did that neighbour know?",

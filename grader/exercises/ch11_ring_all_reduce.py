@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages, neighbours_only, rounds, sent_elements
 from grader.exercises import rings
 from grader.oracles import OPS, magnitude, op_name, reduced, terms
@@ -171,6 +171,7 @@ ring_all_reduce = Exercise(
         rounds("≥", lambda c: 2 * (c.n - 1) if _length(c) >= c.n else 0),
     ),
     points=3,
+    demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     hints=(
         "ring_schedule says which chunk to send and which to receive in each of the 2(n − 1)"
         " steps. Cut x into n chunks that are views of it, and do what it says: in the first n − 1"

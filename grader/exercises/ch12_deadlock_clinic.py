@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank
+from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
@@ -16,6 +16,7 @@ unblock_ring = Exercise(
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
     expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
     limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
+    demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "In the wait-for graph everybody points to the right neighbour. Which single arrow would"
         " you have to remove, so that no circle is left?",

@@ -1,0 +1,51 @@
+"""Every exercise with an example to replay: its solution, replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.exercises import discover
+from grader.pictures.frames import film
+from grader.replaying import WATCHED
+from grader.submission import Submission
+from grader.worlds.base import Job
+from grader.worlds.launch import default_launcher
+from grader.worlds.processes import ProcessWorld
+
+ROOT = Path(__file__).resolve().parent.parent
+CATALOGUE = discover()
+DEMOS = [
+    (name, n)
+    for name, exercise in CATALOGUE.items()
+    for n in (1, 2, 5)
+    if exercise.demo is not None and n >= min(exercise.world_sizes)
+]
+
+
+@pytest.mark.parametrize("name, n", DEMOS)
+def test_a_solution_is_replayed_from_its_tags(name, n):
+    exercise = CATALOGUE[name]
+    path = ROOT / "solutions" / f"{exercise.chapter}.py"
+    submission = Submission.from_file(path, CATALOGUE)
+    case = exercise.demo(n)
+    job = Job(
+        name,
+        tuple(case.arguments(rank) for rank in case.ranks),
+        adapter=exercise.packed_adapter(),
+        allowed=exercise.allowed,
+        watched=WATCHED,
+    )
+    with ProcessWorld(default_launcher(), n, submission.program) as world:
+        outcome = world.run(job)
+    assert outcome.failure is None
+    shown = film(outcome.trace, name, tags=True)
+    assert shown.rounds == outcome.trace.traffic.rounds
+    arrows = [arrow for frame in shown.frames for arrow in frame.arrows]
+    assert len(arrows) == outcome.trace.traffic.messages
+    # what is sent is known, unless the data have been made into something else
+    unnamed = {"ping_pong", "barrier"}
+    assert all(arrow.content.owners for arrow in arrows if name not in unnamed)
+    ends = [cell for column in shown.frames[-1].cells for cell in column]
+    assert any(cell.owners for cell in ends) or name == "barrier"
