@@ -135,10 +135,14 @@ class Bound:
             "≥": self.measured >= self.asked,
         }[self.relation]
 
-    def __str__(self) -> str:
+    @property
+    def asks(self) -> str:
+        """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
-        should = "" if self.holds else "should be "
-        return f"{self.quantity}: {self.measured} ({should}{words[self.relation]} {self.asked})"
+        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked}"
+
+    def __str__(self) -> str:
+        return f"{self.quantity}: {self.measured} ({self.asks})"
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,14 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     if not limits:
         return ""
     largest = max(case.world_size for case in limits)
-    bounds = [str(case.bounds[0]) for case in limits if case.world_size == largest]
-    return f"{largest} ranks, {', '.join(bounds)}"
+    told: dict[str, list[str]] = {}
+    for case in limits:
+        if case.world_size == largest:
+            bound = case.bounds[0]
+            # two bounds on one number are told together
+            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound.asks)
+    texts = [f"{number} ({' and '.join(asks)})" for number, asks in told.items()]
+    return f"{largest} ranks, {', '.join(texts)}"
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
