@@ -99,6 +99,11 @@ def _fails_with(e: Evidence, words: str) -> bool:
     return e.failure is not None and words in e.failure.message
 
 
+def _past_the_end(e: Evidence) -> bool:
+    """Whether a rank was asked for that does not exist, or an entry for it."""
+    return _fails_with(e, "there is no rank") or _fails_with(e, "index out of range")
+
+
 def _on_some_only(e: Evidence) -> bool:
     """Whether some ranks have the right list and others nothing."""
     return any(held is None for held in e.actual) and not all(held is None for held in e.actual)
@@ -109,7 +114,7 @@ FROM_OWN_ON = (
     " had."
 )
 
-BY_HAND = Mistake(
+IN_ORDER_OF_ARRIVAL = Mistake(
     "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
     " use what recv returns, the rank that the message came from.",
     when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e.trace),
@@ -127,21 +132,21 @@ ONE_TENSOR = Mistake(
 )
 
 ITSELF = Mistake(
-    "A rank cannot send to itself. With one rank there is nobody to talk to, and with more the own"
-    " x is copied: x.clone().",
+    "A rank cannot send to itself. With one rank there is nobody to talk to, and with more your own"
+    " piece is there already: copy it with clone().",
     when=lambda e: _fails_with(e, "same as the rank"),
 )
 
 POWERS_OF_TWO = Mistake(
     "rank ^ step is a partner for everybody only if the number of ranks is a power of two. With 3"
     " ranks, rank 2 has nobody: use (rank + step) % n, which works for every n.",
-    when=lambda e: e.case.n in (3, 5) and _fails_with(e, "there is no rank"),
+    when=lambda e: e.case.n in (3, 5) and _past_the_end(e),
 )
 
 PAST_THE_END = Mistake(
     "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
     " it modulo the world size, (rank + 1) % n.",
-    when=lambda e: _fails_with(e, "there is no rank"),
+    when=_past_the_end,
 )
 
 WITHOUT_OWN = Mistake(
@@ -151,7 +156,19 @@ WITHOUT_OWN = Mistake(
     ),
 )
 
+#: What holds for every ring and every exchange of pieces.
+SHARED_ADVICE = {
+    Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
+    " wait() on every one before you return.",
+    Diagnosis.BUFFER_RACE: "A tensor that is being sent or received into may not be used for"
+    " another message before its request has been waited for. Receive into another tensor.",
+    Diagnosis.FORBIDDEN_CALL: "A built-in collective does the work that you are asked to do, and"
+    " so it does if a helper function calls it. Build yours from send, recv, isend and irecv; what"
+    " you have written in earlier chapters is welcome.",
+}
+
 ADVICE = {
+    **SHARED_ADVICE,
     Diagnosis.WRONG_TYPE: "Return a list with one tensor for every rank: not one large tensor, and"
     " not on some ranks only.",
     Diagnosis.WRONG_SHAPE: "The list has n entries, and each is shaped like x.",
@@ -159,13 +176,6 @@ ADVICE = {
     " changes when the caller changes x.",
     Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into tensors of your own,"
     " torch.empty_like(x), and send copies if you need x as a buffer.",
-    Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
-    " wait() on every one before you return.",
-    Diagnosis.BUFFER_RACE: "A tensor that is being sent may not be received into before its send"
-    " has been waited for. Receive into another one: the entry of the list where the piece belongs.",
-    Diagnosis.FORBIDDEN_CALL: "A built-in collective does the work that you are asked to do, also if"
-    " a helper function calls it. Build yours from send, recv, isend, irecv and batch_isend_irecv;"
-    " your own gather and broadcast are welcome.",
 }
 
 all_gather = Exercise(
@@ -189,7 +199,7 @@ all_gather = Exercise(
         "    return parts",
     ),
     mistakes=(
-        BY_HAND,
+        IN_ORDER_OF_ARRIVAL,
         Mistake(
             "Only one rank has the list. That is a gather: in an all-gather everyone ends with it.",
             when=_on_some_only,
@@ -245,7 +255,7 @@ ring_all_gather = Exercise(
         "    return parts",
     ),
     mistakes=(
-        BY_HAND,
+        IN_ORDER_OF_ARRIVAL,
         ONE_TENSOR,
         OWN_MISSING,
         Mistake(
