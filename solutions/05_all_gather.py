@@ -20,7 +20,7 @@ from grader import check, hint, run
 # A gather brings all pieces to *one* rank. An **all-gather** brings them to *all* ranks. In the names
 # of collectives, "all" always means this: everyone gets the result.
 #
-# ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
+# ![Before: rank r holds xr. After an all-gather every rank holds the list x0, x1, x2, x3; its own piece never moved](../imgs/all_gather.png)
 #
 # What is drawn dashed never moves: everybody's own piece. No rank is special here, so there is no
 # `src` and no `dst`.
@@ -120,7 +120,13 @@ for rank, line in enumerate(run(whose_memory, 4)):
 #
 # ## A plain way: gather, then broadcast
 #
-# You have both already. Rank 0 collects the pieces, and sends the whole list to everybody.
+# Look at the two operations beside each other. They start the same; after a gather one rank has the
+# list, after an all-gather everybody has it.
+#
+# ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
+#
+# So a gather is the first half of the work, and you know how to do the rest: a broadcast. Rank 0
+# collects the pieces, and sends the whole list to everybody.
 #
 # **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
 # piece has 8 bytes?

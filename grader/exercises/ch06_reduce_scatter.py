@@ -216,7 +216,7 @@ reduce_scatter = Exercise(
     mistakes=(
         *ARITHMETIC,
         Mistake(
-            "Your own chunk is not in the result: this rank's chunks[rank] counts like everybody's.",
+            "Your own chunk is not in the result: it counts like everybody's.",
             when=_if_given(_without_own),
         ),
         NOTHING_COMBINED,
