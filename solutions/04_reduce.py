@@ -246,4 +246,4 @@ for n in (2, 4, 8):
 # Neither need be. They may have added in different orders.
 # </details>
 #
-# **Next:** all-gather, where every rank ends with every piece.
+# **Next:** [05 · All-gather](05_all_gather.ipynb): every rank ends with every piece.

@@ -441,3 +441,14 @@ def test_a_rank_that_does_not_exist(call, peer):
     failure = play(answer, 2).failure
     assert failure.diagnosis is Diagnosis.EXCEPTION
     assert f"there is no rank {peer} in a group of 2; its ranks are 0 to 1" in failure.message
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("call", ["send", "recv", "isend", "irecv"])
+def test_nobody_talks_to_itself(call, n):
+    def answer():
+        getattr(dist, call)(torch.ones(1), dist.get_rank())
+
+    failure = play(answer, n).failure
+    assert failure.diagnosis is Diagnosis.EXCEPTION
+    assert "same as the rank" in failure.message

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-__all__ = ["Cell", "Sheet", "colour_of"]
+__all__ = ["Cell", "Sheet", "before_after", "colour_of", "stacked"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#666666")
 INK = "#222222"
@@ -156,25 +156,52 @@ class Sheet:
         self.figure.savefig(path, format="png", dpi=dpi, metadata={"Software": None})
 
 
-def before_after(
-    title: str, before: Sequence[Sequence[Cell]], after: Sequence[Sequence[Cell]]
-) -> Sheet:
+#: What each rank holds, rank by rank, from the top.
+Columns = Sequence[Sequence[Cell]]
+
+CELL_WIDTH, CELL_HEIGHT, GAP = 0.74, 0.36, 0.16
+
+
+def before_after(title: str, before: Columns, after: Columns) -> Sheet:
     """Ranks side by side, and what they hold before and after."""
-    ranks = len(before)
-    rows = max(len(column) for column in (*before, *after))
-    cell_width, cell_height, gap = 0.74, 0.36, 0.16
-    height = rows * cell_height + 1.2
-    block = ranks * (cell_width + gap) - gap
-    sheet = Sheet(2 * block + 1.5, height)
-    for x0, columns, name in ((0.3, before, "before"), (block + 1.2, after, "after")):
-        sheet.text(x0 + block / 2, height - 0.25, name, 10, colour=FAINT)
-        for rank, column in enumerate(columns):
-            x = x0 + rank * (cell_width + gap)
-            sheet.rank(x, 0.42, cell_width, rows * cell_height + 0.1, rank)
-            for i, cell in enumerate(column):
-                y = 0.47 + (rows - 1 - i) * cell_height
-                sheet.cell(x + 0.05, y + 0.02, cell_width - 0.1, cell_height - 0.04, cell)
-    middle = block + 0.75
-    sheet.arrow((middle - 0.32, height / 2), (middle + 0.32, height / 2), width=2.2)
-    sheet.text(middle, height / 2 + 0.22, title, 9 if len(title) > 8 else 10, bold=True)
+    return stacked((title, before, after))
+
+
+def stacked(*operations: tuple[str, Columns, Columns]) -> Sheet:
+    """One below the other, to be compared: the names of operations, before, and after."""
+    heights = [_rows(before, after) * CELL_HEIGHT + 1.2 for _, before, after in operations]
+    ranks = max(len(before) for _, before, _ in operations)
+    sheet = Sheet(2 * _block(ranks) + 1.5, sum(heights))
+    bottom = sum(heights)
+    for (title, before, after), height in zip(operations, heights, strict=True):
+        bottom -= height
+        _operation(sheet, bottom, title, before, after)
     return sheet
+
+
+def _rows(before: Columns, after: Columns) -> int:
+    return max(len(column) for column in (*before, *after))
+
+
+def _block(ranks: int) -> float:
+    return ranks * (CELL_WIDTH + GAP) - GAP
+
+
+def _operation(sheet: Sheet, bottom: float, title: str, before: Columns, after: Columns) -> None:
+    """Before, an arrow, and after."""
+    rows, block = _rows(before, after), _block(len(before))
+    height = rows * CELL_HEIGHT + 1.2
+    for x0, columns, name in ((0.3, before, "before"), (block + 1.2, after, "after")):
+        sheet.text(x0 + block / 2, bottom + height - 0.25, name, 10, colour=FAINT)
+        for rank, column in enumerate(columns):
+            x = x0 + rank * (CELL_WIDTH + GAP)
+            sheet.rank(x, bottom + 0.42, CELL_WIDTH, rows * CELL_HEIGHT + 0.1, rank)
+            for i, cell in enumerate(column):
+                y = bottom + 0.47 + (rows - 1 - i) * CELL_HEIGHT
+                sheet.cell(x + 0.05, y + 0.02, CELL_WIDTH - 0.1, CELL_HEIGHT - 0.04, cell)
+    middle, y = block + 0.75, bottom + height / 2
+    sheet.arrow((middle - 0.32, y), (middle + 0.32, y), width=2.2)
+    # two words stand one above the other
+    for i, line in enumerate(reversed(title.split("\n"))):
+        size = 9 if len(line) > 8 else 10
+        sheet.text(middle, y + 0.22 + 0.18 * i, line, size, bold=True)

@@ -219,6 +219,11 @@ class RecordingGroup(dist.ProcessGroup):
             raise ValueError(
                 f"there is no rank {rank} in a group of {n}; its ranks are 0 to {n - 1}"
             )
+        if rank == self.rank():
+            # gloo has no connection to the own rank, and says so in its own words
+            raise ValueError(
+                f"rank {rank} cannot talk to itself: the peer is the same as the rank that calls"
+            )
 
     @staticmethod
     def _plain(tensors: list[torch.Tensor], what: str) -> torch.Tensor:

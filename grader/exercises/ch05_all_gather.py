@@ -1,0 +1,324 @@
+"""Chapter 05: every rank ends with every piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from grader.cases import KINDS, Case, Draw, Kind
+from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
+from grader.oracles import nbytes
+from grader.traffic.trace import Trace
+from grader.verdict import Diagnosis
+
+#: 2-D with one row and with more rows than some worlds have ranks.
+SHAPES = (*KINDS, Kind(torch.float64, (1, 6)), Kind(torch.int64, (9,)))
+
+
+def _inputs(draw: Draw) -> list[Case]:
+    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in SHAPES]
+
+
+#: Whose x an entry is by the mistake: of the rank, the entry and the world size.
+Owner = Callable[[int, int, int], int]
+
+
+def _entries(c: Case, owner: Owner) -> list[list[torch.Tensor]] | None:
+    """The lists if entry ``j`` of rank ``r`` were the x of ``owner(r, j, n)``."""
+    if c.n == 1:
+        return None
+    return [[c.x[owner(r, j, c.n) % c.n] for j in c.ranks] for r in c.ranks]
+
+
+def _owners(e: Evidence) -> list[list[int | None]]:
+    """Whose x stands in each entry of each rank; ``None`` where it is nobody's.
+
+    Empty if values are not what is wrong, or cannot tell.
+    """
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or e.case.n == 1 or not e.case.x[0].numel():
+        return []
+    return [
+        [next((s for s, x in enumerate(e.case.x) if torch.equal(x, entry)), None) for entry in held]
+        for held in e.actual
+    ]
+
+
+def _wrong_entries(e: Evidence) -> set[tuple[int, int]]:
+    """Rank and entry, where the entry is not the x that belongs there."""
+    return {
+        (r, j) for r, held in enumerate(_owners(e)) for j, owner in enumerate(held) if owner != j
+    }
+
+
+def _own_missing(e: Evidence) -> bool:
+    return _wrong_entries(e) == {(r, r) for r in e.case.ranks}
+
+
+def _last_missing(e: Evidence) -> bool:
+    """Whether nobody has the piece that comes in the last round."""
+    return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
+
+
+def _all_one(e: Evidence) -> bool:
+    """Whether each rank's entries all look the same."""
+    return bool(_owners(e)) and all(
+        torch.equal(entry, held[0]) for held in e.actual for entry in held
+    )
+
+
+def _one_place_off(e: Evidence) -> bool:
+    """Whether every piece lies one place beside its own, but for one that never came."""
+    n, owners = e.case.n, _owners(e)
+    return bool(owners) and any(
+        all(
+            owner == (j - by) % n
+            for r, held in enumerate(owners)
+            for j, owner in enumerate(held)
+            if j != (r + by) % n
+        )
+        for by in (1, -1)
+    )
+
+
+def _keeps_sending_own(e: Evidence) -> bool:
+    """Whether every entry but the own is the left neighbour's."""
+    n, owners = e.case.n, _owners(e)
+    return bool(owners) and all(
+        owner == (r if j == r else (r - 1) % n)
+        for r, held in enumerate(owners)
+        for j, owner in enumerate(held)
+    )
+
+
+def _has_wildcard(trace: Trace) -> bool:
+    return any(op.wildcard for operations in trace.operations for op in operations)
+
+
+def _fails_with(e: Evidence, words: str) -> bool:
+    return e.failure is not None and words in e.failure.message
+
+
+def _past_the_end(e: Evidence) -> bool:
+    """Whether a rank was asked for that does not exist, or an entry for it."""
+    return _fails_with(e, "there is no rank") or _fails_with(e, "index out of range")
+
+
+def _on_some_only(e: Evidence) -> bool:
+    """Whether some ranks have the right list and others nothing."""
+    return any(held is None for held in e.actual) and not all(held is None for held in e.actual)
+
+
+FROM_OWN_ON = (
+    "Your list begins with your own x. It is the same list on every rank: entry j is what rank j"
+    " had."
+)
+
+IN_ORDER_OF_ARRIVAL = Mistake(
+    "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
+    " use what recv returns, the rank that the message came from.",
+    when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e.trace),
+)
+
+OWN_MISSING = Mistake(
+    "Your own x is not in your list: nobody sends it to you, so copy it into entry rank.",
+    when=_own_missing,
+)
+
+ONE_TENSOR = Mistake(
+    "All entries are one and the same tensor, filled again and again: [buffer] * n is one tensor n"
+    " times, and so is a buffer that is appended n times. Make a new tensor for every rank.",
+    when=_all_one,
+)
+
+ITSELF = Mistake(
+    "A rank cannot send to itself. With one rank there is nobody to talk to, and with more your own"
+    " piece is there already: copy it with clone().",
+    when=lambda e: _fails_with(e, "same as the rank"),
+)
+
+POWERS_OF_TWO = Mistake(
+    "rank ^ step is a partner for everybody only if the number of ranks is a power of two. With 3"
+    " ranks, rank 2 has nobody: use (rank + step) % n, which works for every n.",
+    when=lambda e: e.case.n in (3, 5) and _past_the_end(e),
+)
+
+PAST_THE_END = Mistake(
+    "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
+    " it modulo the world size, (rank + 1) % n.",
+    when=_past_the_end,
+)
+
+WITHOUT_OWN = Mistake(
+    "Your own x is missing: the list has an entry for every rank, yourself included.",
+    when=lambda e: (
+        e.diagnosis is Diagnosis.WRONG_SHAPE and all(len(held) == e.case.n - 1 for held in e.actual)
+    ),
+)
+
+#: What holds for every ring and every exchange of pieces.
+SHARED_ADVICE = {
+    Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
+    " wait() on every one before you return.",
+    Diagnosis.BUFFER_RACE: "A tensor that is being sent or received into may not be used for"
+    " another message before its request has been waited for. Receive into another tensor.",
+    Diagnosis.FORBIDDEN_CALL: "A built-in collective does the work that you are asked to do, and"
+    " so it does if a helper function calls it. Build yours from send, recv, isend and irecv; what"
+    " you have written in earlier chapters is welcome.",
+}
+
+ADVICE = {
+    **SHARED_ADVICE,
+    Diagnosis.WRONG_TYPE: "Return a list with one tensor for every rank: not one large tensor, and"
+    " not on some ranks only.",
+    Diagnosis.WRONG_SHAPE: "The list has n entries, and each is shaped like x.",
+    Diagnosis.ALIASED: "Your own entry must be a copy: x.clone(). If it is x itself, your list"
+    " changes when the caller changes x.",
+    Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into tensors of your own,"
+    " torch.empty_like(x), and send copies if you need x as a buffer.",
+}
+
+all_gather = Exercise(
+    signature="all_gather(x: Tensor) -> list[Tensor]",
+    summary="the list of all x in rank order, on every rank",
+    inputs=_inputs,
+    expected=lambda c: [list(c.x)] * c.n,
+    limits=(messages("≤", lambda c: c.n * (c.n - 1)),),
+    hints=(
+        "You have written a gather to one rank. What is missing to bring the list to everyone?",
+        "The plainest way: everybody sends its x to everybody else, and receives one x from each."
+        " All do the same, so start the sends with isend, and leave yourself out.",
+        "In code:\n"
+        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "    parts[rank].copy_(x)\n"
+        "    others = [r for r in range(n) if r != rank]\n"
+        "    requests = [dist.isend(x, r) for r in others]\n"
+        "    requests += [dist.irecv(parts[r], r) for r in others]\n"
+        "    for request in requests:\n"
+        "        request.wait()\n"
+        "    return parts",
+    ),
+    mistakes=(
+        IN_ORDER_OF_ARRIVAL,
+        Mistake(
+            "Only one rank has the list. That is a gather: in an all-gather everyone ends with it.",
+            when=_on_some_only,
+        ),
+        ONE_TENSOR,
+        OWN_MISSING,
+        Mistake(
+            FROM_OWN_ON,
+            gives=lambda c: _entries(c, lambda r, j, n: r if j == 0 else j - (j <= r)),
+        ),
+        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r + j)),
+        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r - j)),
+        WITHOUT_OWN,
+        ITSELF,
+        POWERS_OF_TWO,
+        PAST_THE_END,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.DEADLOCK: "If everybody sends first, nobody receives: a send returns only when"
+        " its receive has been posted. Start the sends with isend, receive, and wait for the sends"
+        " at the end.",
+        Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
+        " of one piece are always enough. Somebody gets something twice.",
+    },
+)
+
+
+ring_all_gather = Exercise(
+    signature="ring_all_gather(x: Tensor) -> list[Tensor]",
+    summary="the same around the ring: every rank passes on to the right what came from the left",
+    inputs=_inputs,
+    expected=lambda c: [list(c.x)] * c.n,
+    limits=(
+        neighbours_only(),
+        messages("=", lambda c: c.n * (c.n - 1)),
+        rounds("=", lambda c: c.n - 1),
+        sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    hints=(
+        "Everybody sends to the right and receives from the left, n − 1 times. In the first round"
+        " you send your own x. What do you send in the second?",
+        "You pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
+        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives: that is the entry to"
+        " receive into. Start the send with isend, receive, then wait for the send.",
+        "In code:\n"
+        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "    parts[rank].copy_(x)\n"
+        "    for s in range(1, n):\n"
+        "        request = dist.isend(parts[(rank - s + 1) % n], right)\n"
+        "        dist.recv(parts[(rank - s) % n], left)\n"
+        "        request.wait()\n"
+        "    return parts",
+    ),
+    mistakes=(
+        IN_ORDER_OF_ARRIVAL,
+        ONE_TENSOR,
+        OWN_MISSING,
+        Mistake(
+            "Your pieces stand in the order in which they came: your own, then your left"
+            " neighbour's, and so on. In round s the piece of rank (rank − s) % n comes: put it"
+            " into that entry.",
+            gives=lambda c: _entries(c, lambda r, j, n: r - j),
+        ),
+        Mistake(
+            "Every piece stands one place off. In round s = 1 … n − 1 the piece of rank"
+            " (rank − s) % n comes, in round 1 that of your left neighbour. Where does your s"
+            " begin?",
+            when=_one_place_off,
+        ),
+        Mistake(
+            "Your left neighbour's x stands in every place but your own: everybody sent its own x"
+            " again and again. From the second round on, send what came in the round before.",
+            when=_keeps_sending_own,
+        ),
+        Mistake(
+            "The pieces go round to the left, but you put them where pieces going to the right"
+            " belong. Send to (rank + 1) % n and receive from (rank − 1) % n; or, going left, piece"
+            " (rank + s) % n comes in round s.",
+            gives=lambda c: _entries(c, lambda r, j, n: 2 * r - j),
+        ),
+        Mistake(
+            "The pieces that came last are missing: it takes n − 1 rounds until the piece of your"
+            " right neighbour has come all the way round.",
+            when=_last_missing,
+        ),
+        WITHOUT_OWN,
+        Mistake(
+            "A rank cannot send to itself, and with one rank there is nobody else: n ranks take"
+            " n − 1 rounds, one rank none. Is your loop one round too long?",
+            when=lambda e: _fails_with(e, "same as the rank"),
+        ),
+        POWERS_OF_TWO,
+        PAST_THE_END,
+        Mistake(
+            "One round too many: after n − 1 rounds everybody has everything.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.TOO_MANY_MESSAGES, Diagnosis.TOO_MANY_ROUNDS)
+                and e.trace.traffic.messages == e.case.n**2
+            ),
+        ),
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.DEADLOCK: "Everybody sends to one side and receives from the other. Send to the"
+        " right and receive from the left: then what your left neighbour sends is what you receive."
+        " And start the send with isend: if all of them stand in send, nobody receives.",
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone, and pieces of ranks"
+        " further away reach you through your left neighbour.",
+        Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
+        " n(n − 1) messages.",
+        Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
+        " message: n(n − 1) in all. Larger messages carry pieces that the other side has already.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
+        " before they send, or wait for the send before they receive, a round takes two: start with"
+        " isend, then receive, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "The ring goes one way, n − 1 rounds long, and every rank sends"
+        " one piece in each.",
+        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: the other"
+        " pieces have gone through your right neighbour's hands already.",
+    },
+)

@@ -1,0 +1,348 @@
+"""Chapter 06: everybody's chunks are combined, and each rank ends with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.compare import compare
+from grader.exercise import Evidence, Exercise, Mistake, neighbours_only, rounds, sent
+from grader.exercises.ch05_all_gather import (
+    ITSELF,
+    PAST_THE_END,
+    POWERS_OF_TWO,
+    SHARED_ADVICE,
+)
+from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
+from grader.verdict import Diagnosis
+
+CASES = (
+    ("SUM", Kind(torch.float32, (7,))),
+    ("AVG", Kind(torch.float64, (2, 3))),
+    ("MIN", Kind(torch.int64, (6,))),
+    ("MAX", Kind(torch.float32, (3, 2))),
+    ("SUM", Kind(torch.int64, (1,))),
+    ("AVG", Kind(torch.float32, (5,))),
+    ("MAX", Kind(torch.int64, (2, 2))),
+    ("SUM", Kind(torch.bfloat16, (9,))),
+    ("SUM", Kind(torch.float32, (0,))),
+)
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for name, kind in CASES:
+        chunks = PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks)
+        yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
+
+
+def _contributions(c: Case, j: int) -> list[torch.Tensor]:
+    """Everybody's chunk ``j``."""
+    return [c.chunks[r][j] for r in c.ranks]
+
+
+def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor]:
+    """Each rank with the reduction of some terms."""
+    return [reduced(c.op, terms(r)) for r in c.ranks]
+
+
+def _expected(c: Case) -> list[torch.Tensor]:
+    return _of(c, lambda r: _contributions(c, r))
+
+
+def _magnitude(c: Case) -> list[torch.Tensor]:
+    return [magnitude(c.op, _contributions(c, r)) for r in c.ranks]
+
+
+def _if_given(would: Callable[[Case], list[torch.Tensor] | None]) -> Callable[[Evidence], bool]:
+    """Whether the ranks hold what a mistake would give, but for rounding.
+
+    Rounding errors are relative to what was summed, and not to the sum.
+    """
+
+    def holds(e: Evidence) -> bool:
+        given = would(e.case) if e.diagnosis is Diagnosis.WRONG_VALUE and e.case.n > 1 else None
+        if given is None:
+            return False
+        for want, got in zip(given, e.actual, strict=True):
+            size = torch.stack([t.abs() for held in e.case.chunks for t in held]).amax(0)
+            if compare(want, got, e.case.n, e.case.n * size):
+                return False
+        return True
+
+    return holds
+
+
+def _instead(wrong: str, *asked: str) -> Callable[[Case], list[torch.Tensor] | None]:
+    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    return lambda c: (
+        [reduced(OPS[wrong], _contributions(c, r)) for r in c.ranks]
+        if op_name(c.op) in asked
+        else None
+    )
+
+
+def _divided_twice(c: Case) -> list[torch.Tensor] | None:
+    if op_name(c.op) != "AVG":
+        return None
+    return [t / c.n for t in _expected(c)]
+
+
+def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
+    """Chunk r goes round from rank r + 1 to rank r, and is divided at each of its stops."""
+    if op_name(c.op) != "AVG":
+        return None
+    totals = []
+    for r in c.ranks:
+        total = c.chunks[(r + 1) % c.n][r]
+        for k in range(2, c.n + 1):
+            total = (total + c.chunks[(r + k) % c.n][r]) / by
+        totals.append(total)
+    return totals
+
+
+def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor]:
+    """A ring: in step s rank r sends chunk r − s + send, and combines with r − s + put."""
+    held = [[[t] for t in c.chunks[r]] for r in c.ranks]
+    for s in range(1, c.n):
+        moving = [list(held[r][(r - s + send) % c.n]) for r in c.ranks]
+        for r in c.ranks:
+            held[r][(r - s + put) % c.n] += moving[(r - direction) % c.n]
+    return _of(c, lambda r: held[r][r])
+
+
+def _without_own(c: Case) -> list[torch.Tensor]:
+    return _of(c, lambda r: [t for s, t in enumerate(_contributions(c, r)) if s != r])
+
+
+def _with_zeros(c: Case) -> list[torch.Tensor] | None:
+    if op_name(c.op) not in ("MIN", "MAX"):
+        return None
+    return _of(c, lambda r: [torch.zeros_like(c.chunks[r][r]), *_contributions(c, r)])
+
+
+#: Mistakes that depend on the operation and not on the way that the chunks take.
+ARITHMETIC = (
+    Mistake(
+        "AVG is the sum divided by the number of ranks, your own included: the division is missing,"
+        " or by another number.",
+        when=_if_given(_instead("SUM", "AVG")),
+    ),
+    Mistake(
+        "The average is divided twice: sum the chunks as they are, and divide by n once, at the"
+        " end.",
+        when=_if_given(_divided_twice),
+    ),
+    Mistake(
+        "The division happens again and again on the way, so that what came early is divided most"
+        " often. Let sums travel, and divide by n once, at the end.",
+        when=lambda e: (
+            _if_given(lambda c: _divided_each_time(c, c.n))(e)
+            or _if_given(lambda c: _divided_each_time(c, 2))(e)
+        ),
+    ),
+    Mistake(
+        "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and dist.ReduceOp.MAX.",
+        when=_if_given(_instead("SUM", "MIN", "MAX")),
+    ),
+    Mistake(
+        "MIN and MAX are exchanged.",
+        when=lambda e: _if_given(_instead("MAX", "MIN"))(e) or _if_given(_instead("MIN", "MAX"))(e),
+    ),
+    Mistake(
+        "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and 0"
+        " is the smallest or largest of all. Begin with a chunk: chunks[rank].clone().",
+        when=_if_given(_with_zeros),
+    ),
+)
+
+NOTHING_COMBINED = Mistake(
+    "That is your own chunks[rank], with nothing of the others in it. What comes has to be combined"
+    " with it, after wait() and in a tensor that you then return.",
+    when=_if_given(lambda c: [c.chunks[r][r] for r in c.ranks]),
+)
+
+OWN_LIST = Mistake(
+    "You combine your own chunks with each other. What belongs together is chunks[r] of every rank:"
+    " one chunk from each list.",
+    when=_if_given(lambda c: _of(c, lambda r: list(c.chunks[r]))),
+)
+
+CHUNK_ZERO = Mistake(
+    "Everybody ends with chunk 0. Rank r ends with chunk r.",
+    when=_if_given(lambda c: _of(c, lambda r: _contributions(c, 0))),
+)
+
+ADVICE = {
+    **SHARED_ADVICE,
+    Diagnosis.WRONG_TYPE: "Return one tensor, shaped like one chunk: the reduction of everybody's"
+    " chunks[rank].",
+    Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
+    Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
+    " torch.empty_like(chunks[0]) keep it; a mean of integers is not asked for.",
+    Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
+    " list(chunks) copies the list and not the tensors in it.",
+    Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Add in copies: [c.clone() for c in"
+    " chunks]. list(chunks) copies the list and not the tensors in it, and += writes into them.",
+    Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the chunks are:"
+    " torch.empty_like(chunks[0]) has their dtype.",
+}
+
+reduce_scatter = Exercise(
+    signature="reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
+    summary="the reduction over all ranks of their chunks[rank]: SUM, AVG, MIN or MAX",
+    inputs=_inputs,
+    expected=_expected,
+    reduced=lambda c: c.n,
+    magnitude=_magnitude,
+    limits=(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),),
+    hints=(
+        "You end with chunk number rank. Who has something that you need, and what of yours does"
+        " rank j need?",
+        "Send chunks[j] to every other rank j. From every other rank one chunk comes: combine it"
+        " with a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
+        "In code:\n"
+        "    total = chunks[rank].clone()\n"
+        "    buffer = torch.empty_like(total)\n"
+        "    for k in range(1, n):\n"
+        "        to = (rank + k) % n\n"
+        "        request = dist.isend(chunks[to], to)\n"
+        "        dist.recv(buffer, (rank - k) % n)\n"
+        "        request.wait()\n"
+        "        total += buffer  # or torch.minimum, torch.maximum",
+    ),
+    mistakes=(
+        *ARITHMETIC,
+        Mistake(
+            "Your own chunk is not in the result: it counts like everybody's.",
+            when=_if_given(_without_own),
+        ),
+        NOTHING_COMBINED,
+        CHUNK_ZERO,
+        Mistake(
+            "You end with your neighbour's chunk. Rank r ends with chunk r: the others need"
+            " chunks[j] for rank j.",
+            when=lambda e: (
+                _if_given(lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)))(e)
+                or _if_given(lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)))(e)
+            ),
+        ),
+        OWN_LIST,
+        POWERS_OF_TWO,
+        PAST_THE_END,
+        ITSELF,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number. Rank r needs chunks[r] of"
+        " each rank, once: which messages bring it, and what is combined with what?",
+        Diagnosis.DEADLOCK: "If everybody sends first, nobody receives: start the sends with isend,"
+        " receive, and wait for the sends.",
+        Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: nobody has to see whole lists."
+        " Each rank sends n − 1 chunks, one to each of the others.",
+        Diagnosis.TOO_FEW_BYTES: "Each rank has one chunk for each of the others, and no rank sends"
+        " as much as that.",
+    },
+)
+
+ring_reduce_scatter = Exercise(
+    signature="ring_reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
+    summary="the same around the ring: partial sums go from rank to rank and grow",
+    inputs=_inputs,
+    expected=_expected,
+    reduced=lambda c: c.n,
+    magnitude=_magnitude,
+    limits=(
+        neighbours_only(),
+        rounds("=", lambda c: c.n - 1),
+        sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
+    ),
+    hints=(
+        "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
+        " its journey begin, and with whose chunk does your first message begin?",
+        "Chunk r begins on rank r + 1. In step s = 1 … n − 1 you send what you have so far of chunk"
+        " (rank − s) % n to the right, and from the left comes chunk (rank − s − 1) % n: combine it"
+        " with yours, and send the result in the next step. AVG divides once, at the very end.",
+        "In code:\n"
+        "    parts = [chunk.clone() for chunk in chunks]\n"
+        "    buffer = torch.empty_like(parts[0])\n"
+        "    for s in range(1, n):\n"
+        "        request = dist.isend(parts[(rank - s) % n], right)\n"
+        "        dist.recv(buffer, left)\n"
+        "        request.wait()\n"
+        "        parts[(rank - s - 1) % n] += buffer  # or torch.minimum, torch.maximum\n"
+        "    return parts[rank]",
+    ),
+    mistakes=(
+        *ARITHMETIC,
+        Mistake(
+            "Your own chunk is not in the result. In every step, the last one too, combine what"
+            " came with your own chunk of that number; replacing it is what an all-gather does.",
+            when=lambda e: (
+                _if_given(_without_own)(e)
+                or _if_given(lambda c: [c.chunks[(r + 1) % c.n][r] for r in c.ranks])(e)
+            ),
+        ),
+        Mistake(
+            "That is your own chunks[rank], with nothing of the others in it. Either what came was"
+            " not combined with it, or your ring completes another chunk: in the last step chunk"
+            " rank has to come, so begin by sending chunk (rank − 1) % n.",
+            when=NOTHING_COMBINED.when,
+        ),
+        CHUNK_ZERO,
+        Mistake(
+            "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"
+            " chunk r first; begin one earlier, with chunk r − 1.",
+            when=_if_given(lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n))),
+        ),
+        Mistake(
+            "Rank r ends with chunk r − 1, complete: the ring is one chunk off. Begin with chunk"
+            " (rank − 1) % n.",
+            when=_if_given(lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n))),
+        ),
+        Mistake(
+            "Two contributions only: everybody sends its chunks as they are. Send what you have"
+            " combined so far, so that what travels is a partial result.",
+            when=_if_given(lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]])),
+        ),
+        Mistake(
+            "The messages go to the left, but the chunks are counted as for a ring to the right:"
+            " send to (rank + 1) % n and receive from (rank − 1) % n.",
+            when=_if_given(lambda c: _ring(c, direction=-1)),
+        ),
+        Mistake(
+            "Chunks are counted one off: you combine what comes with another chunk than the one it"
+            " is. Your left neighbour sends chunk (rank − 1 − s) % n in step s, so that is the one"
+            " to combine it with.",
+            when=lambda e: any(
+                _if_given(partial(_ring, send=send, put=put))(e)
+                for send, put in ((-1, -1), (0, -2), (1, -1), (-1, -3), (0, 1))
+            ),
+        ),
+        OWN_LIST,
+        POWERS_OF_TWO,
+        PAST_THE_END,
+        ITSELF,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down for each step"
+        " which chunk you send and which comes: in step s you send chunk (rank − s) % n, and chunk"
+        " (rank − s − 1) % n comes.",
+        Diagnosis.DEADLOCK: "Everybody sends to one side and receives from the other: send to the"
+        " right, receive from the left. And start the send with isend: if all of them stand in"
+        " send, nobody receives.",
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone: a partial result"
+        " passes through every rank.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every one of the n − 1 steps all ranks send at the same"
+        " time, one chunk each. If some receive before they send, a step takes two rounds:"
+        " start with isend, then receive, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "In each of n − 1 steps every rank sends one chunk, also if it is"
+        " empty.",
+        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 steps one chunk travels: the partial result"
+        " of one chunk. Nobody has to collect whole lists.",
+        Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 steps every rank sends one whole chunk.",
+    },
+)

@@ -1,0 +1,419 @@
+# %% [markdown]
+# # 05 · All-gather
+#
+# **You will learn** to give everybody the pieces of everybody, in a plain way and around a ring, to
+# read a ring from its record, and to say what makes the ring worth its trouble.
+#
+# **You need** chapters [02](02_broadcast.ipynb) and [03](03_scatter_gather.ipynb).
+#
+# **Time:** 60 minutes, and 2 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## What it does
+#
+# A gather brings all pieces to *one* rank. An **all-gather** brings them to *all* ranks. In the names
+# of collectives, "all" always means this: everyone gets the result.
+#
+# ![Before: rank r holds xr. After an all-gather every rank holds the list x0, x1, x2, x3; its own piece never moved](../imgs/all_gather.png)
+#
+# What is drawn dashed never moves: everybody's own piece. No rank is special here, so there is no
+# `src` and no `dst`.
+#
+# **Predict:** four ranks; rank $i$ holds $[i+1,\ i+1]$. What does each hold afterwards?
+
+# %%
+def built_in():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x = torch.full((2,), rank + 1)
+    parts = [torch.empty_like(x) for _ in range(n)]
+    dist.all_gather(parts, x)
+    return [part.tolist() for part in parts]
+
+
+for rank, parts in enumerate(run(built_in, 4)):
+    print(f"rank {rank}: {parts}")
+
+# %% [markdown]
+# The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. The caller makes the
+# list and its tensors; `dist.all_gather` fills them.
+#
+# There is a second form, that fills one large tensor. It saves making a list, and is what you will
+# meet in libraries:
+
+# %%
+def into_one_tensor():
+    x = torch.full((5,), dist.get_rank() + 1)
+    everything = torch.empty(5 * dist.get_world_size(), dtype=x.dtype)
+    dist.all_gather_into_tensor(everything, x)
+    return everything.tolist()
+
+
+for rank, everything in enumerate(run(into_one_tensor, 3)):
+    print(f"rank {rank}: {everything}")
+
+# %% [markdown]
+# Count the elements, as at the end of chapter 03: $n$ ranks with $k$ elements each give $n \cdot k$
+# elements, and now *on every rank*. Here 3 ranks had 5 each, and everybody ends with 15. (Examples in
+# which "each rank $r$ holds $[r]$" and the result has four numbers per rank cannot be true, for a
+# gather or for an all-gather.)
+#
+# ### One tensor, four times
+#
+# The list needs $n$ *different* tensors. Python has a short way to write a list of $n$ things, and it
+# is wrong here. **Predict:** what does this print?
+
+# %%
+x = torch.zeros(1)
+parts = [torch.empty(1)] * 4  # looks like four tensors
+for rank in range(4):
+    parts[rank].copy_(torch.tensor([10.0 * rank]))
+
+print([part.item() for part in parts])
+print("different tensors:", len({id(part) for part in parts}))
+
+# %% [markdown]
+# `[t] * 4` is one tensor under four names. Whatever comes last overwrites the rest. Write
+# `[torch.empty_like(x) for _ in range(4)]`.
+#
+# ### Whose memory is it?
+#
+# In more than one text you can see the output of an all-gather on **rank 1** of a machine with
+# several GPUs, and it reads like this:
+#
+# ```
+# rank 1: [tensor([1., 1.], device='cuda:0'), tensor([2., 2.], device='cuda:0'), ...]
+# ```
+#
+# It is tempting to believe: the values are right, and `x0` did come from GPU 0. But an all-gather
+# gives nobody a view into the memory of another rank. It **copies** into the tensors that this rank
+# has made, and `torch.empty_like(x)` made them where this rank's `x` is. So rank 1, with its `x` on
+# GPU 1, prints `cuda:1` four times. (Most likely the program never chose a device, and all four ranks
+# sat on GPU 0.)
+#
+# We can see it without a GPU. Is the tensor after the call still the one from before, on the device
+# of our own `x`? And if a rank then writes to its copy of `x0`, who notices?
+
+# %%
+def whose_memory():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x = torch.full((2,), rank + 1)
+    parts = [torch.empty_like(x) for _ in range(n)]
+    places = [(part.data_ptr(), part.device) for part in parts]
+    dist.all_gather(parts, x)
+    stayed = places == [(part.data_ptr(), x.device) for part in parts]
+    parts[0] *= 10**rank  # everybody changes what came from rank 0
+    dist.barrier()
+    return f"my own tensors, on my own device: {stayed}; x0 is now {parts[0].tolist()}"
+
+
+for rank, line in enumerate(run(whose_memory, 4)):
+    print(f"rank {rank}: {line}")
+
+# %% [markdown]
+# Every rank changed *its own* $x_0$, and nobody else's.
+#
+# ## A plain way: gather, then broadcast
+#
+# Look at the two operations beside each other. They start the same; after a gather one rank has the
+# list, after an all-gather everybody has it.
+#
+# ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
+#
+# So a gather is the first half of the work, and you know how to do the rest: a broadcast. Rank 0
+# collects the pieces, and sends the whole list to everybody.
+#
+# **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
+# piece has 8 bytes?
+
+# %%
+def gather_then_broadcast(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    everything = torch.empty((n, *x.shape), dtype=x.dtype)
+    if rank == 0:
+        everything[0] = x
+        for other in range(1, n):
+            dist.recv(everything[other], other)
+        for other in range(1, n):
+            dist.send(everything, other)
+    else:
+        dist.send(x, 0)
+        dist.recv(everything, 0)
+    return list(everything)
+
+
+def of_rank(algorithm):
+    rank = dist.get_rank()
+    return [part.tolist() for part in algorithm(torch.full((2,), rank + 1.0))]
+
+
+naive = run(of_rank, 4, gather_then_broadcast)
+print("rank 3 has", naive[3])
+print(naive.trace)
+
+# %% [markdown]
+# Each line says who sent how much to whom, and from which line of the code. Only $2(n-1) = 6$
+# messages. But look at *who* sends: the second half all comes from rank 0, and each of these messages
+# is four pieces long. Rank 0 sends 96 bytes, every other rank 8.
+#
+# ## Exercise: all_gather
+#
+# Return the list in rank order, on every rank. How is up to you: gather and broadcast as above, or
+# everybody sends to everybody. Nobody needs more than $n(n-1)$ messages, since each of the $n$ ranks
+# lacks $n-1$ pieces.
+#
+# Your own entry must be a copy of `x`. The built-in collectives are refused.
+
+# %%
+def all_gather(x: torch.Tensor) -> list[torch.Tensor]:
+    """All x in rank order, on every rank."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [torch.empty_like(x) for _ in range(n)]
+    parts[rank].copy_(x)
+    requests = []
+    for k in range(1, n):
+        requests.append(dist.isend(x, (rank + k) % n))
+        requests.append(dist.irecv(parts[(rank - k) % n], (rank - k) % n))
+    for request in requests:
+        request.wait()
+    return parts
+    ### END SOLUTION
+
+
+check(all_gather)
+
+# %% [markdown]
+# ## Around the ring
+#
+# Now a way that looks slow at first. Everybody talks to its two neighbours only: it sends to the right
+# and receives from the left, and **passes on what has just come**.
+#
+# ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 everybody holds all four. Below each panel arrows lead from every rank to its right neighbour, from the last to the first](../imgs/ring_all_gather.png)
+#
+# The piece with the full line is the newest one, the one that goes to the right in the next round.
+# Follow $x_0$ with your finger: it is on rank 0, then also on 1, 2, 3. It takes $n-1$ rounds until a
+# piece has come all the way round, and all pieces travel at the same time.
+#
+# **Predict:** in round $s$ ($s = 1, 2, \dots, n-1$), whose piece does rank $r$ receive?
+
+# %%
+def whose_piece(n):
+    newest = list(range(n))  # whose piece each rank got last; at first its own
+    for s in range(1, n):
+        newest = [newest[(r - 1) % n] for r in range(n)]
+        print(f"round {s}:", ", ".join(f"rank {r} gets x{owner}" for r, owner in enumerate(newest)))
+        assert newest == [(r - s) % n for r in range(n)]
+
+
+whose_piece(4)
+
+# %% [markdown]
+# So the piece of rank $(r - s) \bmod n$ comes in round $s$, and that is also the place in the list
+# where it belongs.
+#
+# ## Exercise: ring_all_gather
+#
+# The same result as before, but: only neighbours talk, in $n-1$ rounds, and each rank sends
+# $n-1$ messages of one piece each. So each rank sends exactly $(n-1)$ times the bytes of `x`.
+#
+# Two things to think of. If all ranks stand in `send`, nobody receives (chapter 01). And while a piece
+# is being sent, nothing may be received into it.
+
+# %%
+def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
+    """All x in rank order, on every rank, around the ring."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    parts = [torch.empty_like(x) for _ in range(n)]
+    parts[rank].copy_(x)
+    for s in range(1, n):
+        request = dist.isend(parts[(rank - s + 1) % n], right)
+        dist.recv(parts[(rank - s) % n], left)
+        request.wait()
+    return parts
+    ### END SOLUTION
+
+
+check(ring_all_gather)
+
+# %% [markdown]
+# ## What your ring did
+#
+# The record of a run knows every message, its size, and the round in which it travels if every
+# message takes one unit of time. From it we can print your ring as a table. The record does not know
+# what is *in* a message. But each is as long as one piece, and a rank that sends in round $s$ what it
+# received in round $s-1$ sends the piece with the name in brackets.
+
+# %%
+def step_table(trace):
+    n = trace.world_size
+    newest = {rank: rank for rank in range(n)}
+    for s in range(trace.traffic.rounds):
+        in_round = [m for m in trace.messages if m.start == s]
+        carried = {m.destination: newest[m.source] for m in in_round}
+        sends = [f"{m.source}→{m.destination} (x{newest[m.source]})" for m in in_round]
+        print(f"round {s + 1}: " + "   ".join(sends) + f"   {in_round[0].nbytes} bytes each")
+        newest.update(carried)
+
+
+if check(ring_all_gather):
+    mine = run(of_rank, 4, ring_all_gather)
+    step_table(mine.trace)
+    print("rank 3 has", mine[3])
+
+# %% [markdown]
+# Now all three beside each other. **Predict:** which has the fewest messages? In which does one rank
+# send the most?
+
+# %%
+def everyone_to_everyone(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [x.clone() for _ in range(n)]
+    for k in range(1, n):
+        request = dist.isend(x, (rank + k) % n)
+        dist.recv(parts[(rank - k) % n], (rank - k) % n)
+        request.wait()
+    return parts
+
+
+def compare_traffic(algorithms, n):
+    for algorithm in algorithms:
+        t = run(of_rank, n, algorithm).trace.traffic
+        counts = f"{t.messages:2} messages, {t.rounds:2} rounds, {t.max_sent:3} bytes at most by one"
+        print(f"{algorithm.__name__:22} {counts}")
+
+
+algorithms = [gather_then_broadcast, everyone_to_everyone]
+if check(ring_all_gather):
+    algorithms.append(ring_all_gather)
+for n in (4, 8):
+    print(f"{n} ranks, pieces of 8 bytes")
+    compare_traffic(algorithms, n)
+
+# %% [markdown]
+# Gather-then-broadcast has the fewest messages. But one rank sends $(n-1) \cdot n$ pieces, while the
+# others wait: on 8 ranks 448 bytes instead of 56. The messages of the second half are also $n$ times
+# as long as the others, which counting rounds does not show.
+#
+# **Nobody can do better than the ring in bytes.** Each rank lacks $n-1$ pieces, so it must *receive*
+# $(n-1)$ times the bytes of $x$, whatever the algorithm. All ranks together receive $n(n-1)$ pieces,
+# so together they send as many; on average $n-1$ each. The ring reaches this bound exactly, on every
+# rank ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) prove such bounds for all
+# collectives).
+#
+# ## Why the ring, if everyone-to-everyone counts the same?
+#
+# The two lower lines are equal in every number. The difference is in *which wires* they use. Think of
+# machines that are really wired as a ring, each with one cable to the next. A message from rank 0 to
+# rank 3 then goes through three cables, and occupies all three.
+#
+# **Predict:** how many bytes pass through each cable, with pieces of 8 bytes?
+
+# %%
+def load_of_cables(trace):
+    n = trace.world_size
+    load = [0] * n  # load[r]: bytes through the cable from r to r + 1
+    for message in trace.messages:
+        at = message.source
+        while at != message.destination:
+            load[at] += message.nbytes
+            at = (at + 1) % n
+    return load
+
+
+for algorithm in algorithms:
+    record = run(of_rank, 4, algorithm).trace
+    print(f"{algorithm.__name__:22} bytes through each cable: {load_of_cables(record)}")
+
+# %% [markdown]
+# Everyone-to-everyone loads each cable with $1 + 2 + \dots + (n-1) = n(n-1)/2$ pieces. The ring loads
+# each with $n-1$, since the way is always one cable long. Gather-then-broadcast loads the cables
+# unevenly, most of all the one that leaves rank 0.
+#
+# And no cable ever rests. In every round each of the $n$ cables carries exactly one piece:
+
+# %%
+def busy_cables(trace):
+    used = [{(m.source, m.destination) for m in trace.messages if m.start == s}
+            for s in range(trace.traffic.rounds)]
+    return [len(cables) for cables in used]
+
+
+for algorithm in algorithms[:1] + algorithms[2:]:
+    busy = busy_cables(run(of_rank, 4, algorithm).trace)
+    print(f"{algorithm.__name__:22} pairs of ranks at work in each round: {busy}")
+
+# %% [markdown]
+# That is the whole secret: short ways, all links at work all the time, the same load for everybody,
+# and no rank in the middle.
+#
+# It has a price. A piece needs $n-1$ rounds to come round, and each round costs at least the time that
+# even an empty message takes. For many ranks and *small* pieces, algorithms with
+# $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH
+# keeps the ring for longer messages. Chapter 13 computes where the two cross.
+#
+# One more thing that is sometimes said of rings: that they have "no single point of failure". The
+# opposite is true. Every piece passes through every rank, so one dead rank stops everybody. What a
+# ring lacks is a central *bottleneck*.
+#
+# **Predict:** rank 2 leaves the ring too early. Who notices?
+
+# %%
+def one_leaves(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    piece = x
+    for s in range(1, n):
+        if rank == 2 and s == 2:
+            return
+        came = torch.empty_like(x)
+        request = dist.isend(piece, (rank + 1) % n)
+        dist.recv(came, (rank - 1) % n)
+        request.wait()
+        piece = came
+
+
+run(one_leaves, 4, torch.ones(1), may_fail=True)
+
+# %% [markdown]
+# ## Summary
+#
+# - **All-gather**: everyone ends with everyone's piece, in rank order.
+# - It copies into tensors that each rank has made: $n$ different ones, on the rank's own device.
+# - Gather and broadcast do it with $2(n-1)$ messages, but rank 0 sends $n(n-1)$ pieces.
+# - The **ring**: $n-1$ rounds; send to the right what has just come from the left. In round $s$ the
+#   piece of rank $(r-s) \bmod n$ comes.
+# - Each rank sends $n-1$ pieces. Less is not possible.
+# - Only neighbours talk, and every link works in every round. The price is $n-1$ latencies.
+#
+# **Where this is used:** parameters that are sharded over the ranks are collected before they are
+# needed ([FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) and ZeRO, chapter 16); tensor and
+# sequence parallelism put slices of activations together (chapter 17); embeddings and metrics of all
+# ranks for one loss. And it is the second half of the ring all-reduce (chapter 11).
+#
+# ### Check yourself
+#
+# <details><summary>8 ranks, pieces of 1 MB, a ring. How much does each rank send, and how much memory does the result take on each?</summary>
+#
+# Each sends 7 MB. The result is 8 MB, on every rank.
+# </details>
+#
+# <details><summary>On a ring of 5, whose piece does rank 1 receive in round 3?</summary>
+#
+# (1 − 3) mod 5 = 3: that of rank 3.
+# </details>
+#
+# <details><summary>Is an all-gather the same as n gathers, one to each rank?</summary>
+#
+# In its result, yes, and it also sends n(n − 1) messages. But in each gather all messages go to the
+# same rank, which can take only one at a time. So it needs more rounds than n − 1.
+# </details>
+#
+# **Next:** [06 · Reduce-scatter](06_reduce_scatter.ipynb): the same ring, adding up as it goes.

@@ -1,0 +1,429 @@
+# %% [markdown]
+# # 06 · Reduce-scatter
+#
+# **You will learn** to combine the data of all ranks so that each rank ends with one part of the
+# result, first directly and then with partial sums that travel round a ring; and to tell three things
+# apart whose names are nearly the same.
+#
+# **You need** chapters [04](04_reduce.ipynb) and [05](05_all_gather.ipynb).
+#
+# **Time:** 60 minutes, and 2 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## What it does
+#
+# Every rank has a list of $n$ chunks, one for each rank. The chunks with number $r$, one from each
+# rank, are added up, and the sum goes to rank $r$. That is a **reduce-scatter**.
+#
+# ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of everybody's chunk r. A0, B1, C2 and D3 never move](../imgs/reduce_scatter.png)
+#
+# $\Sigma_0$ is $A_0 + B_0 + C_0 + D_0$, and so on. Read the left side in *rows*: row $r$ is what rank
+# $r$ ends with, added up.
+#
+# **Predict:** three ranks. Chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$, each element to the
+# power $j+1$. So rank 0 has $[1, 2]$, $[1, 4]$, $[1, 8]$ and rank 1 has $[2, 4]$, $[4, 16]$,
+# $[8, 64]$. What does rank 1 end with?
+
+# %%
+def powers():
+    r = dist.get_rank()
+    return [torch.tensor([r + 1.0, 2 * (r + 1.0)]) ** (j + 1) for j in range(dist.get_world_size())]
+
+
+def built_in():
+    out = torch.empty(2)
+    dist.reduce_scatter(out, powers(), op=dist.ReduceOp.SUM)
+    return out.tolist()
+
+
+for rank, result in enumerate(run(built_in, 3)):
+    print(f"rank {rank}: {result}")
+
+# %% [markdown]
+# For rank 1: $1^2 + 2^2 + 3^2 = 14$, and $2^2 + 4^2 + 6^2 = 56$.
+#
+# ## Its name says what it is: a reduce, and a scatter
+#
+# In a scatter (chapter 03), rank $r$ gets chunk $r$ of *one* rank's list. In a reduce-scatter, it gets
+# chunk $r$ of the **sum of all lists**.
+#
+# ![Two rows. Scatter: rank 1 holds x0 to x3; afterwards rank r holds xr. Reduce-scatter: every rank holds four chunks; afterwards rank r holds the sum of everybody's chunk r](../imgs/scatter_and_reduce_scatter.png)
+#
+# So here is a plain way, out of chapters 03 and 04: reduce the lists to rank 0, then scatter the
+# result from there. **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there
+# are 4 ranks? And how many bytes of that did rank 0 need for its own result?
+
+# %%
+def reduce_then_scatter(chunks):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    lists = torch.stack(chunks)
+    result = torch.empty_like(chunks[0])
+    if rank == 0:
+        buffer = torch.empty_like(lists)
+        for src in range(1, n):
+            dist.recv(buffer, src)
+            lists += buffer
+        for dst in range(1, n):
+            dist.send(lists[dst], dst)
+        result.copy_(lists[0])
+    else:
+        dist.send(lists, 0)
+        dist.recv(result, 0)
+    return result
+
+
+def of_powers(algorithm):
+    return algorithm(powers()).tolist()
+
+
+print("three ranks:", list(run(of_powers, 3, reduce_then_scatter)))
+print(run(of_powers, 4, reduce_then_scatter).trace)
+
+# %% [markdown]
+# The same results as above. But every rank sends its whole list, 32 bytes, to rank 0, although rank 0
+# itself needs only the first chunk of it. The rest comes along to be added up and sent away again.
+#
+# A second way to say it: a reduce-scatter is $n$ **reduces**, one to each rank, each of one chunk.
+#
+# ## Count the elements
+#
+# In a published text you can find this example: four ranks hold the two-element vectors $[1, 1]$,
+# $[2, 2]$, $[3, 3]$, $[4, 4]$, and after a reduce-scatter with SUM "each rank holds $[2.5]$".
+#
+# It is tempting, because $2.5$ is well known to us: it is the *average* of 1, 2, 3, 4. But two things
+# are wrong. **Predict** which, then run.
+
+# %%
+def reduce_each_piece(length, average):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x = torch.full((length,), rank + 1.0)
+    mine = None
+    for dst, piece in enumerate(x.tensor_split(n)):
+        total = piece.clone()
+        if total.numel():
+            dist.reduce(total, dst)
+        if dst == rank:
+            mine = total / n if average else total
+    return mine.tolist()
+
+
+for length in (2, 4):
+    pieces = [len(piece) for piece in torch.empty(length).tensor_split(4)]
+    print(f"{length} elements for 4 ranks are cut into pieces of {pieces}")
+    print("   SUM:", list(run(reduce_each_piece, 4, length, False)))
+    print("   AVG:", list(run(reduce_each_piece, 4, length, True)))
+
+# %% [markdown]
+# First, two elements make no four chunks: two ranks go away empty. Second, the SUM is 10. To end with
+# $[2.5]$ everywhere it takes *four* elements and AVG.
+#
+# The rule: out of $n$ lists with $k$ elements comes **one** result of $k$ elements, spread over the
+# ranks, $k/n$ on each. A reduce-scatter keeps $1/n$ of what went in.
+#
+# ### Cutting, once more
+#
+# Reduce-scatter wants chunks of equal size. If $n$ does not divide the length, you remember from
+# [chapter 03](03_scatter_gather.ipynb) that `chunk(n)` may give too few pieces, while `tensor_split(n)`
+# gives $n$ pieces that differ by one element. So pad with zeros first, and cut the end off after.
+#
+# **Predict:** 9 elements for 4 ranks. How many chunks by each way, and how long?
+
+# %%
+x = torch.arange(9)
+padded = torch.nn.functional.pad(x, (0, -len(x) % 4))
+print("chunk(4):            ", [len(piece) for piece in x.chunk(4)])
+print("tensor_split(4):     ", [len(piece) for piece in x.tensor_split(4)])
+print("padded, tensor_split:", [len(piece) for piece in padded.tensor_split(4)])
+
+# %% [markdown]
+# With `chunk`, rank 3 would have no chunk at all, and `chunks[3]` would raise an error. `chunk(4)`
+# after padding is safe too, since then 4 divides the length.
+#
+# Does it matter that we pad with 0, for MIN say? No: the reduction is element by element, so padding
+# meets padding, and is cut off in the end.
+#
+# ## The half of something larger
+#
+# Four ranks hold $[0,1,2,3]$, $[1,2,3,4]$, $[2,3,4,5]$ and $[3,4,5,6]$; each chunk is one number.
+# **Predict** the four results. And what does everyone hold if we then *all-gather* them?
+
+# %%
+def two_steps():
+    x = torch.arange(4) + dist.get_rank()
+    part = torch.empty(1, dtype=x.dtype)
+    dist.reduce_scatter_tensor(part, x)
+    everything = torch.empty_like(x)
+    dist.all_gather_into_tensor(everything, part)
+    return part.tolist(), everything.tolist()
+
+
+for rank, (part, everything) in enumerate(run(two_steps, 4)):
+    print(f"rank {rank}: {part} after reduce-scatter, {everything} after all-gather")
+
+# %% [markdown]
+# Everyone ends with $[6, 10, 14, 18]$, the sum of all four vectors. Keep this in mind: chapter 07
+# starts from here.
+#
+# ## What has to be sent
+#
+# The result of rank $r$ depends on chunk $r$ of all $n$ ranks. So for each chunk at least $n-1$
+# messages of one chunk are needed (the argument is that of the reduce). That makes $n(n-1)$ for all
+# chunks, and if the load is fair, each rank sends **$n-1$ chunks**.
+#
+# ## Exercise: reduce_scatter
+#
+# `chunks` is a list of $n$ tensors of one shape and dtype. Return the reduction of everybody's
+# `chunks[rank]`, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is asked
+# for on floating-point numbers only; SUM, MIN and MAX must work on integers too, and exactly.
+#
+# The caller's chunks must stay as they are, and the result must be a tensor of its own.
+
+# %%
+def reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
+    """The reduction of everybody's chunks[rank]."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total = chunks[rank].clone()
+    buffer = torch.empty_like(total)
+    for k in range(1, n):
+        to, source = (rank + k) % n, (rank - k) % n
+        request = dist.isend(chunks[to], to)
+        dist.recv(buffer, source)
+        request.wait()
+        if op == dist.ReduceOp.MIN:
+            torch.minimum(total, buffer, out=total)
+        elif op == dist.ReduceOp.MAX:
+            torch.maximum(total, buffer, out=total)
+        else:
+            total += buffer
+    if op == dist.ReduceOp.AVG:
+        total /= n
+    return total
+    ### END SOLUTION
+
+
+check(reduce_scatter)
+
+# %% [markdown]
+# ## Around the ring
+#
+# Now with neighbours only, as in the last chapter. There, pieces were passed on as they were. Here
+# **partial sums** are passed on: a chunk starts with one rank's numbers, and each rank on its way adds
+# its own.
+#
+# ![Four panels. At the start each rank holds its own four chunks; one of them, with a full line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r lies on rank r with all four colours](../imgs/ring_reduce_scatter.png)
+#
+# A colour shows whose numbers are in a chunk. Follow chunk 0: it leaves rank 1, rank 2 and rank 3 add
+# theirs, and rank 0 adds the last. To be complete *on rank 0*, it must start one rank *after* it.
+#
+# **Predict:** which chunk does rank $r$ send in round $s = 1, \dots, n-1$? Write it as $(r - \dots)
+# \bmod n$, and which one comes in. Here are the rounds for four ranks, with letters for numbers:
+
+# %%
+def ring_in_letters(n):
+    names = "ABCDEFGH"
+    parts = [[f"{names[r]}{j}" for j in range(n)] for r in range(n)]
+    for s in range(1, n):
+        moving = [parts[r][(r - s) % n] for r in range(n)]
+        print(f"round {s}:", ", ".join(f"{r} sends {moving[r]}" for r in range(n)))
+        for r in range(n):
+            parts[r][(r - s - 1) % n] = moving[(r - 1) % n] + "+" + parts[r][(r - s - 1) % n]
+    for r in range(n):
+        print(f"rank {r} has {parts[r][r]}")
+
+
+ring_in_letters(4)
+
+# %% [markdown]
+# So rank $r$ sends chunk $(r - s) \bmod n$, and what comes is its left neighbour's, chunk
+# $(r - 1 - s) \bmod n$. In the last round $s = n-1$ that is chunk $r$ itself.
+#
+# Compare with the all-gather of the last chapter: it is the same ring run *backwards in time*. There
+# a piece starts at its owner and is copied away from it; here contributions come together at the
+# owner. In the same way the tree of a reduce was that of a broadcast with all arrows turned round.
+#
+# ### Three names
+#
+# - **reduce-scatter** is the collective of this chapter. It is the name in
+#   [MPI](https://www.mpi-forum.org/docs/),
+#   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
+# - **"scatter-reduce"** is what many texts on the ring all-reduce call its first half. It is nothing
+#   else: a reduce-scatter around a ring.
+# - **`torch.scatter_reduce`** is something quite different. It works inside *one* tensor on *one*
+#   rank, and talks to nobody. Chapter 10 is about it.
+#
+# ## Exercise: ring_reduce_scatter
+#
+# The same result, but only neighbours talk, in $n-1$ rounds, and each rank sends one chunk in each.
+#
+# Three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the list but
+# not the tensors in it. What travels is a partial *sum*, for AVG too: divide once, at the end. And a
+# buffer that is being sent may not be received into.
+
+# %%
+def ring_reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
+    """The reduction of everybody's chunks[rank], around the ring."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    parts = [chunk.clone() for chunk in chunks]
+    buffer = torch.empty_like(parts[0])
+    for s in range(1, n):
+        request = dist.isend(parts[(rank - s) % n], right)
+        dist.recv(buffer, left)
+        request.wait()
+        mine = parts[(rank - s - 1) % n]
+        if op == dist.ReduceOp.MIN:
+            torch.minimum(mine, buffer, out=mine)
+        elif op == dist.ReduceOp.MAX:
+            torch.maximum(mine, buffer, out=mine)
+        else:
+            mine += buffer
+    if op == dist.ReduceOp.AVG:
+        parts[rank] /= n
+    return parts[rank]
+    ### END SOLUTION
+
+
+check(ring_reduce_scatter)
+
+# %% [markdown]
+# ## What your ring did
+#
+# Once more we print the record of your own run. Which chunk is in a message? We read it from the end:
+# what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round came to it
+# in the round before.
+#
+# To see *who* is in each sum, let every element of rank $r$ be $10^r$. Then the digits of a sum tell
+# whose numbers are in it, and how often. **Predict** the result for 4 ranks.
+
+# %%
+def step_table(trace):
+    last = trace.traffic.rounds - 1
+    number = {}  # round and sender: which chunk
+    for s in range(last, -1, -1):
+        for m in trace.messages:
+            if m.start == s:
+                number[s, m.source] = number[s + 1, m.destination] if s < last else m.destination
+    for s in range(last + 1):
+        in_round = [m for m in trace.messages if m.start == s]
+        sends = [f"{m.source}→{m.destination} (chunk {number[s, m.source]})" for m in in_round]
+        print(f"round {s + 1}: " + "   ".join(sends) + f"   {in_round[0].nbytes} bytes each")
+
+
+def digits(algorithm):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = [torch.full((2,), 10**rank) for _ in range(n)]
+    return algorithm(chunks, dist.ReduceOp.SUM).tolist()
+
+
+if check(ring_reduce_scatter):
+    mine = run(digits, 4, ring_reduce_scatter)
+    step_table(mine.trace)
+    print(list(mine))
+
+# %% [markdown]
+# A 1 in each of four digits: everyone's numbers, each exactly once. (The numbers are int64, so a
+# chunk of two has 16 bytes.) Now the traffic of the three ways:
+
+# %%
+def with_sum(chunks, op):
+    return reduce_then_scatter(chunks)
+
+
+algorithms = {"through rank 0": with_sum}
+if check(reduce_scatter):
+    algorithms["reduce_scatter"] = reduce_scatter
+if check(ring_reduce_scatter):
+    algorithms["ring_reduce_scatter"] = ring_reduce_scatter
+
+for n in (4, 8):
+    print(f"{n} ranks, chunks of 16 bytes")
+    for name, algorithm in algorithms.items():
+        t = run(digits, n, algorithm).trace.traffic
+        counts = f"{t.messages:2} messages, {t.rounds:2} rounds, {t.max_sent:3} bytes at most by one"
+        print(f"   {name:20} {counts}, {t.bytes:4} in all")
+
+# %% [markdown]
+# The ring sends not a byte more than the direct way, and only to the neighbour. Both reach the bound
+# from above: each rank sends $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
+# sends $(n-1)/n \cdot S$, which is less than $S$ however many ranks there are. Through rank 0, every
+# rank sends all of its $S$ bytes, and rank 0 has to receive and add up $(n-1) \cdot S$.
+#
+# ### Where the average is taken
+#
+# **Predict:** 4, 8 and 12 meet on a ring of 3, and the average is asked for. What comes out if every
+# rank divides what it passes on by 3? And if every rank divides its own number before, and the last
+# one divides the sum again? Or does not?
+
+# %%
+a, b, c = 4.0, 8.0, 12.0
+
+print("sum travels, divided once:", (a + b + c) / 3)
+print("divided at every hop:     ", round(((a + b) / 3 + c) / 3, 3))
+print("divided before and after: ", round((a / 3 + b / 3 + c / 3) / 3, 3))
+print("divided before only:      ", round(a / 3 + b / 3 + c / 3, 3))
+
+# %% [markdown]
+# The last way is right as well: everybody divides its own numbers, and *nobody* divides afterwards. It
+# keeps the sums small, but rounds $n$ times where the first rounds once.
+#
+# And integers? An average of integers is no integer, so AVG is asked for on floating-point numbers
+# only. SUM, MIN and MAX are exact on integers in any order, so all algorithms agree to the last bit:
+
+# %%
+def integers(algorithm, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = [torch.tensor([(rank * 7 + j * 5) % 11 - 5, rank - j]) for j in range(n)]
+    return algorithm(chunks, op).tolist()
+
+
+if check(reduce_scatter) and check(ring_reduce_scatter):
+    for op in (dist.ReduceOp.SUM, dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+        direct = list(run(integers, 3, reduce_scatter, op))
+        ring = list(run(integers, 3, ring_reduce_scatter, op))
+        print("the same:", direct == ring, ring)
+
+# %% [markdown]
+# ## Summary
+#
+# - **Reduce-scatter**: rank $r$ ends with the sum (average, minimum, maximum) of everybody's chunk $r$.
+# - It is a reduce and a scatter, or $n$ reduces of one chunk. It keeps $1/n$ of what went in.
+# - Each rank sends $n-1$ chunks, directly or around the ring.
+# - On the **ring**, partial sums travel. In round $s$ rank $r$ sends chunk $(r-s) \bmod n$ and adds
+#   what comes to chunk $(r-s-1) \bmod n$.
+# - Divide once. Leave the caller's chunks alone. Cut with `tensor_split`, or pad first.
+# - "Scatter-reduce" of the ring is a reduce-scatter; `torch.scatter_reduce` is something else.
+#
+# **Where this is used:** gradients that are sharded over the ranks: each rank needs the sum of only
+# those gradients whose parameters it updates (ZeRO,
+# [Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054), and
+# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html)); the outputs of tensor-parallel layers with
+# sequence parallelism; and the first half of the ring all-reduce
+# ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)).
+#
+# ### Check yourself
+#
+# <details><summary>8 ranks, each with a list of 8 chunks of 1 MB. How much does each rank send, and how much has it in the end?</summary>
+#
+# It sends 7 MB, and ends with 1 MB.
+# </details>
+#
+# <details><summary>On a ring of 5, which chunk does rank 2 send first, and with which chunk does it combine what comes first?</summary>
+#
+# It sends (2 − 1) mod 5 = 1, and what comes is chunk (2 − 2) mod 5 = 0.
+# </details>
+#
+# <details><summary>A ring sends chunk r first on rank r. On which rank is chunk r complete?</summary>
+#
+# On rank r − 1, the last one that it visits. So rank r ends with chunk r + 1. That is as good a ring
+# as ours with another numbering, and not what was asked for.
+# </details>
+#
+# **Next:** [07 · All-reduce](07_all_reduce.ipynb): everyone ends with the whole sum.

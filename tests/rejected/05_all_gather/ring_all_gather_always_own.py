@@ -1,0 +1,15 @@
+# exercise: ring_all_gather
+# diagnosis: wrong_value
+# hint: sent its own x
+import torch
+import torch.distributed as dist
+
+
+def ring_all_gather(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [x.clone() for _ in range(n)]
+    for s in range(1, n):
+        request = dist.isend(x, (rank + 1) % n)
+        dist.recv(parts[(rank - s) % n], (rank - 1) % n)
+        request.wait()
+    return parts

@@ -1,0 +1,15 @@
+# exercise: ring_all_gather
+# diagnosis: exception
+# hint: modulo
+import torch
+import torch.distributed as dist
+
+
+def ring_all_gather(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [x.clone() for _ in range(n)]
+    for s in range(n - 1):
+        request = dist.isend(parts[(rank - s) % n], rank + 1)
+        dist.recv(parts[(rank - s - 1) % n], rank - 1)
+        request.wait()
+    return parts

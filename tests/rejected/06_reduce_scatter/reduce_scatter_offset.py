@@ -1,0 +1,26 @@
+# exercise: reduce_scatter
+# diagnosis: wrong_value
+# hint: neighbour's chunk
+# Chunk offset off by one.
+import torch
+import torch.distributed as dist
+
+
+def merge(op, a, b):
+    if op == dist.ReduceOp.MIN:
+        return torch.minimum(a, b)
+    if op == dist.ReduceOp.MAX:
+        return torch.maximum(a, b)
+    return a + b
+
+
+def reduce_scatter(chunks, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total = chunks[(rank + 1) % n].clone()
+    buffer = torch.empty_like(total)
+    for k in range(1, n):
+        request = dist.isend(chunks[(rank + k + 1) % n], (rank + k) % n)
+        dist.recv(buffer, (rank - k) % n)
+        request.wait()
+        total = merge(op, total, buffer)
+    return total / n if op == dist.ReduceOp.AVG else total

@@ -1,0 +1,26 @@
+# exercise: ring_reduce_scatter
+# diagnosis: wrong_value
+# hint: rank r ends with chunk r + 1
+# The other convention: chunk r goes first, and rank r ends with chunk r + 1.
+import torch
+import torch.distributed as dist
+
+
+def merge(op, a, b):
+    if op == dist.ReduceOp.MIN:
+        return torch.minimum(a, b)
+    if op == dist.ReduceOp.MAX:
+        return torch.maximum(a, b)
+    return a + b
+
+
+def ring_reduce_scatter(chunks, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    partial = chunks[rank].clone()
+    for s in range(1, n):
+        came = torch.empty_like(partial)
+        request = dist.isend(partial, (rank + 1) % n)
+        dist.recv(came, (rank - 1) % n)
+        request.wait()
+        partial = merge(op, came, chunks[(rank - s) % n])
+    return partial / n if op == dist.ReduceOp.AVG else partial
