@@ -39,8 +39,8 @@ for rank, (total, average) in enumerate(run(built_in_all_reduce, 4)):
     print(f"rank {rank}: SUM {total}, AVG {average}")
 
 # %% [markdown]
-# We took the average as a sum and one division. There is `dist.ReduceOp.AVG` too, but gloo knows
-# it in newer versions of PyTorch only; sum and divide works everywhere.
+# We took the average as a sum and one division. There is `dist.ReduceOp.AVG` too, but whether gloo
+# knows it depends on the version of PyTorch; sum and divide works everywhere.
 #
 # Three ranks with five ones, five twos and five threes:
 
@@ -283,25 +283,27 @@ print("tensor_split(4):", [len(piece) for piece in nine.tensor_split(4)])
 # But then pieces have different sizes. Does gloo take those?
 
 # %%
-def uneven():
-    rank, n = dist.get_rank(), dist.get_world_size()
-    pieces = [piece.clone() for piece in torch.arange(9).tensor_split(n)]
-
-    mine = torch.empty_like(pieces[rank])
+def uneven_reduce_scatter():
+    pieces = [piece.clone() for piece in torch.arange(9).tensor_split(4)]
+    mine = torch.empty_like(pieces[dist.get_rank()])
     dist.reduce_scatter(mine, pieces)
-
-    try:
-        dist.all_gather(pieces, mine)
-    except RuntimeError:
-        return mine.tolist(), "refused"
-    return mine.tolist(), "accepted"
+    return mine.tolist()
 
 
-for rank, (mine, answer) in enumerate(run(uneven, 4)):
-    print(f"rank {rank}: reduce_scatter {mine}, all_gather {answer}")
+def uneven_all_gather():
+    pieces = [piece.clone() for piece in torch.arange(9).tensor_split(4)]
+    dist.all_gather(pieces, pieces[dist.get_rank()].clone())
+
+
+print("reduce_scatter:", list(run(uneven_reduce_scatter, 4)))
+
+failure = run(uneven_all_gather, 4, may_fail=True).failure
+print("all_gather:    ", failure.diagnosis)
+print("it says 'invalid tensor size':", "invalid tensor size" in failure.message)
 
 # %% [markdown]
-# Its reduce-scatter does, its all-gather does not. There are two ways out.
+# Its reduce-scatter takes them. Its all-gather raises an error that says "invalid tensor size".
+# There are two ways out.
 #
 # - **Pad the whole.** Copy the elements into a longer tensor, up to the next multiple of $n$, and
 #   cut the padding off at the end. All pieces are of one size.
@@ -411,8 +413,8 @@ if sharded:
 # - In place: write into `x`.
 #
 # **Where this is used:** the averaging of gradients in data parallel training is an all-reduce.
-# [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html) does nothing else
-# between backward and the optimizer's step. Sharded training, as in
+# [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html) starts them while
+# backward is still running. Sharded training, as in
 # [ZeRO](https://arxiv.org/abs/1910.02054), takes the two stages apart and does work in between.
 #
 # ### Check yourself

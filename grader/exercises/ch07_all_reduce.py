@@ -259,7 +259,7 @@ all_reduce_sharded = Exercise(
         "Where n does not divide it, make a longer tensor: the elements of x, then padding up to"
         " the next multiple of n. What becomes of the padding does not matter; it is cut off at"
         " the end.",
-        "size = -(-x.numel() // n); padded = x.new_zeros(n * size); copy x into the front of padded;"
+        "size = -(-x.numel() // n); padded = x.new_zeros(n * size); copy x into the front of it;"
         " pieces = list(padded.tensor_split(n)); mine = torch.empty_like(pieces[0]);"
         " dist.reduce_scatter(mine, pieces, op=op); dist.all_gather(pieces, mine) fills padded;"
         " x.copy_(padded[:x.numel()].view_as(x)). If your gloo does not know AVG, take SUM and"
