@@ -1,0 +1,344 @@
+"""Chapter 07: many values become one, on every rank."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+
+from grader.cases import Case, Draw, Kind
+from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
+from grader.verdict import Diagnosis
+
+_Guess = Callable[[Case], Sequence[torch.Tensor] | None]
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for name, kind in REDUCTIONS:
+        yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
+
+
+def _inputs_around_n(draw: Draw) -> Iterator[Case]:
+    """As above, and the lengths around n: one element too few, one each, one too many."""
+    yield from _inputs(draw)
+    for name, dtype, length in (
+        ("MIN", torch.float32, draw.n - 1),
+        ("SUM", torch.int64, draw.n),
+        ("AVG", torch.float64, draw.n + 1),
+    ):
+        kind = Kind(dtype, (length,))
+        yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
+
+
+def _same(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether two results agree but for rounding, which cancellation can make large."""
+    fits = actual.shape == wanted.shape
+    return fits and torch.allclose(actual.double(), wanted.double(), rtol=1e-2, atol=1e-5)
+
+
+def _holds(guess: _Guess) -> Callable[[Evidence], bool]:
+    """Whether every rank holds what a mistake would give, and that is not right."""
+
+    def holds(e: Evidence) -> bool:
+        would = guess(e.case)
+        if e.diagnosis is not Diagnosis.WRONG_VALUE or would is None:
+            return False
+        right = reduced(e.case.op, e.case.x)
+        return all(map(_same, e.actual, would)) and not all(_same(t, right) for t in would)
+
+    return holds
+
+
+def _raised(*words: str) -> Callable[[Evidence], bool]:
+    """Whether a rank raised an error with any of these words."""
+    return lambda e: (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and e.failure is not None
+        and any(word in e.failure.message for word in words)
+    )
+
+
+def _instead(wrong: str, *asked: str) -> _Guess:
+    """Everyone has ``wrong`` where one of ``asked`` was to be computed."""
+    return lambda c: [reduced(OPS[wrong], c.x)] * c.n if op_name(c.op) in asked else None
+
+
+def _divided(root: Callable[[int], float], others: Callable[[int], float]) -> _Guess:
+    """For AVG: a root has the sum divided by one number, the others by another."""
+
+    def guess(c: Case) -> list[torch.Tensor] | None:
+        if c.n == 1 or op_name(c.op) != "AVG":
+            return None
+        total = reduced(OPS["SUM"], c.x)
+        return [total / (others(c.n) if r else root(c.n)) for r in c.ranks]
+
+    return guess
+
+
+def _only_one_right(e: Evidence) -> bool:
+    """Whether one rank has the result, and the others what they had at first."""
+    right = reduced(e.case.op, e.case.x)
+    changed = [t for r, t in enumerate(e.actual) if not torch.equal(t, e.case.x[r])]
+    return e.case.n > 1 and len(changed) == 1 and _same(changed[0], right)
+
+
+def _without(root: int) -> _Guess:
+    """Everyone has the reduction of all ranks but one."""
+    return lambda c: [reduced(c.op, [t for r, t in enumerate(c.x) if r != root])] * c.n
+
+
+def _one_missing(e: Evidence) -> bool:
+    if e.case.n == 1:
+        return _holds(lambda c: [torch.zeros_like(c.x[0])])(e)
+    return any(_holds(_without(root))(e) for root in e.case.ranks)
+
+
+def _pieces(c: Case, piece: Callable[[int, torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A tensor put together from n pieces of the reduction, each after ``piece``."""
+    parts = reduced(c.op, c.x).flatten().tensor_split(c.n)
+    whole = torch.cat([piece(i, part) for i, part in enumerate(parts)])
+    return whole[: c.x[0].numel()].reshape(c.x[0].shape)
+
+
+def _padded_inside(c: Case) -> list[torch.Tensor] | None:
+    """Each piece is padded to the longest, and the padding taken off at the end alone."""
+    longest = -(-c.x[0].numel() // c.n)
+    return [_pieces(c, lambda _, part: F.pad(part, (0, longest - len(part))))] * c.n
+
+
+def _own_piece_only(e: Evidence) -> bool:
+    """Whether no rank has more of the result than one piece, and all have some of it."""
+    c = e.case
+    right, longest = reduced(c.op, c.x).flatten(), -(-c.x[0].numel() // c.n)
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.n == 1:
+        return False
+    changed = [(t != c.x[r]).flatten() for r, t in enumerate(e.actual)]
+    return any(mask.any() for mask in changed) and all(
+        int(mask.sum()) <= longest and _same(t.flatten()[mask], right[mask])
+        for mask, t in zip(changed, e.actual, strict=True)
+    )
+
+
+def _tail_as_it_was(c: Case) -> list[torch.Tensor]:
+    """The elements that are left over when n does not divide the length are forgotten."""
+    kept = c.x[0].numel() // c.n * c.n
+    whole = reduced(c.op, c.x).flatten()
+    tails = [t.flatten()[kept:] for t in c.x]
+    return [torch.cat([whole[:kept], tail]).reshape(c.x[0].shape) for tail in tails]
+
+
+def _pieces_as_they_were(c: Case) -> list[torch.Tensor]:
+    """Piece i is rank i's own, not reduced."""
+    return [_pieces(c, lambda i, _: c.x[i].flatten().tensor_split(c.n)[i])] * c.n
+
+
+_MIN_MAX = (
+    Mistake("MIN and MAX are exchanged.", when=_holds(_instead("MAX", "MIN"))),
+    Mistake("MIN and MAX are exchanged.", when=_holds(_instead("MIN", "MAX"))),
+)
+_DIVIDED_TWICE = Mistake(
+    "The sum is divided by n twice. An average needs one division, in one place.",
+    when=_holds(_divided(lambda n: n**2, lambda n: n**2)),
+)
+_ALWAYS_DIVIDES = Mistake(
+    "Only AVG divides: SUM, MIN, MAX and PRODUCT do not, and integers cannot be divided in place.",
+    when=_raised("can't be cast"),
+)
+_RETURNS = "all_reduce works in place: put the result into x itself, with x.copy_(...), and return"
+
+all_reduce_rooted = Exercise(
+    signature="all_reduce_rooted(x: Tensor, op: dist.ReduceOp) -> None",
+    summary="in place; reduce to one rank, then broadcast from it",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    limits=(messages("=", lambda c: 2 * (c.n - 1)),),
+    hints=(
+        "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
+        " Choose one rank to be the root of both.",
+        "The root receives from everyone, combining into x; when all have come, it sends x to"
+        " everyone. Each of the others sends x once, and then receives once, into x.",
+        "On rank 0: for src in range(1, n): dist.recv(buffer, src), combine into x; divide once if"
+        " op is AVG; then for dst in range(1, n): dist.send(x, dst). Elsewhere: dist.send(x, 0),"
+        " then dist.recv(x, 0).",
+    ),
+    mistakes=(
+        Mistake(
+            "AVG is the sum divided by the number of ranks, the root counted too. Here the division"
+            " is missing, or it is by n − 1.",
+            when=_holds(_instead("SUM", "AVG")),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            when=_holds(_instead("SUM", "MIN", "MAX", "PRODUCT")),
+        ),
+        *_MIN_MAX,
+        _DIVIDED_TWICE,
+        Mistake(
+            "The others divide what is divided already: the root sends the average, so the"
+            " division belongs to the root alone.",
+            when=_holds(_divided(lambda n: n, lambda n: n**2)),
+        ),
+        Mistake(
+            "The root divides after it has sent the result. Finish the result first, then"
+            " broadcast it.",
+            when=_holds(_divided(lambda n: n, lambda n: 1)),
+        ),
+        Mistake(
+            "The result reaches every rank, but it is received into another tensor and stays"
+            " there. Receive it into x itself.",
+            when=lambda e: _only_one_right(e) and e.trace.traffic.messages == 2 * (e.case.n - 1),
+        ),
+        Mistake(
+            "One rank has the result, and the others have what they began with: the second half"
+            " is missing, the broadcast.",
+            when=_only_one_right,
+        ),
+        Mistake(
+            "The x of one rank is missing from the result, the root's own: start from x, not from"
+            " zeros, and combine into it.",
+            when=_one_missing,
+        ),
+        Mistake(
+            "The root answers each rank before it has heard all of them, so early ranks get a"
+            " partial result. Receive from everyone first; then broadcast.",
+            when=_holds(
+                lambda c: (
+                    [reduced(c.op, c.x[: r + 1] if r else c.x) for r in c.ranks]
+                    if op_name(c.op) != "AVG"
+                    else None
+                )
+            ),
+        ),
+        Mistake(
+            "The division happens once per message, so early terms are divided again and again:"
+            " add everything up first, divide once.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and op_name(e.case.op) == "AVG"
+                and e.case.n > 2
+            ),
+        ),
+        _ALWAYS_DIVIDES,
+        Mistake(
+            "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
+            " never sees; `x += buffer` writes into x.",
+            when=_holds(lambda c: list(c.x)),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
+        Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would be two lines; here both"
+        " halves are yours, out of send and recv. Your own functions of chapters 02 and 04 will"
+        " do.",
+        Diagnosis.TOO_MANY_MESSAGES: "If everybody sends to everybody, that is n(n − 1) messages."
+        " One root needs n − 1 to collect, and n − 1 to tell the result.",
+        Diagnosis.TOO_FEW_MESSAGES: "The root hears from n − 1 ranks and tells n − 1 ranks.",
+        Diagnosis.DEADLOCK: "The first half goes towards the root: it receives from everyone"
+        " before it sends to anyone, and the others send before they receive.",
+        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
+        " into again before wait(), and a tensor on its way may not change: one buffer per irecv,"
+        " or recv.",
+    },
+)
+
+all_reduce_sharded = Exercise(
+    signature="all_reduce_sharded(x: Tensor, op: dist.ReduceOp) -> None",
+    summary="in place; a reduce-scatter, then an all-gather, for any length",
+    inputs=_inputs_around_n,
+    result="x",
+    expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    allowed=frozenset({"reduce_scatter", "all_gather"}),
+    hints=(
+        "Suppose first that n divides the number of elements. Which piece of the result has a rank"
+        " after a reduce-scatter, and who needs that piece?",
+        "Where n does not divide it, make a longer tensor: the elements of x, then padding up to"
+        " the next multiple of n. What becomes of the padding does not matter; it is cut off at"
+        " the end.",
+        "size = -(-x.numel() // n); padded = x.new_zeros(n * size); copy x into the front of it;"
+        " pieces = list(padded.tensor_split(n)); mine = torch.empty_like(pieces[0]);"
+        " dist.reduce_scatter(mine, pieces, op=op); dist.all_gather(pieces, mine) fills padded;"
+        " x.copy_(padded[:x.numel()].view_as(x)). If your gloo does not know AVG, take SUM and"
+        " divide mine by n.",
+    ),
+    mistakes=(
+        Mistake(
+            "The sum comes where op says something else. Does op reach the reduce-scatter? Without"
+            " op=… it sums. And if you take SUM for AVG, divide once by the number of ranks.",
+            when=_holds(_instead("SUM", "AVG", "MIN", "MAX", "PRODUCT")),
+        ),
+        *_MIN_MAX,
+        _DIVIDED_TWICE,
+        Mistake(
+            "Every rank has its own piece of the result in x, and nobody else's: the second half"
+            " is missing, the all-gather.",
+            when=_own_piece_only,
+        ),
+        Mistake(
+            "The pieces are put together, but nothing has been reduced: piece i is rank i's own.",
+            when=_holds(_pieces_as_they_were),
+        ),
+        Mistake(
+            "The last elements have never taken part: x.numel() // n rounds down. Round up and pad,"
+            " or split unevenly with tensor_split.",
+            when=_holds(_tail_as_it_was),
+        ),
+        Mistake(
+            "There is padding inside the result. Where each piece has padding of its own, cut it"
+            " off each piece before you put them together.",
+            when=_holds(_padded_inside),
+        ),
+        Mistake(
+            "gloo's all_gather takes pieces of one size only. Where n does not divide the length,"
+            " pad the pieces to the longest, and cut the padding off afterwards.",
+            when=_raised("invalid tensor size"),
+        ),
+        Mistake(
+            "n does not divide this length. Pad x up to a multiple of n, or split it unevenly with"
+            " tensor_split.",
+            when=_raised(
+                "is invalid for input of size",
+                "input tensor must be the same size",
+                "equally split",
+                "split_with_sizes",
+            ),
+        ),
+        Mistake(
+            "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
+            " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
+            when=_raised(
+                "list index out of range", "index out of range", "invalid input tensor list size"
+            ),
+        ),
+        Mistake(
+            "This gloo does not know AVG: take SUM, and divide by n.",
+            when=lambda e: _raised("AVG", "ReduceOp")(e) and op_name(e.case.op) == "AVG",
+        ),
+        _ALWAYS_DIVIDES,
+        Mistake(
+            "Buffers for pieces and padding need x's dtype: x.new_zeros(size) keeps it.",
+            when=_raised("dtype", "tensor type", "scalar type"),
+        ),
+        Mistake(
+            "x is as it was on every rank: the result is in a copy. flatten(), reshape and padding"
+            " may copy, and `x = …` only renames. Write it back, as in x.copy_(result).",
+            when=_holds(lambda c: list(c.x)),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
+        Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
+        " either: a reduce-scatter and an all-gather do all of it.",
+        Diagnosis.WRONG_VALUE: "Follow one element from x through its piece and back. With padding:"
+        " what is cut off at the end must be exactly what was added.",
+        Diagnosis.EXCEPTION: "Which sizes do the pieces have? Look at a length that n does not"
+        " divide, at one below n, and at x with two dimensions.",
+        Diagnosis.ORDER_MISMATCH: "Every rank makes the same calls in the same order.",
+        Diagnosis.DEADLOCK: "Every rank makes the same two calls, also a rank whose piece is"
+        " empty.",
+    },
+)

@@ -1,0 +1,21 @@
+# exercise: all_reduce_rooted
+# diagnosis: wrong_value
+# hint: Whatever op says
+import torch
+import torch.distributed as dist
+
+
+def all_reduce_rooted(x, op):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank != 0:
+        dist.send(x, 0)
+        dist.recv(x, 0)
+        return
+    buffer = torch.empty_like(x)
+    for src in range(1, n):
+        dist.recv(buffer, src)
+        x += buffer
+    if op == dist.ReduceOp.AVG:
+        x /= n
+    for dst in range(1, n):
+        dist.send(x, dst)

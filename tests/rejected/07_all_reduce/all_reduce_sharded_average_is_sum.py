@@ -1,0 +1,16 @@
+# exercise: all_reduce_sharded
+# diagnosis: wrong_value
+# hint: divide once
+import torch
+import torch.distributed as dist
+
+
+def all_reduce_sharded(x, op):
+    n, average = dist.get_world_size(), op == dist.ReduceOp.AVG
+    size = -(-x.numel() // n)
+    padded = x.new_zeros(n * size)
+    padded[: x.numel()] = x.flatten()
+    piece = x.new_empty(size)
+    dist.reduce_scatter_tensor(piece, padded, op=dist.ReduceOp.SUM if average else op)
+    dist.all_gather_into_tensor(padded, piece)
+    x.copy_(padded[: x.numel()].view_as(x))
