@@ -1,0 +1,491 @@
+# %% [markdown]
+# # 08 · All-to-all
+#
+# **You will learn** to let every rank send something else to every other rank, in an order in which
+# nobody has to queue, and to do it when the pieces differ in size. In the end you send tokens to
+# experts and back, as a mixture-of-experts model does.
+#
+# **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb).
+#
+# **Time:** 75 minutes, and 2 exercises.
+
+# %%
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## Everyone has something for everyone
+#
+# In a scatter one rank has a piece for each. In an **all-to-all** *every* rank has a piece for each:
+# rank $r$ holds a list of $n$ chunks, and chunk $j$ is meant for rank $j$.
+#
+# ![Before: rank 0 holds A0 to A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank 0 holds A0, B0, C0, D0, rank 1 holds A1, B1, C1, D1, and so on. A0, B1, C2 and D3 stay where they are](../imgs/all_to_all.png)
+#
+# It combines nothing and copies nothing. Each chunk goes to one place; there are as many numbers
+# afterwards as before.
+#
+# **Predict:** on 4 ranks, rank $r$ holds $10r, 10r+1, 10r+2, 10r+3$. What does rank 1 hold after an
+# all-to-all?
+
+# %%
+def built_in():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    mine = 10 * rank + torch.arange(n)
+    arrived = torch.empty_like(mine)
+    dist.all_to_all_single(arrived, mine)
+    return mine.tolist(), arrived.tolist()
+
+
+rows = run(built_in, 4)
+for rank, (before, after) in enumerate(rows):
+    print(f"rank {rank}: {before} → {after}")
+
+# %% [markdown]
+# Write the lists of all ranks below each other, and you see a matrix. Rank $r$ begins with *row* $r$
+# and ends with *column* $r$: **an all-to-all is a transpose**, of the matrix of chunks.
+
+# %%
+before = torch.tensor([row for row, _ in rows])
+after = torch.tensor([row for _, row in rows])
+print("a transpose:", torch.equal(after, before.T))
+
+# %% [markdown]
+# The chunks on the diagonal are for their own rank. They do not travel.
+#
+# PyTorch has two forms. `dist.all_to_all_single` takes one tensor and cuts it along its first
+# dimension; `dist.all_to_all` takes lists. gloo has long had the first one only: with older versions
+# of PyTorch `dist.all_to_all` ends with "does not support alltoall"
+# ([the request](https://github.com/pytorch/pytorch/issues/88245),
+# [the change](https://github.com/pytorch/pytorch/pull/165435) that answers it). So on gloo
+# `all_to_all_single` is the safe choice, and this chapter uses nothing else.
+#
+# ## It is not an all-gather
+#
+# Both names begin with "all", and there is a tempting short cut: send *all* your chunks to
+# everybody, and let everybody pick what is theirs. **Predict:** does it give the right result? What
+# does it cost?
+
+# %%
+def everything_to_everybody(length):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    mine = torch.full((n, length), float(rank))
+    boxes = [torch.empty_like(mine) for _ in range(n)]
+    boxes[rank].copy_(mine)
+    for step in range(1, n):
+        request = dist.isend(mine, (rank + step) % n)
+        dist.recv(boxes[(rank - step) % n], (rank - step) % n)
+        request.wait()
+    return [box[rank, 0].item() for box in boxes]
+
+
+found = run(everything_to_everybody, 4, 100)
+print("rank 1 holds a chunk of each of", found[1])
+print("bytes in all:", found.trace.traffic.bytes)
+print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
+
+# %% [markdown]
+# The result is right, and $n$ times too much was sent. In an all-gather everybody needs everything.
+# Here each chunk has one reader.
+#
+# And mind the last factor above. Texts often call a volume "bytes" that is a number of *elements*:
+
+# %%
+def swap_pair(dtype):
+    mine = torch.ones(6, dtype=dtype)
+    theirs = torch.empty_like(mine)
+    request = dist.isend(mine, 1 - dist.get_rank())
+    dist.recv(theirs, 1 - dist.get_rank())
+    request.wait()
+
+
+for dtype in (torch.bfloat16, torch.float32, torch.int64):
+    sent = run(swap_pair, 2, dtype).trace.traffic.max_sent
+    print(f"6 elements of {str(dtype)[6:]:8} are {sent} bytes")
+
+# %% [markdown]
+# ## Who writes to whom first?
+#
+# Every rank sends $n-1$ chunks and receives $n-1$. If each does one of both at a time, that takes at
+# least **$n-1$ rounds**. A blocking send cannot come first, as you know from chapter 01:
+
+# %%
+def all_send_first():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = torch.ones(2), torch.empty(2)
+    for step in range(1, n):
+        dist.send(x, (rank + step) % n)
+        dist.recv(y, (rank - step) % n)
+
+
+run(all_send_first, 3, may_fail=True)
+
+# %% [markdown]
+# So use `isend`. The plain way is a loop over the ranks, from 0 to the last, as everybody would
+# write it at first.
+#
+# **Predict:** 4 ranks. All of them write to rank 0 first, then to rank 1, and so on. How many rounds
+# does it take? 3 would be the best.
+
+# %%
+def zero_first():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    outgoing = [torch.full((2,), 10.0 * rank + j) for j in range(n)]
+    incoming = [torch.empty(2) for _ in range(n)]
+    requests = []
+    for peer in range(n):
+        if peer != rank:
+            requests.append(dist.isend(outgoing[peer], peer))
+            requests.append(dist.irecv(incoming[peer], peer))
+    for request in requests:
+        request.wait()
+
+
+def show_rounds(trace):
+    for number in range(trace.traffic.rounds):
+        pairs = [f"{m.source}→{m.destination}" for m in trace.messages if m.start == number]
+        print(f"  round {number + 1}: {'  '.join(pairs)}")
+
+
+show_rounds(run(zero_first, 4).trace)
+
+# %% [markdown]
+# The record is replayed with every message taking one unit of time, and every rank sending one and
+# receiving one at a time (the model of
+# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521)). In the first
+# round three ranks want to write to rank 0, and it takes one of them. The others stand in the queue
+# with messages for others behind the first. In four of the five rounds only two messages travel,
+# where four could.
+#
+# The cure is to **rotate the peers**: in step $s$ rank $r$ writes to $(r+s) \bmod n$ and reads from
+# $(r-s) \bmod n$. In each step everybody has another target, so nobody waits.
+#
+# ![Four ranks in a row. On the left all write to rank 0 first: five rounds, four of which have two arrows alone. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
+
+# %%
+def rotating():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = torch.ones(2), torch.empty(2)
+    for step in range(1, n):
+        request = dist.isend(x, (rank + step) % n)
+        dist.recv(y, (rank - step) % n)
+        request.wait()
+
+
+show_rounds(run(rotating, 4).trace)
+for n in (2, 3, 4, 5, 8):
+    naive, rotated = (run(f, n).trace.traffic.rounds for f in (zero_first, rotating))
+    print(f"{n} ranks: {naive:2} rounds with rank 0 first, {rotated} with rotating peers")
+
+# %% [markdown]
+# Read your steps twice: if you *write* to the right, what you *read* comes from the left. Reading
+# from $(r+s) \bmod n$ as well looks more natural, like two people who shake hands. But the rank that
+# you write to writes to somebody else in this step.
+#
+# ### Handshakes
+#
+# Another schedule lets ranks meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
+# (exclusive or of the bits). **Predict:** for which $n$ does everybody meet everybody?
+
+# %%
+for n in (2, 3, 4, 6, 8):
+    met = {(r, r ^ s) for r in range(n) for s in range(1, n) if r ^ s < n}
+    missing = [(a, b) for a in range(n) for b in range(a + 1, n) if (a, b) not in met]
+    print(f"n = {n}: pairs that never meet: {missing or 'none'}")
+
+# %% [markdown]
+# It works for powers of two. Otherwise ranks miss each other; and with an odd $n$ no schedule of
+# pairs can be as fast as the rotation, since one rank always has no partner.
+#
+# ## Exercise: all_to_all
+#
+# Return a list whose entry $j$ is rank $j$'s `chunks[r]`, on rank $r$. All chunks have one shape and
+# dtype. The input stays as it is, and your own chunk in the result is a copy. $n(n-1)$ messages, in
+# $n-1$ rounds.
+
+# %%
+def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Entry j of the result is rank j's chunks[rank]."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    result = [torch.empty_like(chunk) for chunk in chunks]
+    result[rank].copy_(chunks[rank])
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        request = dist.isend(chunks[dst], dst)
+        dist.recv(result[src], src)
+        request.wait()
+    return result
+    ### END SOLUTION
+
+
+check(all_to_all)
+
+# %% [markdown]
+# **Predict:** what does everybody hold after *two* all-to-alls in a row? Think of the matrix.
+
+# %%
+def there_and_back():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = [torch.tensor([10 * rank + j]) for j in range(n)]
+    once = all_to_all(chunks)
+    twice = all_to_all(once)
+    return torch.cat(once).tolist(), torch.cat(twice).tolist()
+
+
+if check(all_to_all):
+    for rank, (once, twice) in enumerate(run(there_and_back, 3)):
+        print(f"rank {rank}: once {once}, twice {twice}")
+
+# %% [markdown]
+# Whoever transposes twice has what they had. So the way back is the same function again, which we
+# shall need soon.
+#
+# ## Another cut of the same tensor
+#
+# A matrix lies on 2 ranks, cut by rows. The next step of a program needs it cut by columns. No rank
+# needs all of it, and an all-to-all moves just what has to move: each rank cuts its rows by columns,
+# and sends every rank its part.
+#
+# **Predict:** which of the 16 numbers travel?
+
+# %%
+def rows_to_columns():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    whole = torch.arange(16).reshape(4, 4)
+    my_rows = whole.chunk(n, dim=0)[rank]
+    blocks = [block.contiguous() for block in my_rows.chunk(n, dim=1)]
+    return my_rows.tolist(), torch.cat(all_to_all(blocks), dim=0).tolist()
+
+
+if check(all_to_all):
+    moved = run(rows_to_columns, 2)
+    for rank, (rows_of, columns_of) in enumerate(moved):
+        print(f"rank {rank}: rows {rows_of} → columns {columns_of}")
+    print("numbers that travelled:", moved.trace.traffic.bytes // 8)
+
+# %% [markdown]
+# Half of them: the blocks on the diagonal stay. Sequence-parallel attention does this to go from a
+# cut along the sequence to a cut by heads and back
+# ([DeepSpeed-Ulysses](https://arxiv.org/abs/2309.14509)), and a distributed Fourier transform does it
+# between its dimensions.
+#
+# ## Pieces of different sizes
+#
+# Now let everybody have as many rows for rank $j$ as it happens to have: `counts[j]`, and it may be
+# 0. The rows lie in one tensor, sorted by destination.
+#
+# A receive needs a tensor of the right size. **Predict:** what happens if each rank expects from its
+# peer as many rows as it sends?
+
+# %%
+def expects_what_it_sends():
+    counts = [[1, 3], [2, 1]][dist.get_rank()]
+    rows = torch.ones(sum(counts))
+    peer = 1 - dist.get_rank()
+    request = dist.isend(rows.split(counts)[peer], peer)
+    theirs = torch.empty(counts[peer])
+    dist.recv(theirs, peer)
+    request.wait()
+
+
+run(expects_what_it_sends, 2, may_fail=True)
+
+# %% [markdown]
+# `counts` says what a rank *sends*. What *arrives* only the senders know, so they have to tell. And
+# that is an all-to-all as well, with one number as each chunk: row $r$ of the matrix of counts is
+# known on rank $r$, and column $r$ is needed there.
+
+# %%
+def exchange_counts():
+    counts = [[1, 3, 0], [2, 1, 1], [0, 4, 0]][dist.get_rank()]
+    arriving = torch.empty(3, dtype=torch.int64)
+    dist.all_to_all_single(arriving, torch.tensor(counts))
+    return counts, arriving.tolist()
+
+
+for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
+    print(f"rank {rank} sends {counts} rows, receives {arriving}: {sum(arriving)} in all")
+
+# %% [markdown]
+# Rank 2 sends rank 0 no rows. Then either *both* leave the message out (rank 0 knows by now that
+# nothing will come), or an empty one travels like any other. If one of them leaves it out and the
+# other does not, one waits for ever.
+#
+# ### Or pad?
+#
+# There is a way around different sizes: fill up every piece to the largest, and use the even
+# all-to-all. Everybody then has to know the largest count, and padding travels too. **Predict** how
+# much is sent if almost everything goes to one rank.
+
+# %%
+def bytes_padded_and_not(counts, row_bytes):
+    n = len(counts)
+    real = sum(counts[i][j] for i in range(n) for j in range(n) if i != j)
+    largest = max(max(row) for row in counts)
+    return n * (n - 1) * largest * row_bytes, real * row_bytes, n * (n - 1) * 8
+
+
+for name, counts in {
+    "even": [[25] * 4 for _ in range(4)],
+    "one rank gets nearly all": [[1, 1, 97, 1] for _ in range(4)],
+}.items():
+    padded, real, announced = bytes_padded_and_not(counts, row_bytes=4096)
+    print(f"{name}: padded {padded:,} bytes, real rows {real:,}, their counts {announced}")
+
+# %% [markdown]
+# The counts cost 96 bytes, padding can cost megabytes. What they do cost is *time*: nobody can send
+# rows before the counts are there. Systems whose shapes must be fixed in advance do pad, and drop
+# rows that are too many; the limit is called a *capacity factor*
+# ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
+#
+# ## Exercise: all_to_all_uneven
+#
+# The first `counts[0]` rows go to rank 0, the next `counts[1]` to rank 1, and so on. Return one
+# tensor with what arrives, in the order of the ranks it comes from. `rows` may have one dimension
+# (a row is a number) or two. Counts may be 0, and there may be no rows at all. Only the sender knows
+# its counts.
+#
+# You may use your `all_to_all`. Besides the rows that change rank, at most $8n$ bytes may travel for
+# each ordered pair of ranks: enough for a list of $n$ counts, too little for padding.
+#
+# Useful: `rows.split(counts)`, and `rows.new_empty((k, *rows.shape[1:]))` for room for `k` rows.
+
+# %%
+def all_to_all_uneven(rows: torch.Tensor, counts: list[int]) -> torch.Tensor:
+    """Send counts[j] rows to rank j; return what arrives, in rank order."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    mine = rows.split(counts)
+    arriving = all_to_all([torch.tensor([count]) for count in counts])
+    parts = [rows.new_empty((int(count), *rows.shape[1:])) for count in arriving]
+    parts[rank].copy_(mine[rank])
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        request = dist.isend(mine[dst], dst)
+        dist.recv(parts[src], src)
+        request.wait()
+    return torch.cat(parts)
+    ### END SOLUTION
+
+
+check(all_to_all_uneven)
+
+# %% [markdown]
+# ## Mixture of experts
+#
+# This is what all-to-all is known for today. A *mixture-of-experts* layer has many small networks,
+# the **experts**, and a **router** that picks one (or a few) for each token
+# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)). The experts live on different ranks
+# ([GShard](https://arxiv.org/abs/2006.16668)), and so do the tokens. A layer is then
+#
+# 1. **dispatch**: sort the tokens by expert, send each to the rank of its expert;
+# 2. every expert works on what has arrived;
+# 3. **combine**: send the results back, and put them in the old order.
+#
+# ![Three ranks with four tokens each. Dispatch: the tokens go to experts 0, 1 and 2, which get three, two and seven of them. Combine: each rank has its four tokens back in the old order](../imgs/moe_dispatch.png)
+#
+# Here with 3 ranks. Rank 0 has the tokens 10, 11, 12, 13, rank 1 has 20 to 23, and rank 2 has 30 to
+# 33. In place of a network expert $e$ adds $100(e+1)$, so that we see who has worked on what. The
+# router is a table:
+
+# %%
+ROUTER = [  # ROUTER[rank][token] is the expert
+    [0, 2, 2, 1],
+    [2, 2, 2, 0],
+    [1, 2, 0, 2],
+]
+
+
+def moe_layer():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    tokens = 10.0 * (rank + 1) + torch.arange(4)
+    expert = torch.tensor(ROUTER[rank])
+
+    order = expert.argsort(stable=True)  # tokens sorted by expert
+    counts = expert.bincount(minlength=n).tolist()
+    arrived = all_to_all_uneven(tokens[order], counts)  # dispatch
+
+    worked = arrived + 100 * (rank + 1)  # the expert of this rank
+
+    came_from = all_to_all([torch.tensor([count]) for count in counts])
+    back = all_to_all_uneven(worked, [int(count) for count in came_from])  # combine
+    result = torch.empty_like(tokens)
+    result[order] = back  # the old order again
+    return tokens.tolist(), arrived.tolist(), result.tolist()
+
+# %% [markdown]
+# **Predict:** which tokens does expert 1 see? What does rank 1 hold in the end?
+
+# %%
+if check(all_to_all) and check(all_to_all_uneven):
+    layer = run(moe_layer, 3)
+    for rank, (_, arrived, _) in enumerate(layer):
+        print(f"expert {rank} works on {len(arrived)} tokens: {[int(x) for x in arrived]}")
+    for rank, (tokens, _, result) in enumerate(layer):
+        print(f"rank {rank}: {[int(x) for x in tokens]} → {[int(x) for x in result]}")
+
+# %% [markdown]
+# Look at the way back. The counts of the combine are the *transposed* counts of the dispatch: as
+# many rows as came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting,
+# since `back[i]` is the result of token `order[i]`.
+#
+# Expert 2 has seven of the twelve tokens, and expert 1 has two: everybody waits for expert 2. That
+# is why routers are trained with an extra loss that rewards balance.
+#
+# The same with what PyTorch has built in. `all_to_all_single` takes both lists of counts, and it
+# too has to be told what arrives:
+
+# %%
+def built_in_dispatch():
+    rank = dist.get_rank()
+    tokens = 10.0 * (rank + 1) + torch.arange(4)
+    expert = torch.tensor(ROUTER[rank])
+    counts = expert.bincount(minlength=3)
+    arriving = torch.empty_like(counts)
+    dist.all_to_all_single(arriving, counts)
+    arrived = torch.empty(int(arriving.sum()))
+    dist.all_to_all_single(
+        arrived,
+        tokens[expert.argsort(stable=True)],
+        output_split_sizes=arriving.tolist(),
+        input_split_sizes=counts.tolist(),
+    )
+    return [int(x) for x in arrived]
+
+
+run(built_in_dispatch, 3)
+
+# %% [markdown]
+# ## Summary
+#
+# - **All-to-all**: rank $r$ ends with chunk $r$ of everybody, in rank order. It is a transpose of
+#   the matrix of chunks; done twice, it changes nothing.
+# - $n(n-1)$ messages of one chunk each; the diagonal is copied.
+# - With rotating peers it takes $n-1$ rounds. If all write to rank 0 first, it takes more.
+# - With different sizes, exchange the counts first. `counts` is what a rank sends; what arrives only
+#   the senders know. An empty message is sent by both or by neither.
+#
+# **Where this is used:** tokens to experts and back in a mixture of experts, sequence-parallel
+# attention, distributed Fourier transforms and sorting, embedding tables that are spread over ranks.
+#
+# ### Check yourself
+#
+# <details><summary>8 ranks hold 8 MB each, cut into 8 chunks. How much does each rank send in an all-to-all, and how much in an all-gather of its 8 MB by direct messages?</summary>
+#
+# 7 chunks of 1 MB: 7 MB. In the all-gather 7 times 8 MB, because everybody needs everything.
+# </details>
+#
+# <details><summary>How many rounds does an all-to-all on 16 ranks take at least, if a rank sends and receives one chunk at a time?</summary>
+#
+# 15: every rank has 15 chunks to send.
+# </details>
+#
+# <details><summary>Rank 2 has <code>counts = [4, 0, 1]</code>. How many rows does rank 2 receive?</summary>
+#
+# That cannot be told. It sends 4 rows to rank 0, none to rank 1 and keeps 1; what it gets from ranks
+# 0 and 1 is in <em>their</em> counts.
+# </details>
+#
+# **Next:** [09 · Barrier](09_barrier.ipynb): nobody goes on before all are there.

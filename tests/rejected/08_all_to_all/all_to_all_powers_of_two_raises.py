@@ -1,0 +1,16 @@
+# exercise: all_to_all
+# diagnosis: exception
+# hint: only if n is a power of two
+import torch
+import torch.distributed as dist
+
+
+def all_to_all(chunks):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    result = [chunk.clone() for chunk in chunks]
+    for step in range(1, n):
+        peer = rank ^ step
+        request = dist.isend(chunks[peer], peer)
+        dist.recv(result[peer], peer)
+        request.wait()
+    return result

@@ -1,0 +1,30 @@
+# exercise: all_to_all_uneven
+# diagnosis: size_mismatch
+# hint: is not a place for k elements
+import torch
+import torch.distributed as dist
+
+
+def exchanged(counts):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    arriving = torch.tensor(counts)
+    outgoing = arriving.clone()
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        request = dist.isend(outgoing[dst], dst)
+        dist.recv(arriving[src], src)
+        request.wait()
+    return arriving.tolist()
+
+
+def all_to_all_uneven(rows, counts):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    mine = rows.split(counts)
+    parts = [torch.empty(k, dtype=rows.dtype) for k in exchanged(counts)]
+    parts[rank] = mine[rank]
+    for step in range(1, n):
+        dst, src = (rank + step) % n, (rank - step) % n
+        request = dist.isend(mine[dst], dst)
+        dist.recv(parts[src], src)
+        request.wait()
+    return torch.cat(parts)
