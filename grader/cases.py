@@ -12,7 +12,7 @@ import torch
 from grader.tags import tagged
 from grader.values import dtype_name
 
-__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank", "demo", "tags"]
+__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank", "demo", "tag_lists", "tags"]
 
 
 class PerRank(list[Any]):
@@ -74,6 +74,11 @@ class Case:
 def tags(n: int, count: int) -> PerRank:
     """For every rank a tensor of ``count`` :mod:`grader.tags`."""
     return PerRank(tagged(rank, range(count)) for rank in range(n))
+
+
+def tag_lists(n: int) -> PerRank:
+    """For every rank a list of ``n`` tensors of one tag each."""
+    return PerRank(list(tensor.split(1)) for tensor in tags(n, n))
 
 
 def demo(n: int, **arguments: Any) -> Case:

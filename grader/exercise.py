@@ -170,6 +170,15 @@ class Evidence:
     failure: Failure | None
     trace: Trace
 
+    @property
+    def wildcards(self) -> bool:
+        """Whether a rank received from any rank."""
+        return any(op.wildcard for operations in self.trace.operations for op in operations)
+
+    def says(self, words: str) -> bool:
+        """Whether the world failed with these words."""
+        return self.failure is not None and words in self.failure.message
+
 
 @dataclass(frozen=True)
 class Mistake:

@@ -436,5 +436,5 @@ if sharded:
 # 2(n − 1)/n of a tensor, which never reaches 2.
 # </details>
 #
-# **Next:** [all-to-all](08_all_to_all.ipynb), where every rank has something different for every
+# **Next:** [08 · All-to-all](08_all_to_all.ipynb), where every rank has something different for every
 # other.

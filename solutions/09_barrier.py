@@ -379,4 +379,5 @@ if check(barrier):
 # rounds.
 # </details>
 #
-# **Next:** `scatter_reduce`, a reduction inside one tensor and on one rank.
+# **Next:** [10 · torch.scatter_reduce](10_scatter_reduce.ipynb): a reduction inside one tensor, on one
+# rank.

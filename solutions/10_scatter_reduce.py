@@ -517,4 +517,5 @@ print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
 # 1/5.
 # </details>
 #
-# **Next:** ring all-reduce, where reduce-scatter and all-gather become one algorithm.
+# **Next:** [11 · Ring all-reduce](11_ring_all_reduce.ipynb): reduce-scatter and all-gather become one
+# algorithm.

@@ -5,7 +5,8 @@
 # that averages gradients in most large training runs. You follow it by hand, write its schedule,
 # write it for real, and count what it costs and what it saves.
 #
-# **You need** chapters 05 to 07 (all-gather, reduce-scatter, all-reduce), and `isend`, `recv` and
+# **You need** chapters [05](05_all_gather.ipynb) to [07](07_all_reduce.ipynb) (all-gather,
+# reduce-scatter, all-reduce), and `isend`, `recv` and
 # `wait` from chapter [01](01_point_to_point.ipynb).
 #
 # **Time:** 2 hours, and 2 exercises. The second is the largest so far, and worth 3 points.

@@ -60,7 +60,7 @@ broadcast = Exercise(
         Mistake(
             "src sends to its own x's rank, which is an error on gloo: leave yourself out of the"
             " loop.",
-            when=lambda e: e.failure is not None and "same as the rank" in e.failure.message,
+            when=lambda e: e.says("same as the rank"),
         ),
         Mistake(
             "A loop to the wrong end: with range(1, n) rank 0 never receives when it is not src.",

@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank, demo, tags
+from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
-from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis
 
 KINDS = (
@@ -40,7 +39,7 @@ scatter = Exercise(
     demo=lambda n: demo(
         n,
         out=PerRank(torch.zeros(1, dtype=torch.float64) for _ in range(n)),
-        chunks=PerRank([list(tags(n, n)[0].split(1)), *[None] * (n - 1)]),
+        chunks=PerRank([tag_lists(n)[0], *[None] * (n - 1)]),
         src=0,
     ),
     hints=(
@@ -83,11 +82,11 @@ scatter = Exercise(
         Mistake(
             "A rank cannot send to itself: gloo calls it an error, and with a blocking send it"
             " would wait for ever. src copies its own chunk.",
-            when=lambda e: e.failure is not None and "same as the rank" in e.failure.message,
+            when=lambda e: e.says("same as the rank"),
         ),
         Mistake(
             "chunks is None on every rank but src: only src may look inside.",
-            when=lambda e: e.failure is not None and "NoneType" in e.failure.message,
+            when=lambda e: e.says("NoneType"),
         ),
     ),
     advice={
@@ -109,10 +108,6 @@ def _collected(c: Case) -> list[Any]:
 
 def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
     return [entries if r == c.dst else None for r in c.ranks]
-
-
-def _has_wildcard(trace: Trace) -> bool:
-    return any(op.wildcard for operations in trace.operations for op in operations)
 
 
 gather = Exercise(
@@ -145,7 +140,7 @@ gather = Exercise(
         Mistake(
             "The list is in the order of arrival. A receive from any rank says who it was, by its"
             " return value: put the tensor in that place, or receive from a named rank.",
-            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e.trace),
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
         ),
         Mistake(
             "dst's own x stands first, and the others follow: entry r belongs to rank r.",

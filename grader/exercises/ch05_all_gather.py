@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind
+from grader.cases import KINDS, Case, Draw, Kind, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
 from grader.oracles import nbytes
-from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis
 
 #: 2-D with one row and with more rows than some worlds have ranks.
@@ -91,17 +90,9 @@ def _keeps_sending_own(e: Evidence) -> bool:
     )
 
 
-def _has_wildcard(trace: Trace) -> bool:
-    return any(op.wildcard for operations in trace.operations for op in operations)
-
-
-def _fails_with(e: Evidence, words: str) -> bool:
-    return e.failure is not None and words in e.failure.message
-
-
 def _past_the_end(e: Evidence) -> bool:
     """Whether a rank was asked for that does not exist, or an entry for it."""
-    return _fails_with(e, "there is no rank") or _fails_with(e, "index out of range")
+    return e.says("there is no rank") or e.says("index out of range")
 
 
 def _on_some_only(e: Evidence) -> bool:
@@ -117,7 +108,7 @@ FROM_OWN_ON = (
 IN_ORDER_OF_ARRIVAL = Mistake(
     "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
     " use what recv returns, the rank that the message came from.",
-    when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e.trace),
+    when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
 )
 
 OWN_MISSING = Mistake(
@@ -134,7 +125,7 @@ ONE_TENSOR = Mistake(
 ITSELF = Mistake(
     "A rank cannot send to itself. With one rank there is nobody to talk to, and with more your own"
     " piece is there already: copy it with clone().",
-    when=lambda e: _fails_with(e, "same as the rank"),
+    when=lambda e: e.says("same as the rank"),
 )
 
 POWERS_OF_TWO = Mistake(
@@ -184,6 +175,7 @@ all_gather = Exercise(
     inputs=_inputs,
     expected=lambda c: [list(c.x)] * c.n,
     limits=(messages("≤", lambda c: c.n * (c.n - 1)),),
+    demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "You have written a gather to one rank. What is missing to bring the list to everyone?",
         "The plainest way: everybody sends its x to everybody else, and receives one x from each."
@@ -239,6 +231,7 @@ ring_all_gather = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
+    demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Everybody sends to the right and receives from the left, n − 1 times. In the first round"
         " you send your own x. What do you send in the second?",
@@ -290,7 +283,7 @@ ring_all_gather = Exercise(
         Mistake(
             "A rank cannot send to itself, and with one rank there is nobody else: n ranks take"
             " n − 1 rounds, one rank none. Is your loop one round too long?",
-            when=lambda e: _fails_with(e, "same as the rank"),
+            when=lambda e: e.says("same as the rank"),
         ),
         POWERS_OF_TWO,
         PAST_THE_END,

@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank
+from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
 from grader.exercise import Evidence, Exercise, Mistake, neighbours_only, rounds, sent
 from grader.exercises.ch05_all_gather import (
@@ -198,6 +198,7 @@ reduce_scatter = Exercise(
     reduced=lambda c: c.n,
     magnitude=_magnitude,
     limits=(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),),
+    demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "You end with chunk number rank. Who has something that you need, and what of yours does"
         " rank j need?",
@@ -259,6 +260,7 @@ ring_reduce_scatter = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
+    demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
         " its journey begin, and with whose chunk does your first message begin?",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 import torch.nn.functional as F
 
-from grader.cases import Case, Draw, Kind
+from grader.cases import Case, Draw, Kind, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages
 from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
@@ -155,6 +155,7 @@ all_reduce_rooted = Exercise(
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     limits=(messages("=", lambda c: 2 * (c.n - 1)),),
+    demo=lambda n: demo(n, x=tags(n, 2), op=OPS["SUM"]),
     hints=(
         "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
         " Choose one rank to be the root of both.",

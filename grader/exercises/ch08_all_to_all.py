@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank
+from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.exercise import Evidence, Exercise, Mistake, messages, rounds, total_bytes
 from grader.exercises.uneven import (
     empty_message_alone,
@@ -18,14 +18,6 @@ from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
 COPY = "A tensor of the caller's is in the result. What stays on its rank is copied: .clone()."
-
-
-def _has_wildcard(e: Evidence) -> bool:
-    return any(op.wildcard for operations in e.trace.operations for op in operations)
-
-
-def _self_send(e: Evidence) -> bool:
-    return e.failure is not None and "same as the rank" in e.failure.message
 
 
 def _is_one_tensor(value: Any) -> bool:
@@ -78,6 +70,7 @@ all_to_all = Exercise(
         messages("=", lambda c: c.n * (c.n - 1)),
         rounds("=", lambda c: c.n - 1),
     ),
+    demo=lambda n: demo(n, chunks=tag_lists(n)),
     hints=(
         "Each rank sends one chunk to every other rank, and receives one from every other rank."
         " Whom should rank 0 write to first, whom rank 1, so that nobody has to queue?",
@@ -97,7 +90,7 @@ all_to_all = Exercise(
     mistakes=(
         Mistake(
             "A rank cannot send to itself: gloo calls it an error. Copy chunks[rank].",
-            when=_self_send,
+            when=lambda e: e.says("same as the rank"),
         ),
         Mistake(
             "rank XOR step pairs everybody with everybody only if n is a power of two. With 3"
@@ -108,7 +101,7 @@ all_to_all = Exercise(
         Mistake(
             "The list is in the order of arrival. Receive from a named rank src, into place src; a"
             " receive from anybody returns the rank that it came from.",
-            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and _has_wildcard(e),
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
         ),
         Mistake(
             "The list is in the order of your steps: your own chunk, then the left neighbour's, and"
@@ -269,7 +262,7 @@ all_to_all_uneven = Exercise(
     mistakes=(
         Mistake(
             "A rank cannot send to itself: gloo calls it an error. Copy your own rows.",
-            when=_self_send,
+            when=lambda e: e.says("same as the rank"),
         ),
         Mistake(
             "One rank leaves out the message because there are no rows, and the other waits for it."
@@ -304,7 +297,7 @@ all_to_all_uneven = Exercise(
         Mistake(
             "The rows stand in the order of arrival. They belong in rank order: keep a list with a"
             " place for every rank, and join it at the end.",
-            when=lambda e: bool(e.actual) and _has_wildcard(e),
+            when=lambda e: bool(e.actual) and e.wildcards,
         ),
         Mistake(
             "The rows stand in the order of your steps. They belong in rank order: put what comes"

@@ -63,10 +63,6 @@ def _sends_of_each(e: Evidence) -> set[int]:
     }
 
 
-def _has_wildcard(e: Evidence) -> bool:
-    return any(op.wildcard for operations in e.trace.operations for op in operations)
-
-
 def _is_butterfly(e: Evidence) -> bool:
     """Whether partners are found by flipping a bit of the rank."""
     flips = [op.peer ^ op.rank for op in e.trace.sends()]
@@ -119,7 +115,7 @@ barrier = Exercise(
         Mistake(
             "A receive from any rank may take a message of a later round in place of this one's,"
             " and then you pass on too early what you have not heard yet. Name the source.",
-            when=lambda e: _early(e) and _has_wildcard(e),
+            when=lambda e: _early(e) and e.wildcards,
         ),
         Mistake(
             "One barrier is right, and a second one right after it is not: does the function"

@@ -332,7 +332,7 @@ stuck_ranks = Exercise(
         Mistake(
             "On a circle the arrows never end, so a function that calls itself never does either:"
             " remember where you have been.",
-            when=lambda e: e.failure is not None and "Recursion" in e.failure.message,
+            when=lambda e: e.says("Recursion"),
         ),
     ),
     advice={

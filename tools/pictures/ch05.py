@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.drawing import FAINT, Cell, Sheet, before_after, colour_of, stacked
+from grader.pictures.drawing import FAINT, Cell, Sheet, before_after, colour_of, stacked
 from tools.pictures.ch03 import gather_columns
 from tools.pictures.common import N
 
