@@ -118,7 +118,10 @@ def differentiated(
     fits = isinstance(result, torch.Tensor) and result.shape == cotangent.shape
     if fits and result.requires_grad and result.dtype == cotangent.dtype:
         wanted = [arguments[place] for place in leaves.values()]
-        gradients = torch.autograd.grad(result, wanted, cotangent, allow_unused=True)
+        # the gradient of this by the result is the cotangent, bit by bit; handing it to
+        # autograd directly makes torch import its symbolic shapes, which takes a second
+        product = (result * cotangent).sum()
+        gradients = torch.autograd.grad(product, wanted, allow_unused=True)
         found |= {f"gradient of {name}": g for name, g in zip(leaves, gradients, strict=True)}
     if isinstance(result, torch.Tensor):
         found["result"] = result.detach()
