@@ -276,18 +276,16 @@ if check(all_to_all):
 # Now let everybody have as many rows for rank $j$ as it happens to have: `counts[j]`, and it may be
 # 0. The rows lie in one tensor, sorted by destination.
 #
-# A receive needs a tensor of the right size. **Predict:** what happens if each rank expects from its
-# peer as many rows as it sends?
+# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects from its
+# peer as many rows as it has for the peer?
 
 # %%
 def expects_what_it_sends():
     counts = [[1, 3], [2, 1]][dist.get_rank()]
-    rows = torch.ones(sum(counts))
-    peer = 1 - dist.get_rank()
-    request = dist.isend(rows.split(counts)[peer], peer)
-    theirs = torch.empty(counts[peer])
-    dist.recv(theirs, peer)
-    request.wait()
+    if dist.get_rank() == 0:
+        dist.send(torch.ones(counts[1]), 1)
+    else:
+        dist.recv(torch.empty(counts[0]), 0)  # as many as rank 1 has for rank 0
 
 
 run(expects_what_it_sends, 2, may_fail=True)
@@ -335,10 +333,10 @@ for name, counts in {
     print(f"{name}: padded {padded:,} bytes, real rows {real:,}, their counts {announced}")
 
 # %% [markdown]
-# The counts cost 96 bytes, padding can cost megabytes. What they do cost is *time*: nobody can send
-# rows before the counts are there. Systems whose shapes must be fixed in advance do pad, and drop
-# rows that are too many; the limit is called a *capacity factor*
-# ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
+# In both cases the same 300 rows have to travel. Their counts cost 96 bytes, padding can cost
+# megabytes. What counts do cost is *time*: nobody can make room for rows before they are there.
+# Systems whose shapes must be fixed in advance do pad, and drop rows that are too many; the limit is
+# called a *capacity factor* ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
 #
 # ## Exercise: all_to_all_uneven
 #
