@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ __all__ = [
     "Exercise",
     "Limit",
     "Mistake",
+    "calls",
     "messages",
     "neighbours_only",
     "rounds",
@@ -149,6 +150,18 @@ def neighbours_only() -> Limit:
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
         Diagnosis.NOT_NEIGHBOUR,
+    )
+
+
+def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Calls of some collectives, summed over ranks; ``send`` counts messages."""
+    return Limit(
+        f"calls of {' or '.join(sorted(kinds))}",
+        lambda trace: sum(op.kind in kinds for calls in trace.operations for op in calls),
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_MESSAGES,
+        Diagnosis.TOO_FEW_MESSAGES,
     )
 
 

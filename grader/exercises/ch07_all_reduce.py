@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from grader.cases import Case, Draw, Kind, demo, tags
-from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.exercise import Evidence, Exercise, Mistake, calls, messages
 from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
 
@@ -254,6 +254,10 @@ all_reduce_sharded = Exercise(
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     allowed=frozenset({"reduce_scatter", "all_gather"}),
+    # whoever gathers everything and reduces it on every rank has shared no work
+    limits=(
+        calls({"reduce_scatter", "send"}, "≥", lambda c: c.n if 1 < c.n <= c.x[0].numel() else 0),
+    ),
     hints=(
         "Suppose first that n divides the number of elements. Which piece of the result has a rank"
         " after a reduce-scatter, and who needs that piece?",
@@ -331,6 +335,8 @@ all_reduce_sharded = Exercise(
         ),
     ),
     advice={
+        Diagnosis.TOO_FEW_MESSAGES: "All was gathered, and every rank did all the work. Share it:"
+        " reduce_scatter first.",
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
         Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
         " either: a reduce-scatter and an all-gather do all of it.",
