@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from typing import Any
+
+import torch
 
 from grader.compare import compare
 from grader.exercise import Evidence, Exercise, Mistake
@@ -80,6 +83,12 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
     return exercise.advice.get(diagnosis) or GENERAL.get(diagnosis) or exercise.hints[0]
 
 
+def _slack(want: Any, scale: Any) -> Any:
+    """What rounding errors are relative to: the terms, or the result of a mistake if it is larger."""
+    fits = isinstance(scale, torch.Tensor) and isinstance(want, torch.Tensor)
+    return torch.maximum(scale, want.abs()) if fits and scale.shape == want.shape else None
+
+
 def _explains(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> bool:
     """Whether a mistake fits: what it would give, and whatever else it says."""
     if mistake.gives is not None:
@@ -87,8 +96,9 @@ def _explains(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> bool:
         if would is None or len(evidence.actual) != len(would):
             return False
         terms = exercise.reduced(evidence.case) if exercise.reduced else 0
-        pairs = zip(would, evidence.actual, strict=True)
-        if any(compare(want, got, terms) is not None for want, got in pairs):
+        scales = exercise.magnitude(evidence.case) if exercise.magnitude else [None] * len(would)
+        told = zip(would, evidence.actual, scales, strict=True)
+        if any(compare(want, got, terms, _slack(want, scale)) for want, got, scale in told):
             return False
         # every rank is as the mistake would have it; with right values it
         # would explain nothing

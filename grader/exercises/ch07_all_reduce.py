@@ -255,9 +255,7 @@ all_reduce_sharded = Exercise(
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     allowed=frozenset({"reduce_scatter", "all_gather"}),
     # whoever gathers everything and reduces it on every rank has shared no work
-    limits=(
-        calls({"reduce_scatter", "send"}, "≥", lambda c: c.n if 1 < c.n <= c.x[0].numel() else 0),
-    ),
+    limits=(calls({"reduce_scatter", "send"}, "≥", lambda c: c.n * (1 < c.n <= c.x[0].numel())),),
     hints=(
         "Suppose first that n divides the number of elements. Which piece of the result has a rank"
         " after a reduce-scatter, and who needs that piece?",
