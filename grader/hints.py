@@ -84,7 +84,7 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
 
 
 def _slack(want: Any, scale: Any) -> Any:
-    """What rounding errors are relative to: the terms, or the result of a mistake if it is larger."""
+    """What rounding errors are relative to: the terms, or a larger result of the mistake."""
     fits = isinstance(scale, torch.Tensor) and isinstance(want, torch.Tensor)
     return torch.maximum(scale, want.abs()) if fits and scale.shape == want.shape else None
 
