@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
 from grader.traffic.recorder import Recorder, checksum
-from grader.traffic.requests import Deferred, Gated, Request, hand_over
+from grader.traffic.requests import Deferred, Gated, Request, hand_over, require_peer
 from grader.verdict import Diagnosis
 
 __all__ = ["RecordingGroup"]
@@ -155,7 +155,7 @@ class RecordingGroup(dist.ProcessGroup):
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         tensor = self._plain(tensors, "send")
-        self._require_member(dst)
+        require_peer(dst, self.rank(), self.size())
         recorder = self._recorder
         op = recorder.post(
             "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
@@ -166,7 +166,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
-        self._require_member(src)
+        require_peer(src, self.rank(), self.size())
         return self._receive(self._plain(tensors, "recv"), src, tag)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Request:
@@ -212,18 +212,6 @@ class RecordingGroup(dist.ProcessGroup):
                 )
 
         return verify
-
-    def _require_member(self, rank: int) -> None:
-        n = len(self._members)
-        if not 0 <= rank < n:
-            raise ValueError(
-                f"there is no rank {rank} in a group of {n}; its ranks are 0 to {n - 1}"
-            )
-        if rank == self.rank():
-            # gloo has no connection to the own rank, and says so in its own words
-            raise ValueError(
-                f"rank {rank} cannot talk to itself: the peer is the same as the rank that calls"
-            )
 
     @staticmethod
     def _plain(tensors: list[torch.Tensor], what: str) -> torch.Tensor:
