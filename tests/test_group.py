@@ -452,3 +452,17 @@ def test_nobody_talks_to_itself(call, n):
     failure = play(answer, n).failure
     assert failure.diagnosis is Diagnosis.EXCEPTION
     assert "same as the rank" in failure.message
+
+
+def test_a_collective_that_raises_and_is_caught_is_no_forgotten_request():
+    def answer():
+        shorter = [torch.empty(1 + other) for other in range(2)]
+        try:
+            dist.all_gather(shorter, torch.ones(2))
+        except (RuntimeError, ValueError) as error:
+            return type(error).__name__
+        return "no error"
+
+    outcome = play(answer, 2, allowed=frozenset({"all_gather"}))
+    assert outcome.failure is None
+    assert [result.value for result in outcome.results] != ["no error"] * 2

@@ -255,7 +255,9 @@ class Board:
 
     def unwaited(self) -> list[Operation]:
         """Requests whose completion their rank never looked at."""
-        return [op for ops in self.operations for op in ops if op.done is None]
+        every = (op for ops in self.operations for op in ops)
+        # one that failed has raised, and there is nothing to wait for
+        return [op for op in every if op.done is None and not op.failed]
 
     # Collectives. ------------------------------------------------------------
 
