@@ -45,12 +45,12 @@ def _all_reduce() -> float:
     return float(x[0])
 
 
-def _loopback() -> None:
+def loopback() -> None:
     os.environ["GLOO_SOCKET_IFNAME"] = "lo" if os.uname().sysname == "Linux" else "lo0"
 
 
 def _join_and_reduce(rank: int, size: int, path: str) -> None:
-    _loopback()
+    loopback()
     torch.set_num_threads(1)
     store = dist.FileStore(path, size)
     dist.init_process_group("gloo", rank=rank, world_size=size, store=store)
@@ -196,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=15)
     repetitions = parser.parse_args().repetitions
-    _loopback()
+    loopback()
     floor = Floor()
     engine_once(), floor.once(), check_once()  # warm
     times: dict[str, list[float]] = {"floor": [], "engine": [], "spawn": []}

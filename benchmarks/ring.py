@@ -1,0 +1,150 @@
+"""The course's ring all-reduce against gloo's own ``all_reduce``.
+
+Four processes, one message size after the other; the contestants alternate in
+the same processes, so that a drift of the machine's speed hits all alike.  A
+time is that of the slowest rank, and the median over repetitions is reported,
+as bus bandwidth: bytes / seconds · 2(n − 1)/n, the convention of nccl-tests
+(https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md).
+
+Run with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.engine import RANKS, loopback
+from grader.exercises import discover
+from grader.program import load
+from grader.submission import Submission
+
+SOLUTION = Path(__file__).resolve().parent.parent / "solutions" / "11_ring_all_reduce.py"
+
+MIB = 1 << 20
+
+
+def reference() -> Callable[..., None]:
+    """The chapter's solution."""
+    submission = Submission.from_file(SOLUTION, discover())
+    function: Callable[..., None] = load(submission.program).entry("ring_all_reduce")
+    return function
+
+
+def pipelined(x: torch.Tensor, pieces: int = 8) -> None:
+    """A ring that adds one piece of a chunk while the next is on its way; SUM only.
+
+    A piece is sent on as soon as it has been added to, so the two phases have
+    no step in which a link waits for an addition.
+    """
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    chunks = [chunk.tensor_split(pieces) for chunk in x.view(-1).tensor_split(n)]
+    room = [torch.empty_like(max(c, key=len)) for c in (chunks[0],) for _ in range(2 * pieces)]
+    sends = [dist.isend(piece, right) for piece in chunks[(rank - 1) % n]]
+
+    def posted(step: int) -> list[tuple[torch.Tensor, torch.Tensor, Any]]:
+        """The receives of a step: where each piece belongs, where it arrives, its request."""
+        found = []
+        for j, piece in enumerate(chunks[(rank - step - 1) % n]):
+            adds = step < n
+            buffer = room[step % 2 * pieces + j][: len(piece)] if adds else piece
+            found.append((piece, buffer, dist.irecv(buffer, left)))
+        return found
+
+    coming = posted(1)
+    for step in range(1, 2 * n - 1):
+        now, coming = coming, posted(step + 1) if step + 1 < 2 * n - 1 else []
+        for piece, buffer, request in now:
+            request.wait()
+            if step < n:
+                piece += buffer
+            if step < 2 * n - 2:
+                sends.append(dist.isend(piece, right))
+    for request in sends:
+        request.wait()
+
+
+def _slowest(seconds: float) -> float:
+    worst = torch.tensor([seconds], dtype=torch.float64)
+    dist.all_reduce(worst, op=dist.ReduceOp.MAX)
+    return float(worst)
+
+
+def _rank(rank: int, folder: str, sizes: list[int], repetitions: int) -> None:
+    loopback()
+    torch.set_num_threads(1)
+    store = dist.FileStore(f"{folder}/store", RANKS)
+    dist.init_process_group("gloo", rank=rank, world_size=RANKS, store=store)
+    ring = reference()
+    contestants: dict[str, Callable[[torch.Tensor], Any]] = {
+        "gloo": dist.all_reduce,
+        "chapter": lambda x: ring(x, dist.ReduceOp.SUM),
+        "pipelined": pipelined,
+    }
+    found: dict[str, dict[str, float]] = {}
+    for nbytes in sizes:
+        x = torch.zeros(nbytes // 4)
+        times: dict[str, list[float]] = {name: [] for name in contestants}
+        for turn in range(repetitions + 1):
+            for name, all_reduce in contestants.items():
+                x.fill_(rank)
+                dist.barrier()
+                started = time.perf_counter()
+                all_reduce(x)
+                seconds = _slowest(time.perf_counter() - started)
+                assert bool((x == sum(range(RANKS))).all()), name
+                if turn:  # the first warms up
+                    times[name].append(seconds)
+        found[str(nbytes)] = {name: statistics.median(t) for name, t in times.items()}
+    if rank == 0:
+        Path(folder, "times.json").write_text(json.dumps(found))
+    dist.destroy_process_group()
+
+
+def main() -> int:
+    """Print a table of bus bandwidths and their ratios to gloo's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", default="1,4,16,64,256", help="sizes in MiB")
+    parser.add_argument("--repetitions", type=int, default=7)
+    request = parser.parse_args()
+    sizes = [int(float(size) * MIB) for size in request.mib.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(_rank, (folder, sizes, request.repetitions), nprocs=RANKS)  # type: ignore[no-untyped-call]
+        found = json.loads(Path(folder, "times.json").read_text())
+    table = Table(title=f"ring all-reduce on {RANKS} ranks, bus bandwidth in GB/s", box=None)
+    for heading in ("MiB", "gloo", "chapter 11", "ratio", "pipelined", "ratio"):
+        table.add_column(heading, justify="right")
+    for nbytes, times in found.items():
+        bandwidth = {
+            name: int(nbytes) / seconds * 2 * (RANKS - 1) / RANKS / 1e9
+            for name, seconds in times.items()
+        }
+        gloo = bandwidth["gloo"]
+        table.add_row(
+            f"{int(nbytes) / MIB:g}",
+            f"{gloo:.2f}",
+            f"{bandwidth['chapter']:.2f}",
+            f"{bandwidth['chapter'] / gloo:.2f}",
+            f"{bandwidth['pipelined']:.2f}",
+            f"{bandwidth['pipelined'] / gloo:.2f}",
+        )
+    Console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
