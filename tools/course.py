@@ -106,9 +106,11 @@ def answers(folder: Path, accepted: bool) -> list[Answer]:
 
 def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVerdict:
     """The verdict on an answer."""
-    judge = Judge(default_launcher(), Settings(seed))
+    # what is wrong with a wrong answer shows at its first failure; each further one
+    # would cost a new world
+    settings = Settings(seed, first_failure=answer.diagnosis is not None)
     submission = Submission.from_file(answer.path, catalogue)
-    return judge.judge(catalogue[answer.exercise], submission)
+    return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)
 
 
 @dataclass(frozen=True)
