@@ -23,7 +23,7 @@ def _inputs_around_n(draw: Draw) -> Iterator[Case]:
     yield from _inputs(draw)
     for name, dtype, length in (
         ("MIN", torch.float32, draw.n - 1),
-        ("SUM", torch.int64, draw.n),
+        ("MAX", torch.int64, draw.n),
         ("AVG", torch.float64, draw.n + 1),
     ):
         kind = Kind(dtype, (length,))
