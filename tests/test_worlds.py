@@ -214,7 +214,7 @@ def test_a_dying_rank_is_named_every_time():
         (lambda: torch.ones(2, device="meta"), Opaque),
         (lambda: object(), Opaque),
         (lambda: "\ud800", str),
-        (lambda: {1: 2}, Opaque),
+        (lambda: {1.5: 2}, Opaque),
         (lambda: float("nan"), float),
     ],
 )
