@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from grader.cases import Case
 from grader.compare import Difference, compare, differing_bits
 from grader.exercise import Evidence, Exercise, Limit
@@ -13,7 +15,7 @@ from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
 from grader.worlds.base import Outcome
 
-__all__ = ["assess", "assess_bits", "assess_limit", "ranks"]
+__all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
 
 
 def ranks(n: int) -> str:
@@ -64,6 +66,19 @@ def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
     return terms, scales
 
 
+def rounding(exercise: Exercise, case: Case) -> bool:
+    """Whether a right result may still depend on the order in which values are reduced.
+
+    It may not where it must be exact: integers, the smallest and the largest
+    (nothing is rounded there, so their magnitude is 0), one rank, no elements.
+    """
+    terms, scales = _terms(exercise, case)
+    if terms < 2:
+        return False
+    held = [scale for scale in scales if isinstance(scale, torch.Tensor)] or exercise.expected(case)
+    return any(tensor.is_floating_point() and bool(tensor.any()) for tensor in held)
+
+
 def _difference(
     exercise: Exercise, case: Case, rank: int, expected: Any, actual: Any
 ) -> Difference | None:
@@ -108,12 +123,16 @@ def _compare(
     return exercise.proof(case, outcome.trace) if exercise.proof else None
 
 
-def assess_bits(
+def assess_again(
     exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
 ) -> tuple[CaseVerdict, Evidence | None]:
-    """Compare a right outcome bit by bit: between ranks, and with another run of the same case."""
+    """Judge another run of a case whose outcome was right, in another order of arrival.
+
+    Where the exercise asks for the same bits, they are compared between ranks
+    and between the runs.
+    """
     verdict, evidence = assess(exercise, case, again)
-    if not verdict.passed:
+    if not verdict.passed or not exercise.same_bits:
         return verdict, evidence
     first, second = (_actual(exercise, case, run) for run in (outcome, again))
     message = ""

@@ -186,7 +186,7 @@ class Evidence:
     @property
     def wildcards(self) -> bool:
         """Whether a rank received from any rank."""
-        return any(op.wildcard for operations in self.trace.operations for op in operations)
+        return self.trace.wildcards
 
     def says(self, words: str) -> bool:
         """Whether the world failed with these words."""

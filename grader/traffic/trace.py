@@ -115,6 +115,11 @@ class Trace:
         """How many ranks took part."""
         return len(self.operations)
 
+    @property
+    def wildcards(self) -> bool:
+        """Whether a rank received from any rank."""
+        return any(op.wildcard for operations in self.operations for op in operations)
+
     def sends(self) -> Iterator[Operation]:
         """Every message sent, by rank and program order, received or not."""
         for operations in self.operations:
