@@ -53,8 +53,9 @@ notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks
 imgs: $(VENV)/.tools ## draw the pictures
 	$(BIN)/python -m tools.pictures $(ARGS)
 
-bench: $(VENV)/.tools ## measure the engine beside spawn and beside plain fork
+bench: $(VENV)/.tools ## measure the engine beside spawn and fork, and the ring beside gloo
 	$(BIN)/python -m benchmarks.engine $(ARGS)
+	$(BIN)/python -m benchmarks.ring
 
 lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .

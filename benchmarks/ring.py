@@ -37,45 +37,11 @@ SOLUTION = Path(__file__).resolve().parent.parent / "solutions" / "11_ring_all_r
 MIB = 1 << 20
 
 
-def reference() -> Callable[..., None]:
-    """The chapter's solution."""
+def from_chapter(name: str) -> Callable[..., None]:
+    """A function of the solved chapter, its own helpers included."""
     submission = Submission.from_file(SOLUTION, discover())
-    function: Callable[..., None] = load(submission.program).entry("ring_all_reduce")
+    function: Callable[..., None] = load(submission.program).entry(name)
     return function
-
-
-def pipelined(x: torch.Tensor, pieces: int = 8) -> None:
-    """A ring that adds one piece of a chunk while the next is on its way; SUM only.
-
-    A piece is sent on as soon as it has been added to, so the two phases have
-    no step in which a link waits for an addition.
-    """
-    rank, n = dist.get_rank(), dist.get_world_size()
-    left, right = (rank - 1) % n, (rank + 1) % n
-    chunks = [chunk.tensor_split(pieces) for chunk in x.view(-1).tensor_split(n)]
-    room = [torch.empty_like(max(c, key=len)) for c in (chunks[0],) for _ in range(2 * pieces)]
-    sends = [dist.isend(piece, right) for piece in chunks[(rank - 1) % n]]
-
-    def posted(step: int) -> list[tuple[torch.Tensor, torch.Tensor, Any]]:
-        """The receives of a step: where each piece belongs, where it arrives, its request."""
-        found = []
-        for j, piece in enumerate(chunks[(rank - step - 1) % n]):
-            adds = step < n
-            buffer = room[step % 2 * pieces + j][: len(piece)] if adds else piece
-            found.append((piece, buffer, dist.irecv(buffer, left)))
-        return found
-
-    coming = posted(1)
-    for step in range(1, 2 * n - 1):
-        now, coming = coming, posted(step + 1) if step + 1 < 2 * n - 1 else []
-        for piece, buffer, request in now:
-            request.wait()
-            if step < n:
-                piece += buffer
-            if step < 2 * n - 2:
-                sends.append(dist.isend(piece, right))
-    for request in sends:
-        request.wait()
 
 
 def _slowest(seconds: float) -> float:
@@ -89,7 +55,7 @@ def _rank(rank: int, folder: str, sizes: list[int], repetitions: int) -> None:
     torch.set_num_threads(1)
     store = dist.FileStore(f"{folder}/store", RANKS)
     dist.init_process_group("gloo", rank=rank, world_size=RANKS, store=store)
-    ring = reference()
+    ring, pipelined = from_chapter("ring_all_reduce"), from_chapter("pipelined_ring_sum")
     contestants: dict[str, Callable[[torch.Tensor], Any]] = {
         "gloo": dist.all_reduce,
         "chapter": lambda x: ring(x, dist.ReduceOp.SUM),
