@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from grader.worlds.base import Job, Outcome, RankResult
 from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Launcher
 from grader.worlds.errors import BrokenFrame
+from grader.worlds.meeting import Meeting
 from grader.worlds.watch import Watch
 from grader.worlds.wire import Call, FrameWriter, Resolved, Setup
 
@@ -58,17 +57,13 @@ class ProcessWorld:
         memory: int = MEMORY,
     ) -> None:
         self.size = size
-        self._folder = Path(tempfile.mkdtemp(prefix="gather-round-"))
         self._watch: Watch | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
-        try:
-            self._crew = launcher.launch(size)
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self._crew = launcher.launch(size)
         self._writers = [FrameWriter(control) for control in self._crew.controls]
-        self._watch = Watch(self._crew, self._send_resolution)
+        self._meeting = Meeting(self._tell_all)
+        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take)
         packed = program.to_bytes()
         search = [entry or str(Path.cwd()) for entry in (sys.path if path is None else path)]
         for rank in range(size):
@@ -77,7 +72,6 @@ class ProcessWorld:
                 Setup(
                     rank=rank,
                     size=size,
-                    rendezvous=str(self._folder / "store"),
                     program=packed,
                     path=search,
                     folder=str(Path.cwd()),
@@ -134,6 +128,8 @@ class ProcessWorld:
         assert self._watch is not None
         if len(job.arguments) != self.size:
             raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
+        # once all have joined, only those who may make subgroups have need of it
+        self._meeting.open = job.allowed is None or "new_group" in job.allowed
         for rank, arguments in enumerate(job.arguments):
             self._tell(
                 rank,
@@ -149,6 +145,10 @@ class ProcessWorld:
             )
         return self._watch.until_returned(board, job)
 
+    def _tell_all(self, message: msgspec.Struct) -> None:
+        for rank in range(self.size):
+            self._tell(rank, message)
+
     def _tell(self, rank: int, message: msgspec.Struct) -> None:
         # a rank that has died does not hear; the watch sees that and says why
         with contextlib.suppress(OSError):
@@ -162,7 +162,6 @@ class ProcessWorld:
         if self._watch is not None:
             self._watch.close()
         self._crew.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> ProcessWorld:
         return self

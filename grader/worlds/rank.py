@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 
 import cloudpickle
 import torch
-import torch.distributed as dist
 
 from grader.program import LoadedProgram, NotDefined, Program, load
 from grader.traffic import guard
@@ -34,6 +33,7 @@ from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds import limits
 from grader.worlds.codec import pack, unpack
+from grader.worlds.meeting import RankStore
 from grader.worlds.wire import (
     Call,
     FrameWriter,
@@ -42,6 +42,7 @@ from grader.worlds.wire import (
     Resolved,
     Returned,
     Setup,
+    Told,
     read_frames,
 )
 
@@ -104,6 +105,7 @@ class _Rank:
         self._frames = read_frames(sock)
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
+        self._store: RankStore | None = None
 
     def serve(self) -> None:
         setup = next(self._frames, None)
@@ -142,9 +144,9 @@ class _Rank:
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
+        self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
-        store = dist.FileStore(setup.rendezvous, setup.size)  # type: ignore[attr-defined]
-        guard.join(store, setup.rank, setup.size, self._recorder)
+        guard.join(self._store, setup.rank, setup.size, self._recorder)
         limits.limit_memory(setup.memory)
 
     def _emit(self, event: Event, flush: bool) -> None:
@@ -152,10 +154,12 @@ class _Rank:
 
     def _listen(self) -> None:
         """Read from the judge while the student's code runs: it matches wildcards."""
-        recorder = self._recorder
-        assert recorder is not None
+        recorder, store = self._recorder, self._store
+        assert recorder is not None and store is not None
         for frame in self._frames:
-            if isinstance(frame, Resolved):
+            if isinstance(frame, Told):
+                store.hear(frame)
+            elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
             elif isinstance(frame, Call):
                 self._calls.put(frame)

@@ -19,7 +19,7 @@ from grader.worlds.base import Job, Luck
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame
-from grader.worlds.wire import FrameReader, Raised, Ready, Returned
+from grader.worlds.wire import FrameReader, Put, Raised, Ready, Returned
 
 __all__ = ["Watch"]
 
@@ -47,12 +47,19 @@ class Watch:
         crew: the processes.
         resolve: tells a rank that its deferred receive gets its message from
             a source: ``resolve(rank, op, source)``.
+        put: takes what a rank puts into the store: ``put(rank, entry)``.
     """
 
-    def __init__(self, crew: Crew, resolve: Callable[[int, int, int], None]) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        resolve: Callable[[int, int, int], None],
+        put: Callable[[int, Put], None],
+    ) -> None:
         self.crew = crew
         self.size = len(crew.controls)
         self._resolve = resolve
+        self._put = put
         self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
         self._dumps = [b""] * self.size
@@ -232,6 +239,8 @@ class Watch:
     def _hear(self, rank: int, message: object) -> None:
         if isinstance(message, Event):
             self.board.take(rank, message)
+        elif isinstance(message, Put):
+            self._put(rank, message)
         elif rank in self.board.ended:
             self.causes.forged(rank, "a second answer")
         elif isinstance(message, Returned):

@@ -21,12 +21,14 @@ __all__ = [
     "FrameReader",
     "FrameWriter",
     "FromRank",
+    "Put",
     "Raised",
     "Ready",
     "Resolved",
     "Returned",
     "Setup",
     "ToRank",
+    "Told",
     "read_frames",
 ]
 
@@ -41,7 +43,6 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
 
     Attributes:
         rank, size: of the rank in its world.
-        rendezvous: path of the store's file.
         program: a packed :class:`grader.program.Program`.
         path: what to put on ``sys.path``.
         folder: the working directory.
@@ -50,7 +51,6 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
 
     rank: int
     size: int
-    rendezvous: str
     program: bytes
     path: list[str]
     folder: str
@@ -79,6 +79,20 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     answer_limit: int
 
 
+class Told(msgspec.Struct, tag="told", frozen=True):
+    """An entry of the store that the ranks share, see :mod:`grader.worlds.meeting`.
+
+    Attributes:
+        key, value: of the entry.
+        rank, number: whose request has put it there, and its number.
+    """
+
+    key: str
+    value: bytes
+    rank: int
+    number: int
+
+
 class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     """Deferred receive ``op`` gets the message of global rank ``source``."""
 
@@ -86,7 +100,22 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Setup | Call | Resolved
+ToRank = Setup | Call | Resolved | Told
+
+
+class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
+    """Something for the store that the ranks share.
+
+    Attributes:
+        key, value: of the entry.
+        amount: add this to the number that is there, and ignore ``value``.
+        number: of this rank's requests.
+    """
+
+    key: str
+    value: bytes
+    amount: int | None
+    number: int
 
 
 class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
@@ -138,7 +167,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     code: int | None = None
 
 
-FromRank = Event | Ready | Returned | Raised
+FromRank = Event | Put | Ready | Returned | Raised
 
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)

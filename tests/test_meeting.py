@@ -1,0 +1,103 @@
+"""The store through which the ranks of a world find each other."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from grader.worlds import meeting
+from grader.worlds.errors import BrokenFrame
+from grader.worlds.meeting import Meeting, RankStore
+from grader.worlds.wire import Put
+from tests.conftest import play
+
+
+@pytest.fixture
+def stores():
+    """Three ranks' stores, told at once."""
+    made = []
+    judge = Meeting(lambda told: [store.hear(told) for store in made])
+    made += [RankStore(rank, lambda put, rank=rank: judge.take(rank, put)) for rank in range(3)]
+    return judge, made
+
+
+def test_what_one_puts_there_all_find(stores):
+    _, (first, second, third) = stores
+    first.set("address", b"lo:1")
+    assert second.get("address") == third.get("address") == b"lo:1"
+    assert third.check(["address"]) and not third.check(["address", "other"])
+
+
+def test_counting_is_common(stores):
+    _, (first, second, third) = stores
+    assert [first.add("n", 1), second.add("n", 2), third.add("n", -1)] == [1, 3, 2]
+    assert first.get("n") == b"2"
+
+
+def test_who_looks_waits_until_it_is_there(stores):
+    _, (first, second, _) = stores
+    found = []
+    waiter = threading.Thread(target=lambda: found.append(second.get("late")))
+    waiter.start()
+    first.set("late", b"x")
+    waiter.join(10)
+    assert found == [b"x"]
+
+
+@pytest.mark.parametrize(
+    ("put", "message"),
+    [
+        (Put("k" * 513, b"", None, 1), "an entry of 0 bytes"),
+        (Put("k", b"v" * 65537, None, 1), "an entry of 65537 bytes"),
+        (Put("text", b"", 1, 1), "no number"),
+    ],
+)
+def test_nobody_who_only_joins_would_put_that_there(stores, put, message):
+    judge, (first, *_) = stores
+    first.set("text", b"x")
+    with pytest.raises(BrokenFrame, match=message):
+        judge.take(0, put)
+
+
+def test_entries_are_counted(stores, monkeypatch):
+    judge, (first, *_) = stores
+    monkeypatch.setattr(meeting, "MANY", 2)
+    first.set("a", b"")
+    first.set("b", b"")
+    first.set("a", b"again")
+    with pytest.raises(BrokenFrame, match="more than 2"):
+        judge.take(0, Put("c", b"", None, 9))
+
+
+def test_it_is_no_way_around_the_messages():
+    """A rank that knows the store's frames cannot use it once its world has joined."""
+
+    def answer():
+        import gc
+
+        from grader.worlds.meeting import RankStore
+
+        (store,) = [one for one in gc.get_objects() if isinstance(one, RankStore)]
+        store.set("secret", b"42")
+        return store.get("secret")
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis == "tampering"
+    assert "store" in failure.message
+
+
+def test_subgroups_meet_there():
+    def answer():
+        import torch
+        import torch.distributed as dist
+
+        group = dist.new_group([0, 2])
+        x = torch.tensor([float(dist.get_rank())])
+        if dist.get_rank() != 1:
+            dist.all_reduce(x, group=group)
+        return x
+
+    outcome = play(answer, 3, allowed=None)
+    assert outcome.failure is None
+    assert [float(result.value) for result in outcome.results] == [2.0, 1.0, 2.0]
