@@ -97,7 +97,7 @@ class Judge:
         verdicts: list[CaseVerdict] = []
         evidence: Evidence | None = None
         stop: CaseVerdict | None = None
-        with _Worlds(self._open(submission), sizes) as worlds:
+        with _Worlds(self._open(exercise, submission), sizes) as worlds:
             for n, cases in plan.items():
                 right: list[tuple[Case, Outcome]] = []
                 for case in cases:
@@ -125,9 +125,13 @@ class Judge:
                         evidence = seen
         return self._conclude(exercise, verdicts, evidence)
 
-    def _open(self, submission: Submission) -> Callable[[int], World]:
+    def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
+        subgroups = exercise.allowed is None or "new_group" in exercise.allowed
+
         def open_world(n: int) -> World:
-            return ProcessWorld(self._launcher, n, submission.program, memory=self._settings.memory)
+            return ProcessWorld(
+                self._launcher, n, submission.program, self._settings.memory, subgroups
+            )
 
         return open_world
 

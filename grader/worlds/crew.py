@@ -13,11 +13,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-__all__ = ["Crew", "Ends", "Launcher", "start"]
+__all__ = ["Crew", "Ends", "Launcher", "Setting", "start"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What ranks find around them.
+
+    Attributes:
+        path: their ``sys.path``; empty for what they have by themselves.
+        folder: their working directory.
+        sealed: whether they give up what could reach beyond them, see
+            :mod:`grader.worlds.seal`.
+    """
+
+    path: list[str]
+    folder: str
+    sealed: bool = False
+
+    @classmethod
+    def here(cls) -> Setting:
+        """As in this process."""
+        folder = str(Path.cwd())
+        return cls([entry or folder for entry in sys.path], folder)
 
 
 class Launcher(Protocol):
     """Starts the processes of worlds."""
+
+    @property
+    def setting(self) -> Setting:
+        """What its ranks find around them."""
+        ...
 
     def launch(self, size: int) -> Crew:
         """Start ``size`` ranks; they wait for their setup.
@@ -77,10 +104,7 @@ class Crew:
 
     def signal(self, number: int) -> None:
         """Send a signal to every rank that still runs."""
-        for rank, pid in enumerate(self.pids):
-            if rank not in self.statuses:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, number)
+        self.owner.signal(self, number)
 
     def close(self) -> None:
         """Kill every process of the world; :meth:`Launcher` reaps them."""
@@ -138,10 +162,16 @@ def _environment() -> dict[str, str]:
     }
 
 
-def start(module: str, fds: Sequence[int], errors: IO[bytes], prefix: Sequence[str] = ()) -> Any:
+def start(
+    module: str,
+    fds: Sequence[int],
+    errors: IO[bytes],
+    prefix: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> Any:
     """Run a module of ours in a new interpreter, in a session of its own."""
     return subprocess.Popen(
-        [*prefix, sys.executable, "-m", module, *map(str, fds)],
+        [*prefix, sys.executable, "-m", module, *map(str, fds), *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, start
+from grader.worlds.crew import Crew, Ends, Setting, start
 
 __all__ = ["ForkServer"]
 
@@ -32,12 +32,17 @@ class ForkServer:
 
     Args:
         prefix: a command to run the server under, such as a sandbox.
+        setting: what its ranks find around them; by default this process's.
     """
 
-    def __init__(self, prefix: Sequence[str] = ()) -> None:
+    def __init__(self, prefix: Sequence[str] = (), setting: Setting | None = None) -> None:
+        self._setting = setting
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
         self._socket, theirs = socket.socketpair()
-        self._process = start("grader.worlds.server", [theirs.fileno()], self._errors, prefix)
+        options = ["sealed"] if setting is not None and setting.sealed else []
+        self._process = start(
+            "grader.worlds.server", [theirs.fileno()], self._errors, prefix, options
+        )
         theirs.close()
         self._buffer = b""
         self._names = map(str, itertools.count(1))
@@ -51,6 +56,11 @@ class ForkServer:
     def usable(self) -> bool:
         """Whether it runs, and belongs to this process and not to its parent."""
         return self._pid == os.getpid() and self._process.poll() is None
+
+    @property
+    def setting(self) -> Setting:
+        """What its ranks find around them."""
+        return self._setting or Setting.here()
 
     def dangers(self) -> list[str]:
         """Why its children would not be safe; waits until it has started."""
@@ -119,6 +129,13 @@ class ForkServer:
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else f"exit status {self._process.wait()}"
+
+    def signal(self, crew: Crew, number: int) -> None:
+        """Have a signal sent to every rank of a world that still runs."""
+        request = {"signal": crew.name, "number": int(number)}
+        # a server that is gone has taken its ranks with it
+        with contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
 
     def kill(self, crew: Crew) -> None:
         """Ask for the end of a world; :meth:`settle` waits for it."""

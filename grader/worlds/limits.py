@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-__all__ = ["die_with_parent", "limit_memory", "own_session"]
+__all__ = ["die_with_parent", "limit_memory", "memory_now", "own_session", "remember_memory"]
 
 
 def own_session() -> None:
@@ -25,6 +25,47 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
+#: Bytes of private writable memory, where they had to be measured beforehand.
+_measured: int | None = None
+
+
+def remember_memory() -> None:
+    """Measure this process's memory now, for children that live without ``/proc``.
+
+    To be called while there is one thread.  The kernel tells without ``/proc``
+    as well: one more page is to be had just if the limit lies above what there
+    is already.
+    """
+    global _measured
+    import mmap
+    import resource
+
+    page = mmap.PAGESIZE
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    low, high = 0, 1 << 40
+    try:
+        while high - low > page:
+            middle = (low + high) // 2 // page * page
+            resource.setrlimit(resource.RLIMIT_DATA, (middle, hard))
+            try:
+                mmap.mmap(-1, page, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            except (OSError, MemoryError):
+                low = middle
+            else:
+                high = middle
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    _measured = low
+
+
+def memory_now() -> int:
+    """Bytes of private writable memory that this process has, or had when measured."""
+    if _measured is not None:
+        return _measured
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def limit_memory(extra: int) -> None:
     """Let this process allocate at most ``extra`` bytes beyond what it has now.
 
@@ -37,9 +78,7 @@ def limit_memory(extra: int) -> None:
         return
     import resource
 
-    with open("/proc/self/statm") as statm:
-        data_pages = int(statm.read().split()[5])
-    limit = data_pages * os.sysconf("SC_PAGE_SIZE") + extra
+    limit = memory_now() + extra
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -41,8 +38,8 @@ class ProcessWorld:
         launcher: what starts the processes.
         size: how many ranks.
         program: the code of the answer.
-        path: ``sys.path`` of the ranks; by default this process's.
         memory: bytes that each rank may allocate.
+        subgroups: whether sealed ranks may still connect, to make subgroups.
 
     Raises:
         WorldError: the processes cannot be started.
@@ -53,8 +50,8 @@ class ProcessWorld:
         launcher: Launcher,
         size: int,
         program: Program,
-        path: Sequence[str] | None = None,
         memory: int = MEMORY,
+        subgroups: bool = True,
     ) -> None:
         self.size = size
         self._watch: Watch | None = None
@@ -65,7 +62,7 @@ class ProcessWorld:
         self._meeting = Meeting(self._tell_all)
         self._watch = Watch(self._crew, self._send_resolution, self._meeting.take)
         packed = program.to_bytes()
-        search = [entry or str(Path.cwd()) for entry in (sys.path if path is None else path)]
+        setting = launcher.setting
         for rank in range(size):
             self._tell(
                 rank,
@@ -73,9 +70,11 @@ class ProcessWorld:
                     rank=rank,
                     size=size,
                     program=packed,
-                    path=search,
-                    folder=str(Path.cwd()),
+                    path=setting.path,
+                    folder=setting.folder,
                     memory=memory,
+                    sealed=setting.sealed,
+                    subgroups=subgroups,
                 ),
             )
 

@@ -138,7 +138,7 @@ class _Rank:
         """Become rank ``setup.rank``: limits, thread count, process group."""
         gc.enable()
         os.chdir(setup.folder)
-        sys.path[:] = setup.path
+        sys.path[:] = setup.path or sys.path
         os.environ.update(
             RANK=str(setup.rank), LOCAL_RANK=str(setup.rank), WORLD_SIZE=str(setup.size)
         )
@@ -148,6 +148,10 @@ class _Rank:
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
         guard.join(self._store, setup.rank, setup.size, self._recorder)
         limits.limit_memory(setup.memory)
+        if setup.sealed:
+            from grader.worlds.seal import seal
+
+            seal(setup.subgroups)
 
     def _emit(self, event: Event, flush: bool) -> None:
         self._writer.write(event, flush)

@@ -13,8 +13,12 @@ Requests (JSON, one per line):
 
 - ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
   output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
+- ``{"signal": id, "number": s}``: send a signal to every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and whatever they left.
   Answered by ``{"gone": id}``.
+
+With ``sealed`` as its second argument it runs in a sandbox: its ranks cannot
+start processes, so there are no strays, and there is no ``/proc`` to see them in.
 
 When a rank ends by itself: ``{"exited": id, "rank": r, "status": s}``, where a
 negative status is a signal.
@@ -41,6 +45,12 @@ __all__ = ["main"]
 #: descriptors per rank, see grader.worlds.rank.Handles
 FDS = 3
 
+#: Of a sandbox: two worlds of 8 ranks need about a hundred threads.
+THREADS = 1024
+
+#: Of one process in a sandbox: every rank has a connection with every other.
+FILES = 256
+
 
 @dataclass
 class _World:
@@ -49,8 +59,9 @@ class _World:
 
 
 class _Server:
-    def __init__(self, client: socket.socket) -> None:
+    def __init__(self, client: socket.socket, sealed: bool) -> None:
         self.client = client
+        self.sealed = sealed
         self.worlds: dict[str, _World] = {}
         self.buffer = b""
         self.fds: list[int] = []
@@ -90,6 +101,8 @@ class _Server:
                 count = FDS * message["size"]
                 mine, self.fds = self.fds[:count], self.fds[count:]
                 self.fork(message["fork"], mine)
+            elif "signal" in message:
+                self.signal(message["signal"], message["number"])
             elif "kill" in message:
                 self.kill(message["kill"])
                 self.say({"gone": message["kill"]})
@@ -130,6 +143,13 @@ class _Server:
         finally:
             os._exit(70)
 
+    def signal(self, name: str, number: int) -> None:
+        """Signal the ranks of a world that have not been reaped."""
+        world = self.worlds.get(name)
+        for pid in world.alive if world is not None else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def reap(self, reader: int) -> None:
         """Collect children that have ended, and say so."""
         with contextlib.suppress(BlockingIOError):
@@ -164,7 +184,8 @@ class _Server:
                 os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-        self.kill_strays()
+        if not self.sealed:
+            self.kill_strays()
 
     def kill_strays(self) -> None:
         """Kill processes that left their rank's process group.
@@ -227,7 +248,7 @@ def _dangers() -> dict[str, Any]:
     return {"threads": threading.active_count() > 1, "cuda": torch.cuda.is_initialized()}  # type: ignore[no-untyped-call]
 
 
-def main(fd: int) -> None:
+def main(fd: int, sealed: bool = False) -> None:
     """Serve the client at the other end of socket ``fd``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     client = socket.socket(fileno=fd)
@@ -236,15 +257,21 @@ def main(fd: int) -> None:
     from grader.traffic.guard import override_dispatcher
     from grader.worlds import rank  # noqa: F401 - with it torch and all a rank uses
 
+    if sealed:
+        from grader.worlds import limits, seal
+
+        limits.remember_memory()
+        seal.limit_process(THREADS, FILES)
+        seal.hide()
     closed = override_dispatcher()
     # Objects made so far are never collected, so the collector does not touch
     # their pages and children go on sharing them.
     gc.collect()
     gc.freeze()
     gc.disable()
-    _Server(client).serve()
+    _Server(client, sealed).serve()
     del closed
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sealed="sealed" in sys.argv[2:])

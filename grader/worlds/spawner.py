@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, start
+from grader.worlds.crew import Crew, Ends, Setting, start
 
 __all__ = ["Spawner"]
 
@@ -21,6 +21,11 @@ class Spawner:
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._names = map(str, itertools.count(1))
+
+    @property
+    def setting(self) -> Setting:
+        """As in this process."""
+        return Setting.here()
 
     def launch(self, size: int) -> Crew:
         """Start the ranks of a world."""
@@ -52,6 +57,12 @@ class Spawner:
             status = process.poll()
             if status is not None:
                 crew.statuses[rank] = status
+
+    def signal(self, crew: Crew, number: int) -> None:
+        """Send a signal to every rank of a world that still runs."""
+        for process in self._processes.get(crew.name, []):
+            # does nothing to one that has been reaped
+            process.send_signal(number)
 
     def kill(self, crew: Crew) -> None:
         """Kill every process group of a world."""

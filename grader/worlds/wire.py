@@ -47,6 +47,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         path: what to put on ``sys.path``.
         folder: the working directory.
         memory: bytes that the rank may allocate beyond what it starts with.
+        sealed: give up what could reach beyond it, once it has joined.
+        subgroups: if sealed, go on to be able to connect.
     """
 
     rank: int
@@ -55,6 +57,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     path: list[str]
     folder: str
     memory: int
+    sealed: bool = False
+    subgroups: bool = True
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):

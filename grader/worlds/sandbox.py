@@ -1,0 +1,176 @@
+"""A bubblewrap sandbox around a fork server.
+
+Inside there is Python with its packages, read-only, and those modules of the
+grader that a rank runs: no oracle, no solution, no test, nobody's files, no
+home, no environment, no ``/proc``, nothing that can be written, and no network
+but a loopback of its own.  What the ranks in it may ask the kernel for is in
+:mod:`grader.worlds.seal`; ``docs/security.md`` says what is promised.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from grader.errors import RequestError
+from grader.worlds.crew import Setting
+from grader.worlds.forkserver import ForkServer
+
+__all__ = ["MODULES", "SandboxedServer", "missing", "sandbox_command"]
+
+#: The modules of the grader that are there: what a rank imports, and the parser.
+MODULES = (
+    "__init__.py",
+    "definitions.py",
+    "errors.py",
+    "probes.py",
+    "program.py",
+    "submission.py",
+    "traffic",
+    "values.py",
+    "verdict.py",
+    "version.py",
+    "worlds",
+)
+
+#: Where they are, inside.
+_HOME = "/course"
+
+#: What a program needs of a Unix system besides Python.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_MACHINE = ("/proc/cpuinfo", "/sys/devices/system/cpu")
+
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "PYTHONPATH": _HOME,
+    "PYTHONSAFEPATH": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "OMP_NUM_THREADS": "1",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+}
+
+#: Users of nobody in particular; systemd's range for services of a moment.
+_USERS = range(61184, 65520)
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def missing() -> str:
+    """Why there can be no sandbox here, and the mend; empty if there can."""
+    if sys.platform != "linux":
+        return "bubblewrap needs Linux; on other systems, grade in a Linux virtual machine"
+    for command, package in (("bwrap", "bubblewrap"), ("setpriv", "util-linux")):
+        if shutil.which(command) is None:
+            return f"{package} is not installed; on Debian and Ubuntu: apt install {package}"
+    try:
+        import pyseccomp  # noqa: F401
+    except ImportError:
+        return "pyseccomp is not installed: pip install 'gather-round[class]'"
+    except RuntimeError:
+        return "libseccomp is not installed; on Debian and Ubuntu: apt install libseccomp2"
+    return ""
+
+
+def sandbox_command(hidden: Sequence[Path] = ()) -> list[str]:
+    """The command under which a fork server runs in a sandbox.
+
+    Args:
+        hidden: folders that must not be seen even if they lie within Python's.
+
+    Raises:
+        RequestError: there can be no sandbox here; the message says the mend.
+    """
+    reason = missing()
+    if reason:
+        raise RequestError(reason)
+    command = ["bwrap", "--die-with-parent", "--new-session", "--chdir", "/", "--clearenv"]
+    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    command += ["--unshare-cgroup-try", "--hostname", "sandbox"]
+    for name, value in _ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    command += _files(hidden)
+    if os.geteuid() == 0:
+        # mounts are made as root, who can reach every Python; nothing else is
+        user = str(_USERS[os.getpid() % len(_USERS)])
+        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        command += ["--cap-add", "CAP_SETPCAP", "--", "setpriv", "--reuid", user, "--regid", user]
+        command += ["--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]
+        command += ["--no-new-privs", "--"]
+    else:
+        command += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--"]
+    return command
+
+
+def _files(hidden: Sequence[Path]) -> list[str]:
+    """What can be seen, all of it read-only."""
+    options = []
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            options += ["--symlink", os.readlink(path), name]
+        elif path.is_dir():
+            options += ["--ro-bind", name, name]
+    for folder in ("/etc", "/proc", "/sys", "/sys/devices", "/sys/devices/system"):
+        options += ["--perms", "0755", "--dir", folder]
+    for name in (*_SETTINGS, *_MACHINE):
+        options += ["--ro-bind-try", name, name]
+    shown = list(_python())
+    for folder in shown:
+        # left to itself, bubblewrap lets only its own user pass through what leads there
+        for parent in reversed(folder.parents[:-1]):
+            options += ["--perms", "0755", "--dir", str(parent)]
+        options += ["--ro-bind", str(folder), str(folder)]
+    # a checkout may lie within one of these, and so may an installed grader
+    for folder in (_PACKAGE, _PACKAGE.parent, *(Path(one).resolve() for one in hidden)):
+        within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
+        if within and folder not in shown:
+            options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
+    for folder in ("/dev", _HOME, f"{_HOME}/grader"):
+        options += ["--perms", "0755", "--dir", folder]
+    for name in MODULES:
+        options += ["--ro-bind", str(_PACKAGE / name), f"{_HOME}/grader/{name}"]
+    for name in _DEVICES:
+        options += ["--dev-bind", name, name]
+    return [*options, "--remount-ro", "/"]
+
+
+def _python() -> Iterator[Path]:
+    """The folders of this Python, outer ones first and none twice."""
+    folders = {Path(folder) for folder in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    # a link on the way to the interpreter must lead somewhere inside, too
+    link = Path(sys.executable)
+    while link.is_symlink():
+        link = Path(os.path.normpath(link.parent / os.readlink(link)))
+        folders.add(link.parent.parent)
+    for entry in map(Path, sys.path):
+        if entry.name in ("site-packages", "dist-packages") and entry.is_dir():
+            folders.add(entry)
+    kept: list[Path] = []
+    for folder in sorted(folders, key=lambda one: len(one.parts)):
+        if folder == Path("/") or any(folder.is_relative_to(top) for top in kept):
+            continue
+        if not any(folder.is_relative_to(top) for top in _SYSTEM):
+            kept.append(folder)
+    return iter(kept)
+
+
+class SandboxedServer(ForkServer):
+    """A fork server in a sandbox of its own.
+
+    Args:
+        hidden: folders that must not be seen even if they lie within Python's.
+
+    Raises:
+        RequestError: there can be no sandbox here.
+    """
+
+    def __init__(self, hidden: Sequence[Path] = ()) -> None:
+        super().__init__(sandbox_command(hidden), Setting(path=[], folder="/", sealed=True))

@@ -1,0 +1,143 @@
+"""What a sealed rank may still ask the kernel for.
+
+Ranks of a stranger's answer share a user, a network and a view of the files.
+Once a rank has joined its group, and before a line of the stranger's code
+runs, it gives up what could reach anything but its own memory, its own open
+connections and files that nobody can write: new sockets and processes, signals
+to others, shared memory, locks, keys, tracing.  It is a list of what is
+allowed, so what a future kernel adds is refused.
+
+A refused call fails with ``EPERM``, an exception like any other; it ends
+nothing.  The filter is libseccomp's, bound by ``pyseccomp``.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import resource
+import termios
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["hide", "limit_process", "seal"]
+
+#: Calls that touch nothing but the process itself and what it has open.
+_OWN = """
+    read readv pread64 preadv preadv2 write writev pwrite64 pwritev lseek close close_range
+    fstat newfstatat stat lstat statx fstatfs statfs access faccessat faccessat2
+    open openat getdents getdents64 readlink readlinkat getcwd chdir fchdir
+    dup dup2 dup3 pipe pipe2 poll ppoll select pselect6 fadvise64 umask
+    epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2
+    timerfd_create timerfd_settime timerfd_gettime
+    munmap mprotect mremap brk madvise mincore get_mempolicy
+    futex futex_waitv set_robust_list get_robust_list rseq set_tid_address arch_prctl membarrier
+    sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max
+    sched_get_priority_min exit exit_group
+    rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigsuspend rt_sigpending
+    sigaltstack restart_syscall pause alarm setitimer getitimer
+    clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times
+    getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
+    getpgid getsid uname sysinfo getrusage getcpu getrlimit setrlimit getpriority getrandom
+    sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown getsockopt setsockopt getsockname
+    getpeername
+""".split()
+
+#: What a rank needs besides, to make a subgroup with connections of its own.
+_CONNECTING = ("bind", "connect", "listen", "accept", "accept4")
+
+_CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
+_PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 4, 15, 16
+_AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
+
+
+def seal(subgroups: bool) -> None:
+    """Give up everything that a rank does not need, for good and in all threads.
+
+    Args:
+        subgroups: whether the rank may go on to open connections, which it
+            needs for ``new_group``.
+
+    Raises:
+        OSError: the kernel or libseccomp cannot do it.
+    """
+    scmp = _library()
+    filter_ = scmp.SyscallFilter(scmp.ERRNO(errno.EPERM))
+    filter_.set_attr(scmp.Attr.CTL_TSYNC, 1)
+
+    def allow(name: str, *conditions: Any) -> None:
+        # not every architecture has every call
+        if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
+            filter_.add_rule(scmp.ALLOW, name, *conditions)
+
+    def argument(position: int, value: int, mask: int | None = None) -> Any:
+        if mask is None:
+            return scmp.Arg(position, scmp.EQ, value)
+        return scmp.Arg(position, scmp.MASKED_EQ, mask, value)
+
+    for name in _OWN:
+        allow(name)
+    me = os.getpid()
+    for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
+        allow(name, argument(0, me))
+    # limits of itself, not of others
+    allow("prlimit64", argument(0, 0))
+    allow("prlimit64", argument(0, me))
+    # threads, not processes; clone3 hides its flags behind a pointer, and the C
+    # library asks for clone where the kernel has none
+    threads = _CLONE_VM | _CLONE_THREAD
+    allow("clone", argument(0, threads, threads))
+    filter_.add_rule(scmp.ERRNO(errno.ENOSYS), "clone3")
+    # memory of its own, and files; not memory that others could share
+    shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
+    for kind in (mmap.MAP_PRIVATE, mmap.MAP_SHARED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
+        allow("mmap", argument(3, kind, shared | mmap.MAP_PRIVATE))
+    # no locks: on a file that all can read, a lock is a message
+    for command in (
+        fcntl.F_DUPFD,
+        fcntl.F_DUPFD_CLOEXEC,
+        fcntl.F_GETFD,
+        fcntl.F_SETFD,
+        fcntl.F_GETFL,
+        fcntl.F_SETFL,
+    ):
+        allow("fcntl", argument(1, command))
+    for request in (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO):
+        allow("ioctl", argument(1, request))
+    for option in (_PR_SET_NAME, _PR_GET_NAME):
+        allow("prctl", argument(0, option))
+    if subgroups:
+        for family in (_AF_INET, _AF_INET6, _AF_NETLINK):
+            allow("socket", argument(0, family))
+        for name in _CONNECTING:
+            allow(name)
+    filter_.load()
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    import pyseccomp
+
+    return pyseccomp
+
+
+def hide() -> None:
+    """Let no process of the same user look into this one, nor into its children."""
+    _library()  # finding libseccomp starts a process, which is easy now
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "PR_SET_DUMPABLE")
+
+
+def limit_process(threads: int, files: int) -> None:
+    """Hold this process and its children to limits that they cannot raise again."""
+    for kind, limit in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NPROC, threads),
+        (resource.RLIMIT_NOFILE, files),
+    ):
+        resource.setrlimit(kind, (limit, limit))
