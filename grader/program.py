@@ -39,16 +39,18 @@ class Unit(msgspec.Struct, frozen=True):
 class Program(msgspec.Struct, frozen=True):
     """An answer's code: either one live function, pickled by value, or statements.
 
-    It is made by the judge and read by a rank, never the other way round: what
-    comes back from a rank is data.
+    It is read by a rank and by nobody else: what comes back from a rank is
+    data.  Where strangers' files are parsed in a process of their own, that
+    process makes the program, and the judge has it ``packed`` only.
     """
 
     live: bytes = b""
     units: list[Unit] = []
+    packed: bytes = b""
 
     def to_bytes(self) -> bytes:
         """The program for the wire."""
-        return msgspec.msgpack.encode(self)
+        return self.packed or msgspec.msgpack.encode(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:

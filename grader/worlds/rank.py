@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 import cloudpickle
 import torch
 
+from grader.definitions import Broken
+from grader.errors import UnreadableFile
 from grader.program import LoadedProgram, NotDefined, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Event
@@ -37,6 +39,8 @@ from grader.worlds.meeting import RankStore
 from grader.worlds.wire import (
     Call,
     FrameWriter,
+    Parse,
+    Parsed,
     Raised,
     Ready,
     Resolved,
@@ -109,6 +113,8 @@ class _Rank:
 
     def serve(self) -> None:
         setup = next(self._frames, None)
+        if isinstance(setup, Parse):
+            self._writer.write(_parsed(setup))
         if not isinstance(setup, Setup):
             return
         try:
@@ -196,6 +202,36 @@ class _Rank:
             self._writer.write(_raised(stage, error))
         else:
             self._writer.write(reply)
+
+
+def _parsed(request: Parse) -> Parsed:
+    """A file's definitions, as data."""
+    from grader.submission import Submission
+
+    limits.limit_memory(1 << 30)
+    if request.sealed:
+        from grader.worlds.seal import seal
+
+        seal(subgroups=False)
+
+    def plain(text: str) -> str:
+        # a lone surrogate has no UTF-8, and a string literal may hold one
+        return text.encode("utf-8", "replace").decode()
+
+    def row(fault: Broken) -> tuple[str, int, str]:
+        return plain(fault.label), fault.line, plain(fault.message)[:500]
+
+    try:
+        found = Submission.from_bytes(request.data, request.label, request.wanted)
+    except UnreadableFile as error:
+        return Parsed(b"", [], {}, [], {}, plain(str(error)))
+    return Parsed(
+        found.program.to_bytes(),
+        sorted(map(plain, found.names)),
+        {plain(name): row(fault) for name, fault in found.broken.items()},
+        [row(fault) for fault in found.unparsed],
+        {plain(label): plain(text) for label, text in found.sources.items()},
+    )
 
 
 def _run(

@@ -21,6 +21,8 @@ __all__ = [
     "FrameReader",
     "FrameWriter",
     "FromRank",
+    "Parse",
+    "Parsed",
     "Put",
     "Raised",
     "Ready",
@@ -59,6 +61,22 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     memory: int
     sealed: bool = False
     subgroups: bool = True
+
+
+class Parse(msgspec.Struct, tag="parse", frozen=True):
+    """The only frame to a process that reads a file, see :mod:`grader.worlds.parsing`.
+
+    Attributes:
+        data: the contents of the file.
+        label: its path.
+        wanted: names to keep however they are defined.
+        sealed: give up first what could reach beyond the process.
+    """
+
+    data: bytes
+    label: str
+    wanted: list[str]
+    sealed: bool
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):
@@ -104,7 +122,7 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Setup | Call | Resolved | Told
+ToRank = Parse | Setup | Call | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -171,7 +189,25 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     code: int | None = None
 
 
-FromRank = Event | Put | Ready | Returned | Raised
+class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
+    """What a file defines; the fields are those of a ``Submission``.
+
+    Attributes:
+        program: the packed :class:`grader.program.Program`.
+        names, sources: as there.
+        broken, unparsed: as there; a fault is a label, a line and a message.
+        error: why it is no submission at all, or empty.
+    """
+
+    program: bytes
+    names: list[str]
+    broken: dict[str, tuple[str, int, str]]
+    unparsed: list[tuple[str, int, str]]
+    sources: dict[str, str]
+    error: str = ""
+
+
+FromRank = Event | Parsed | Put | Ready | Returned | Raised
 
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)
@@ -198,9 +234,14 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Cuts a rank's stream of bytes into messages, whatever the chunks."""
+    """Cuts a rank's stream of bytes into messages, whatever the chunks.
 
-    def __init__(self) -> None:
+    Args:
+        longest: bytes of the longest frame that is believed.
+    """
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self._longest = longest
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[FromRank]:
@@ -214,7 +255,7 @@ class FrameReader:
         try:
             while len(self._buffer) - start >= _HEADER.size:
                 (length,) = _HEADER.unpack_from(self._buffer, start)
-                if length > LONGEST:
+                if length > self._longest:
                     raise BrokenFrame(f"a frame of {length} bytes")
                 end = start + _HEADER.size + length
                 if len(self._buffer) < end:
