@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ class Settings:
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
         first_failure: stop there; the score is then of no use.
+        patience: seconds that an exercise may take in all; cases that would
+            start later fail.
     """
 
     seed: int
@@ -50,6 +53,7 @@ class Settings:
     seconds: float = 5.0
     memory: int = 2 << 30
     first_failure: bool = False
+    patience: float = math.inf
 
 
 class Judge:
@@ -97,10 +101,15 @@ class Judge:
         verdicts: list[CaseVerdict] = []
         evidence: Evidence | None = None
         stop: CaseVerdict | None = None
+        deadline = time.monotonic() + self._settings.patience
         with _Worlds(self._open(exercise, submission), sizes) as worlds:
             for n, cases in plan.items():
                 right: list[tuple[Case, Outcome]] = []
                 for case in cases:
+                    if stop is None and time.monotonic() > deadline:
+                        stop = _too_late(case, self._settings.patience)
+                        verdicts.append(stop)
+                        continue
                     if stop is not None:
                         verdicts.append(_not_run(case, stop))
                         continue
@@ -240,6 +249,11 @@ def _job(exercise: Exercise, case: Case, seconds: float, luck: Luck = Luck.HIGHE
         luck=luck,
         seconds=seconds,
     )
+
+
+def _too_late(case: Case, seconds: float) -> CaseVerdict:
+    message = f"not run: the exercise has taken more than {seconds:g} s in all"
+    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
 
 
 def _not_run(case: Case, because: CaseVerdict) -> CaseVerdict:

@@ -58,6 +58,11 @@ class ForkServer:
         return self._pid == os.getpid() and self._process.poll() is None
 
     @property
+    def pid(self) -> int:
+        """Of the server, or of the sandbox that it runs in."""
+        return int(self._process.pid)
+
+    @property
     def setting(self) -> Setting:
         """What its ranks find around them."""
         return self._setting or Setting.here()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
 
 from grader.worlds.errors import BrokenFrame
 from grader.worlds.wire import Put, Told
@@ -63,7 +63,7 @@ class Meeting:
         self._tell(Told(put.key, value, rank, put.number))
 
 
-class RankStore(dist.Store):
+class RankStore(c10d.Store):
     """The rank's side.
 
     Args:

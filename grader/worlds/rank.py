@@ -165,7 +165,8 @@ class _Rank:
     def _listen(self) -> None:
         """Read from the judge while the student's code runs: it matches wildcards."""
         recorder, store = self._recorder, self._store
-        assert recorder is not None and store is not None
+        assert recorder is not None
+        assert store is not None
         for frame in self._frames:
             if isinstance(frame, Told):
                 store.hear(frame)

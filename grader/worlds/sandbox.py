@@ -118,28 +118,29 @@ def _files(hidden: Sequence[Path]) -> list[str]:
             options += ["--symlink", os.readlink(path), name]
         elif path.is_dir():
             options += ["--ro-bind", name, name]
-    for folder in ("/etc", "/proc", "/sys", "/sys/devices", "/sys/devices/system"):
-        options += ["--perms", "0755", "--dir", folder]
+    options += _open_folders("/etc", "/proc", "/sys", "/sys/devices", "/sys/devices/system")
     for name in (*_SETTINGS, *_MACHINE):
         options += ["--ro-bind-try", name, name]
     shown = list(_python())
     for folder in shown:
-        # left to itself, bubblewrap lets only its own user pass through what leads there
-        for parent in reversed(folder.parents[:-1]):
-            options += ["--perms", "0755", "--dir", str(parent)]
+        options += _open_folders(*map(str, reversed(folder.parents[:-1])))
         options += ["--ro-bind", str(folder), str(folder)]
     # a checkout may lie within one of these, and so may an installed grader
     for folder in (_PACKAGE, _PACKAGE.parent, *(Path(one).resolve() for one in hidden)):
         within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
         if within and folder not in shown:
             options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
-    for folder in ("/dev", _HOME, f"{_HOME}/grader"):
-        options += ["--perms", "0755", "--dir", folder]
+    options += _open_folders("/dev", _HOME, f"{_HOME}/grader")
     for name in MODULES:
         options += ["--ro-bind", str(_PACKAGE / name), f"{_HOME}/grader/{name}"]
     for name in _DEVICES:
         options += ["--dev-bind", name, name]
     return [*options, "--remount-ro", "/"]
+
+
+def _open_folders(*names: str) -> list[str]:
+    """Folders that lead somewhere; left to itself, bubblewrap lets only its own user pass."""
+    return [word for name in names for word in ("--perms", "0755", "--dir", name)]
 
 
 def _python() -> Iterator[Path]:

@@ -25,25 +25,29 @@ from typing import Any
 __all__ = ["hide", "limit_process", "seal"]
 
 #: Calls that touch nothing but the process itself and what it has open.
-_OWN = """
-    read readv pread64 preadv preadv2 write writev pwrite64 pwritev lseek close close_range
-    fstat newfstatat stat lstat statx fstatfs statfs access faccessat faccessat2
-    open openat getdents getdents64 readlink readlinkat getcwd chdir fchdir
-    dup dup2 dup3 pipe pipe2 poll ppoll select pselect6 fadvise64 umask
-    epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2
-    timerfd_create timerfd_settime timerfd_gettime
-    munmap mprotect mremap brk madvise mincore get_mempolicy
-    futex futex_waitv set_robust_list get_robust_list rseq set_tid_address arch_prctl membarrier
-    sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max
-    sched_get_priority_min exit exit_group
-    rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigsuspend rt_sigpending
-    sigaltstack restart_syscall pause alarm setitimer getitimer
-    clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times
-    getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
-    getpgid getsid uname sysinfo getrusage getcpu getrlimit setrlimit getpriority getrandom
-    sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown getsockopt setsockopt getsockname
-    getpeername
-""".split()
+_OWN = {
+    "what is open": """
+        read readv pread64 preadv preadv2 write writev pwrite64 pwritev lseek close close_range
+        fstat fstatfs getdents getdents64 fadvise64 dup dup2 dup3 pipe pipe2 poll ppoll select
+        pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
+        eventfd2 timerfd_create timerfd_settime timerfd_gettime sendto recvfrom sendmsg recvmsg
+        sendmmsg recvmmsg shutdown getsockopt setsockopt getsockname getpeername""",
+    "files, none of which can be written": """
+        open openat newfstatat stat lstat statx statfs access faccessat faccessat2 readlink
+        readlinkat getcwd chdir fchdir umask""",
+    "memory": "munmap mprotect mremap brk madvise mincore get_mempolicy",
+    "threads": """
+        futex futex_waitv set_robust_list get_robust_list rseq set_tid_address arch_prctl
+        membarrier sched_yield sched_getaffinity sched_getparam sched_getscheduler
+        sched_get_priority_max sched_get_priority_min exit exit_group""",
+    "signals to itself": """
+        rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigsuspend rt_sigpending
+        sigaltstack restart_syscall pause alarm setitimer getitimer""",
+    "time": "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times",
+    "who and where it is": """
+        getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
+        getpgid getsid uname sysinfo getrusage getcpu getrlimit setrlimit getpriority getrandom""",
+}
 
 #: What a rank needs besides, to make a subgroup with connections of its own.
 _CONNECTING = ("bind", "connect", "listen", "accept", "accept4")
@@ -77,8 +81,9 @@ def seal(subgroups: bool) -> None:
             return scmp.Arg(position, scmp.EQ, value)
         return scmp.Arg(position, scmp.MASKED_EQ, mask, value)
 
-    for name in _OWN:
-        allow(name)
+    for names in _OWN.values():
+        for name in names.split():
+            allow(name)
     me = os.getpid()
     for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
         allow(name, argument(0, me))

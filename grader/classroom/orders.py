@@ -1,0 +1,94 @@
+"""What a worker is asked for, and what it tells.
+
+Plain data, so that they travel to a process or to another machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grader.verdict import ExerciseVerdict
+
+__all__ = ["Done", "Judged", "Limits", "Lost", "Order", "Planned", "Told"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission may take.
+
+    Attributes:
+        call: seconds of one call of an answer.
+        exercise: seconds of all calls for one exercise.
+        submission: seconds of all exercises.
+        memory: bytes that all ranks may use together.
+    """
+
+    call: float = 5.0
+    exercise: float = 60.0
+    submission: float = 600.0
+    memory: int = 4 << 30
+
+    def key(self) -> tuple[float, ...]:
+        """What a verdict depends on."""
+        return (self.call, self.exercise, self.submission, float(self.memory))
+
+
+@dataclass(frozen=True)
+class Order:
+    """Judge one submission.
+
+    Attributes:
+        key: of the submission.
+        files: label and contents of each, the oldest first.
+        digest: of the files.
+        seed: of the inputs.
+        limits: on time and memory.
+        known: fingerprints of the verdicts that there are, by exercise.
+        sandbox: whether strangers' code runs in one.
+        hidden: folders that must not be seen from inside.
+    """
+
+    key: str
+    files: tuple[tuple[str, bytes], ...]
+    digest: str
+    seed: int
+    limits: Limits
+    known: dict[str, str] = field(default_factory=dict)
+    sandbox: bool = True
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a submission will be judged on, and what is to be said about its files."""
+
+    key: str
+    exercises: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One exercise of a submission has been judged."""
+
+    key: str
+    fingerprint: str
+    verdict: ExerciseVerdict
+
+
+@dataclass(frozen=True)
+class Done:
+    """A submission has been judged."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A submission could not be judged, and that is the grader's fault."""
+
+    key: str
+    reason: str
+
+
+Told = Planned | Judged

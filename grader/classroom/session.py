@@ -1,0 +1,195 @@
+"""A whole class: what arrived, judged by an engine, kept in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.classroom.arrivals import Arrivals, Handed, collect
+from grader.classroom.engines import Engine
+from grader.classroom.fingerprint import fingerprint, seed_for
+from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned
+from grader.classroom.store import Entry, Store
+from grader.errors import RequestError
+from grader.exercises import Catalogue
+from grader.verdict import ExerciseVerdict
+
+__all__ = ["Options", "Progress", "grade_class"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to grade a class.
+
+    Attributes:
+        limits: on time and memory, of one submission.
+        seed: repeats the inputs of an earlier grading; else they are drawn
+            from a secret that the results keep.
+        sandbox: whether strangers' code runs in one.
+        force: judge again what has been judged.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    seed: int | None = None
+    sandbox: bool = True
+    force: bool = False
+
+
+@dataclass
+class Progress:
+    """How far it is.
+
+    Attributes:
+        submissions: how many there are.
+        done: how many of them are judged, or need not be.
+        kept: how many of these had been judged before.
+        exercises: verdicts found in this session.
+        lost: submissions that the grader failed at.
+    """
+
+    submissions: int = 0
+    done: int = 0
+    kept: int = 0
+    exercises: int = 0
+    lost: int = 0
+
+
+def grade_class(
+    source: Path,
+    store: Store,
+    engine: Engine,
+    catalogue: Catalogue,
+    options: Options,
+    observe: Callable[[Progress, ExerciseVerdict | None], None],
+) -> Progress:
+    """Judge every submission that is new or has changed.
+
+    Args:
+        source: where the submissions are.
+        store: of the results.
+        engine: does the work.
+        catalogue: the exercises of the course.
+        options: how.
+        observe: told after every step, with the verdict just found, if one was.
+
+    Raises:
+        RequestError: the source holds no submissions.
+        StoreError: the results cannot be written.
+    """
+    with collect(source) as arrivals:
+        if not arrivals.submissions:
+            raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
+        return _Session(source, store, catalogue, options, observe).run(arrivals, engine)
+
+
+class _Session:
+    def __init__(
+        self,
+        source: Path,
+        store: Store,
+        catalogue: Catalogue,
+        options: Options,
+        observe: Callable[[Progress, ExerciseVerdict | None], None],
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._options = options
+        self._observe = observe
+        self._secret = store.secret(options.seed)
+        self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
+        self._handed: dict[str, tuple[int, Handed]] = {}
+        self._digests: dict[str, str] = {}
+        self._progress = Progress()
+
+    def run(self, arrivals: Arrivals, engine: Engine) -> Progress:
+        self._handed = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
+        self._progress.submissions = len(self._handed)
+        self._store.keep_only(set(self._handed))
+        self._observe(self._progress, None)
+        for told in engine.run(self._orders()):
+            verdict = None
+            if isinstance(told, Planned):
+                self._note(told.key, told.exercises, told.notes)
+            elif isinstance(told, Judged):
+                self._store.save(told.key, told.fingerprint, told.verdict)
+                self._progress.exercises += 1
+                verdict = told.verdict
+            elif isinstance(told, Lost):
+                self._lose(told)
+            if isinstance(told, (Done, Lost)):
+                self._progress.done += 1
+            self._observe(self._progress, verdict)
+        return self._progress
+
+    def _orders(self) -> Iterator[Order]:
+        """What is to be done, one submission after the other."""
+        entries = {entry.key: entry for entry in self._store.entries()}
+        for key, (_, handed) in self._handed.items():
+            self._digests[key] = digest = handed.digest()
+            seed = seed_for(self._secret, key)
+            if not handed.files:
+                self._note(key, (), ())
+                self._skip()
+                continue
+            known = {} if self._options.force else self._store.known(key)
+            entry = entries.get(key)
+            if entry is not None and self._is_done(entry, digest, seed, known):
+                self._note(key, tuple(entry.exercises), tuple(entry.found))
+                self._skip(kept=True)
+                continue
+            yield Order(
+                key,
+                tuple((file.label, file.read()) for file in handed.files),
+                digest,
+                seed,
+                self._options.limits,
+                known,
+                self._options.sandbox,
+                self._hidden,
+            )
+
+    def _is_done(self, entry: Entry, digest: str, seed: int, known: dict[str, str]) -> bool:
+        """Whether judging it again would find nothing new."""
+        if entry.digest != digest or entry.fault or entry.unsafe is self._options.sandbox:
+            return False
+        if not all(name in self._catalogue for name in entry.exercises):
+            return False
+        limits = self._options.limits.key()
+        return all(
+            known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
+            for name in entry.exercises
+        )
+
+    def _skip(self, kept: bool = False) -> None:
+        self._progress.done += 1
+        self._progress.kept += kept
+        self._observe(self._progress, None)
+
+    def _note(
+        self, key: str, exercises: tuple[str, ...], found: tuple[str, ...], fault: str = ""
+    ) -> None:
+        position, handed = self._handed[key]
+        self._store.note(
+            position,
+            Entry(
+                key=key,
+                student=handed.student,
+                digest=self._digests[key],
+                exercises=list(exercises),
+                problems=list(handed.problems),
+                found=list(found),
+                email=handed.email,
+                number=handed.sid,
+                unsafe=not self._options.sandbox,
+                fault=fault,
+            ),
+        )
+
+    def _lose(self, told: Lost) -> None:
+        """The grader failed at a submission; what it had found of it stays."""
+        entry = next((one for one in self._store.entries() if one.key == told.key), None)
+        exercises = tuple(entry.exercises) if entry is not None else ()
+        found = tuple(entry.found) if entry is not None else ()
+        self._note(told.key, exercises, found, told.reason)
+        self._progress.lost += 1

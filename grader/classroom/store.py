@@ -1,0 +1,261 @@
+"""What has been graded: one SQLite file, one transaction per verdict.
+
+A verdict is kept under a fingerprint of everything that it depends on: the
+submission, the exercise, the grader, the inputs, the limits.  What is found
+there again is not graded again; whatever kills a grader, what it has finished
+is kept, and a file that was being written is mended by SQLite itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from grader.errors import GraderError, RequestError
+from grader.verdict import ExerciseVerdict, Status
+
+__all__ = ["Entry", "Store", "StoreError"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS submissions (
+    key TEXT PRIMARY KEY, position INTEGER NOT NULL, entry BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT NOT NULL, exercise TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    status TEXT NOT NULL, verdict BLOB NOT NULL, before BLOB,
+    PRIMARY KEY (key, exercise)
+) WITHOUT ROWID;
+"""
+
+#: Of the tables above; raised when they change.
+_VERSION = 1
+
+
+class StoreError(GraderError):
+    """The results cannot be written or read; what was stored before is intact."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A submission as the store knows it.
+
+    Attributes:
+        key: a safe name, unique in the class.
+        student: the name as it arrived; data, whatever it looks like.
+        email, number: if they came with it.
+        digest: of its files.
+        exercises: what it was graded on, in the order of the course.
+        problems: what is to be said about how it arrived.
+        found: what is to be said about what its files hold.
+        unsafe: whether it was graded without a sandbox.
+        fault: what the grader itself failed at, if it could not even begin.
+    """
+
+    key: str
+    student: str
+    digest: str
+    exercises: list[str]
+    problems: list[str] = []
+    found: list[str] = []
+    email: str | None = None
+    number: str | None = None
+    unsafe: bool = False
+    fault: str = ""
+
+
+_encode = msgspec.msgpack.encode
+_entry = msgspec.msgpack.Decoder(Entry)
+_verdict = msgspec.json.Decoder(ExerciseVerdict)
+
+
+class Store:
+    """The results of a class, held by one grader at a time.
+
+    Args:
+        folder: of the results; made if it is not there.
+        readonly: only look; others may be writing.
+
+    Raises:
+        RequestError: another grader is at work on it, or it is no store.
+        StoreError: it cannot be opened.
+    """
+
+    def __init__(self, folder: Path, readonly: bool = False) -> None:
+        self.path = folder / "grades.sqlite"
+        self._lock: int | None = None
+        if readonly and not self.path.is_file():
+            raise RequestError(f"{folder} holds no results; `python -m grader grade` makes them")
+        try:
+            if not readonly:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._lock = _only_one(folder)
+            self._database = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+            self._database.execute("PRAGMA synchronous = FULL")
+            with self._problems():
+                self._prepare(readonly)
+        except OSError as error:
+            self._unlock()
+            reason = error.strerror or error
+            raise StoreError(f"{folder} cannot be used for results: {reason}") from None
+        except sqlite3.Error as error:
+            self._unlock()
+            raise StoreError(f"{self.path} cannot be opened: {error}") from None
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _prepare(self, readonly: bool) -> None:
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _VERSION):
+            raise RequestError(
+                f"{self.path} was made by another version of the grader; name a new folder"
+            )
+        if not readonly:
+            # one by one: executescript would commit what is not ours
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                self._database.execute(statement)
+            self._database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    @contextlib.contextmanager
+    def _problems(self) -> Iterator[None]:
+        """SQLite's errors in our words."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            full = "full" in str(error) or "disk I/O" in str(error)
+            mend = "; make room and grade again: it goes on where it stopped" if full else ""
+            raise StoreError(f"{self.path}: {error}{mend}") from None
+
+    # Settings. ---------------------------------------------------------------
+
+    def secret(self, seed: int | None = None) -> bytes:
+        """What the inputs of this class are drawn from: kept, or drawn now, or given."""
+        if seed is not None:
+            return f"seed {seed}".encode()
+        with self._problems():
+            self._database.execute(
+                "INSERT OR IGNORE INTO settings VALUES ('secret', ?)", (secrets.token_bytes(16),)
+            )
+            row = self._database.execute("SELECT value FROM settings WHERE name = 'secret'")
+            return bytes(row.fetchone()[0])
+
+    # Submissions. ------------------------------------------------------------
+
+    def note(self, position: int, entry: Entry) -> None:
+        """A submission has been looked at; its verdicts on other exercises go."""
+        marks = ",".join("?" * len(entry.exercises))
+        with self._problems(), self._transaction():
+            self._database.execute(
+                "INSERT INTO submissions VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE"
+                " SET position = excluded.position, entry = excluded.entry",
+                (entry.key, position, _encode(entry)),
+            )
+            self._database.execute(
+                f"DELETE FROM verdicts WHERE key = ? AND exercise NOT IN ({marks})",
+                (entry.key, *entry.exercises),
+            )
+
+    def keep_only(self, keys: set[str]) -> None:
+        """Forget submissions that are not there any more."""
+        with self._problems(), self._transaction():
+            gone = [key for (key,) in self._database.execute("SELECT key FROM submissions")]
+            for key in gone:
+                if key not in keys:
+                    self._database.execute("DELETE FROM submissions WHERE key = ?", (key,))
+                    self._database.execute("DELETE FROM verdicts WHERE key = ?", (key,))
+
+    def entries(self) -> list[Entry]:
+        """Every submission, in the order of the class."""
+        with self._problems():
+            rows = self._database.execute("SELECT entry FROM submissions ORDER BY position, key")
+            return [_entry.decode(row) for (row,) in rows]
+
+    # Verdicts. ---------------------------------------------------------------
+
+    def save(self, key: str, fingerprint: str, verdict: ExerciseVerdict) -> None:
+        """Keep a verdict, and what was there before if it says something else."""
+        packed = msgspec.json.encode(verdict)
+        with self._problems(), self._transaction():
+            self._database.execute(
+                "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, NULL)"
+                " ON CONFLICT (key, exercise) DO UPDATE SET fingerprint = excluded.fingerprint,"
+                " status = excluded.status, before = verdict, verdict = excluded.verdict",
+                (key, verdict.name, fingerprint, verdict.status.value, packed),
+            )
+
+    def known(self, key: str) -> dict[str, str]:
+        """The fingerprints of a submission's verdicts, by exercise; not of faults of the grader."""
+        with self._problems():
+            rows = self._database.execute(
+                "SELECT exercise, fingerprint FROM verdicts WHERE key = ? AND status != ?",
+                (key, Status.ERROR.value),
+            )
+            return dict(rows.fetchall())
+
+    def verdicts(self, key: str) -> dict[str, ExerciseVerdict]:
+        """A submission's verdicts by exercise."""
+        return dict(self._read(key, "verdict"))
+
+    def earlier(self, key: str) -> dict[str, ExerciseVerdict]:
+        """What an earlier grading had said, where an exercise was graded again."""
+        return dict(self._read(key, "before"))
+
+    def _read(self, key: str, column: str) -> Iterator[tuple[str, ExerciseVerdict]]:
+        with self._problems():
+            rows: list[tuple[str, Any]] = self._database.execute(
+                f"SELECT exercise, {column} FROM verdicts WHERE key = ? AND {column} IS NOT NULL",
+                (key,),
+            ).fetchall()
+        for exercise, packed in rows:
+            yield exercise, _verdict.decode(packed)
+
+    # The file. ---------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            # SQLite may have rolled back by itself, when the disk is full
+            with contextlib.suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
+            raise
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._database.close()
+        self._unlock()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _only_one(folder: Path) -> int:
+    """A lock that goes with the process, however that ends."""
+    lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise RequestError(
+            f"another grader is at work on {folder}; wait for it, or name another folder"
+        ) from None
+    return lock
