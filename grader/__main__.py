@@ -39,6 +39,12 @@ def _world_sizes(text: str) -> list[int]:
         ) from None
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m grader", description="The grader of Gather Round.", allow_abbrev=False
@@ -68,6 +74,27 @@ def _parser() -> argparse.ArgumentParser:
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.add_argument("exercise", metavar="EXERCISE")
     hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
+
+    grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
+    grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
+    grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
+    grade.add_argument("--jobs", type=_count, metavar="N", help="submissions at a time")
+    grade.add_argument("--engine", choices=["local"], default="local", help="where they run")
+    grade.add_argument(
+        "--sandbox",
+        choices=["auto", "bubblewrap", "none"],
+        default="auto",
+        help="auto is bubblewrap; none trusts every submission",
+    )
+    grade.add_argument("--seed", type=int, help="draw everybody's inputs from this number")
+    grade.add_argument(
+        "--timeout", type=_count, default=600, metavar="S", help="seconds of a submission in all"
+    )
+    grade.add_argument(
+        "--memory", type=_count, default=4096, metavar="MB", help="of all ranks of a submission"
+    )
+    grade.add_argument("--force", action="store_true", help="judge again what has not changed")
+    grade.add_argument("--json", action="store_true", help="print one JSON object")
 
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
@@ -173,6 +200,22 @@ def _hint(request: argparse.Namespace) -> int:
     if not request.more and len(hints) > 1:
         print(f"({len(hints) - 1} more: python -m grader hint {request.exercise} --more)")
     return 0
+
+
+def _grade(request: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from grader.api import catalogue
+    from grader.classroom.command import grade
+    from grader.classroom.engines.local import LocalEngine
+    from grader.classroom.orders import Limits
+    from grader.classroom.session import Options
+
+    limits = Limits(submission=request.timeout, memory=request.memory << 20)
+    options = Options(limits, request.seed, request.sandbox != "none", request.force)
+    engine = LocalEngine(request.jobs)
+    source, out = Path(request.submissions), Path(request.out)
+    return grade(source, out, engine, catalogue(), options, request.json)
 
 
 def _doctor(request: argparse.Namespace) -> int:

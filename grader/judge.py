@@ -102,7 +102,9 @@ class Judge:
         evidence: Evidence | None = None
         stop: CaseVerdict | None = None
         deadline = time.monotonic() + self._settings.patience
-        with _Worlds(self._open(exercise, submission), sizes) as worlds:
+        # what a world being made sends would be counted as the other's
+        ahead = not self._launcher.setting.sealed
+        with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             for n, cases in plan.items():
                 right: list[tuple[Case, Outcome]] = []
                 for case in cases:
@@ -192,10 +194,13 @@ class Judge:
 
 
 class _Worlds:
-    """The worlds of one check, each started while the one before is at work."""
+    """The worlds of one check, each started while the one before is at work, if ``ahead``."""
 
-    def __init__(self, open_world: Callable[[int], World], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, open_world: Callable[[int], World], sizes: Sequence[int], ahead: bool
+    ) -> None:
         self._open = open_world
+        self._ahead = ahead
         self._coming = list(sizes)
         self._worlds: dict[int, World] = {}
 
@@ -213,7 +218,8 @@ class _Worlds:
         for size in self._coming[:index]:
             self._worlds.pop(size).close()
         self._coming = self._coming[index:]
-        return [size for size in self._coming[1:2] if size not in self._worlds]
+        coming = self._coming[1:2] if self._ahead else []
+        return [size for size in coming if size not in self._worlds]
 
     def __enter__(self) -> _Worlds:
         return self

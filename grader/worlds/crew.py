@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from grader.worlds.odometer import Counts
+
 __all__ = ["Crew", "Ends", "Launcher", "Setting", "start"]
 
 
@@ -51,6 +53,10 @@ class Launcher(Protocol):
         Raises:
             WorldError: they cannot be started.
         """
+        ...
+
+    def counts(self) -> Counts | None:
+        """What its ranks have sent, if they have a network to themselves."""
         ...
 
     def settle(self) -> None:

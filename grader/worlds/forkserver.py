@@ -17,6 +17,7 @@ from typing import Any
 
 from grader.errors import WorldError
 from grader.worlds.crew import Crew, Ends, Setting, start
+from grader.worlds.odometer import Counts
 
 __all__ = ["ForkServer"]
 
@@ -154,6 +155,10 @@ class ForkServer:
         except OSError:
             # the server is gone, and its ranks with it
             self._dying.discard(name)
+
+    def counts(self) -> Counts | None:
+        """Nothing: others use the same network."""
+        return None
 
     def settle(self) -> None:
         """Wait until every world that was asked to end is gone."""

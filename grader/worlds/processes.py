@@ -16,6 +16,7 @@ from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Launcher
 from grader.worlds.errors import BrokenFrame
 from grader.worlds.meeting import Meeting
+from grader.worlds.odometer import contradiction
 from grader.worlds.watch import Watch
 from grader.worlds.wire import Call, FrameWriter, Resolved, Setup
 
@@ -57,6 +58,7 @@ class ProcessWorld:
         self._watch: Watch | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
+        self._launcher = launcher
         self._crew = launcher.launch(size)
         self._writers = [FrameWriter(control) for control in self._crew.controls]
         self._meeting = Meeting(self._tell_all)
@@ -93,8 +95,12 @@ class ProcessWorld:
         started = time.monotonic()
         failure = self._finish_setup()
         board = Board(self.size)
+        before = self._launcher.counts()
         if failure is None:
             failure = self._call(job, board)
+        after = self._launcher.counts() if failure is None else None
+        if before is not None and after is not None:
+            failure = contradiction(board.trace(), after - before)
         assert self._watch is not None
         results: tuple[RankResult, ...] = ()
         if self._watch.returned:

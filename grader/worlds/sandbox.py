@@ -15,9 +15,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.errors import RequestError
+import psutil
+
+from grader.errors import RequestError, WorldError
 from grader.worlds.crew import Setting
 from grader.worlds.forkserver import ForkServer
+from grader.worlds.odometer import Counts, read_counts
 
 __all__ = ["MODULES", "SandboxedServer", "missing", "sandbox_command"]
 
@@ -175,3 +178,18 @@ class SandboxedServer(ForkServer):
 
     def __init__(self, hidden: Sequence[Path] = ()) -> None:
         super().__init__(sandbox_command(hidden), Setting(path=[], folder="/", sealed=True))
+        self._inside: int | None = None
+
+    def counts(self) -> Counts:
+        """What was sent in the sandbox's network.
+
+        Raises:
+            WorldError: the sandbox is gone.
+        """
+        try:
+            if self._inside is None:
+                # bubblewrap itself stays outside, what it starts is inside
+                self._inside = psutil.Process(self.pid).children()[0].pid
+            return read_counts(self._inside)
+        except (OSError, psutil.Error, IndexError) as error:
+            raise WorldError(f"the sandbox has ended: {error}") from error

@@ -11,6 +11,7 @@ import time
 
 from grader.errors import WorldError
 from grader.worlds.crew import Crew, Ends, Setting, start
+from grader.worlds.odometer import Counts
 
 __all__ = ["Spawner"]
 
@@ -75,6 +76,10 @@ class Spawner:
                 os.killpg(process.pid, signal.SIGKILL)
         for process in processes:
             process.wait()
+
+    def counts(self) -> Counts | None:
+        """Nothing: others use the same network."""
+        return None
 
     def settle(self) -> None:
         """Nothing to wait for: :meth:`kill` has."""

@@ -1,0 +1,95 @@
+"""What the kernel says was sent, to compare with what the ranks say.
+
+The record of a run is written by code in the stranger's own process.  The
+kernel counts for itself: how many TCP segments with data left in the sandbox's
+network, and how many bytes.  gloo sends every message in three pieces (each
+side announces itself, then the data; ``gloo/transport/tcp/pair.cc``), each
+behind a header of 48 bytes, and small pieces travel one to a segment.  So an
+unreported message shows, and so does a reported one that was never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.traffic.trace import Trace
+from grader.verdict import Diagnosis, Failure
+
+__all__ = ["Counts", "contradiction", "read_counts"]
+
+#: Of gloo: pieces of a message, and bytes of each one's header.
+_PIECES, _HEADER = 3, 48
+
+#: Bytes of a data segment's own header: IPv4, TCP, and the option with time stamps.
+_ENVELOPE = 52
+
+#: Larger messages travel in several segments, how many depends on buffers.
+_SMALL = 32 << 10
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A network's counters.
+
+    Attributes:
+        segments: TCP segments with data, sent for the first time.
+        payload: bytes in TCP segments, near enough: options other than time
+            stamps count as data.
+    """
+
+    segments: int
+    payload: int
+
+    def __sub__(self, before: Counts) -> Counts:
+        return Counts(self.segments - before.segments, self.payload - before.payload)
+
+
+def read_counts(pid: int) -> Counts:
+    """The counters of the network that a process lives in.
+
+    Raises:
+        OSError: the process is gone.
+    """
+    found = {}
+    for name in ("snmp", "netstat"):
+        lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            protocol, *keys = names.split()
+            for key, value in zip(keys, values.split()[1:], strict=True):
+                found[protocol + key] = int(value)
+    return Counts(
+        segments=found["TcpExt:TCPOrigDataSent"],
+        payload=found["IpExt:OutOctets"] - _ENVELOPE * found["Tcp:OutSegs"],
+    )
+
+
+def contradiction(trace: Trace, counts: Counts) -> Failure | None:
+    """Whether more or less was sent than the record says, beyond any doubt.
+
+    Nothing is said of records with collectives, whose traffic is gloo's
+    business, nor of messages so large that segments cannot be counted.
+    """
+    operations = [op for rank in trace.operations for op in rank]
+    if any(not op.is_message for op in operations):
+        return None
+    sizes = [op.nbytes for op in operations if op.kind == "send"]
+    if any(size > _SMALL for size in sizes):
+        return None
+    claimed = len(sizes)
+    # pieces that leave at once may share a segment, so fewer of them prove little
+    if counts.segments < claimed:
+        return _forged(sizes, f"the network carried {counts.segments} pieces of data")
+    unreported = counts.payload - sum(sizes) - _PIECES * _HEADER * claimed
+    if counts.segments >= _PIECES * (claimed + 1) and unreported >= _PIECES * _HEADER:
+        extra = (counts.segments - _PIECES * claimed) // _PIECES
+        return _forged(sizes, f"the network carried {extra} more, with about {unreported} bytes")
+    return None
+
+
+def _forged(sizes: Sequence[int], what: str) -> Failure:
+    return Failure(
+        Diagnosis.TAMPERING,
+        f"the record says {len(sizes)} messages, {sum(sizes)} bytes; {what}",
+    )
