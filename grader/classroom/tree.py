@@ -47,6 +47,8 @@ ARCHIVES = (
 #: Entries of one folder that are looked at.
 WIDEST = 20_000
 
+_CHUNK = 1 << 20
+
 _JUNK = frozenset(
     {
         *(b"__macosx", b".ds_store", b"thumbs.db", b"desktop.ini"),
@@ -201,14 +203,18 @@ def read_whole(node: File, label: str) -> bytes:
     Raises:
         UnreadableFile: it cannot be read, or is too large by now.
     """
+    pieces = []
+    size = 0
     try:
         with node.open() as stream:
-            data = stream.read(LARGEST + 1)
+            while piece := stream.read(_CHUNK):
+                pieces.append(piece)
+                size += len(piece)
+                if size > LARGEST:
+                    raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
     except OSError as error:
         raise UnreadableFile(f"{label} cannot be read: {error.strerror}") from None
-    if len(data) > LARGEST:
-        raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
-    return data
+    return b"".join(pieces)
 
 
 def is_junk(name: bytes) -> bool:
