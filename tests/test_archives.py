@@ -19,7 +19,7 @@ import pytest
 
 from grader.classroom.archives import unpack
 from grader.classroom.tree import File, MemoryFolder, Oddity, read_whole
-from grader.classroom.vault import STUDENT, Vault
+from grader.classroom.vault import STUDENT, Meter, Vault
 
 MB = 1 << 20
 SMALL = replace(STUDENT, members=100, unpacked=4 * MB, kept=2 * MB, file=MB, directory=64 << 10)
@@ -62,7 +62,7 @@ def link(name, target, kind=tarfile.SYMTYPE):
 def opened(data, vault, bounds=SMALL):
     if tracemalloc.is_tracing():
         tracemalloc.reset_peak()  # what the test took to build the bomb does not count
-    return unpack(io.BytesIO(data), b"it", vault, bounds)
+    return unpack(io.BytesIO(data), b"it", vault, Meter(bounds))
 
 
 def leaves(folder, path=()):

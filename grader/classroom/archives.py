@@ -26,7 +26,7 @@ from typing import BinaryIO
 from grader.classroom.names import raw, shown
 from grader.classroom.streams import Guard, unpacked_stream
 from grader.classroom.tree import File, MemoryFolder, Oddity, describe, is_archive, is_code, is_junk
-from grader.classroom.vault import Bounds, TooMuch, Vault
+from grader.classroom.vault import Meter, TooMuch, Vault
 
 __all__ = ["METADATA", "unpack"]
 
@@ -46,7 +46,7 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 def unpack(
-    stream: BinaryIO, name: bytes, vault: Vault, bounds: Bounds
+    stream: BinaryIO, name: bytes, vault: Vault, meter: Meter
 ) -> tuple[MemoryFolder, tuple[str, ...]]:
     """The tree in an archive, and what is wrong with the archive itself.
 
@@ -54,9 +54,9 @@ def unpack(
         stream: the archive; it can seek.
         name: what it is called, for the tree's root.
         vault: where its files are kept.
-        bounds: what it may cost.
+        meter: counts what it costs, and knows the bounds.
     """
-    unpacking = _Unpacking(MemoryFolder(name), vault, bounds)
+    unpacking = _Unpacking(MemoryFolder(name), vault, meter)
     try:
         head = stream.read(8)
         stream.seek(0)
@@ -65,7 +65,7 @@ def unpack(
         elif head.startswith(b"PK"):
             unpacking.zip(stream)
         else:
-            unpacking.tar(unpacked_stream(stream, bounds))
+            unpacking.tar(unpacked_stream(stream, meter))
     except TooMuch as error:
         unpacking.problems.append(str(error))
     except RecursionError:
@@ -77,12 +77,12 @@ def unpack(
 
 
 class _Unpacking:
-    def __init__(self, root: MemoryFolder, vault: Vault, bounds: Bounds) -> None:
+    def __init__(self, root: MemoryFolder, vault: Vault, meter: Meter) -> None:
         self.root = root
         self.vault = vault
-        self.bounds = bounds
+        self.meter = meter
+        self.bounds = meter.bounds
         self.problems: list[str] = []
-        self.unpacked = self.kept = self.members = 0
 
     def zip(self, stream: BinaryIO) -> None:
         guard = Guard(stream)
@@ -90,7 +90,7 @@ class _Unpacking:
             archive = zipfile.ZipFile(guard)
         with archive:
             for info in archive.infolist():
-                self._count()
+                self.meter.member()
                 path = self._path(_zip_name(info), b"\\")
                 if path is None:
                     continue
@@ -129,7 +129,7 @@ class _Unpacking:
             if info is None:
                 return
             archive.members = []  # type: ignore[attr-defined]  # or it remembers all of them
-            self._count()
+            self.meter.member()
             path = self._path(raw(info.name), b"")
             if path is None or info.isdir():
                 if path is not None:
@@ -145,25 +145,16 @@ class _Unpacking:
                 if member is not None:
                     self._keep(path, self._pieces(member, None))
 
-    def _count(self) -> None:
-        self.members += 1
-        if self.members > self.bounds.members:
-            raise TooMuch(f"has more than {self.bounds.members} members; the rest is not looked at")
-
     def _pieces(self, member: object, packed: int | None) -> Iterator[bytes]:
         """The contents of a member, no more than may be."""
         size = 0
         while piece := member.read(_CHUNK):  # type: ignore[attr-defined]
             size += len(piece)
-            self.unpacked += len(piece)
-            if self.unpacked > self.bounds.unpacked:
-                raise TooMuch(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
+            self.meter.deliver(len(piece))
             if size > self.bounds.file:
                 raise _MemberTooMuch(f"larger than {self.bounds.file >> 20} MB")
             if packed and size > max(self.bounds.slack, self.bounds.ratio * packed):
                 raise _MemberTooMuch(f"packed more than {self.bounds.ratio} times, like a zip bomb")
-            if self.kept + size > self.bounds.kept:
-                raise TooMuch(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
             yield piece
 
     def _keep(self, path: tuple[bytes, ...], pieces: Iterator[bytes]) -> None:
@@ -173,7 +164,7 @@ class _Unpacking:
             self._odd(path, str(error))
             return
         size = stored.stat().st_size
-        self.kept += size
+        self.meter.keep(size)
         self._place(path, File(path[-1], size, lambda: self.vault.reader(stored)))
 
     def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:

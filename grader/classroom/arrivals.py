@@ -30,7 +30,7 @@ from grader.classroom.tree import (
     open_file,
     read_whole,
 )
-from grader.classroom.vault import CLASS, STUDENT, Bounds, Vault
+from grader.classroom.vault import CLASS, STUDENT, Bounds, Meter, Vault
 from grader.errors import RequestError, UnreadableFile
 
 __all__ = ["Arrivals", "Handed", "HandedFile", "collect", "newer"]
@@ -142,28 +142,32 @@ def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arri
     Args:
         source: what the instructor named; a link here is followed, others never.
         whole: what an archive of the whole class may cost.
-        each: what a student's own archive may cost.
+        each: what a student's own archives may cost together.
 
     Raises:
         RequestError: there is no such thing, or nothing in it.
     """
-    with contextlib.ExitStack() as resources:
+    resources = contextlib.ExitStack()
+    try:
         vault = resources.enter_context(Vault(whole.kept))
         root, archive, problems = _root(source, vault, whole, resources)
         try:
             piles, more = sort_out(root, archive)
         except UnreadableFile as error:
             raise RequestError(f"{source} {error}") from None
+        problems += more
         if not piles:
-            why = "; ".join([*problems, *more])
+            why = f": {'; '.join(problems)}" if problems else ""
             raise RequestError(
-                f"{source} holds no submissions{': ' + why if why else ''}; expected is a folder"
-                " per student, or a download of Canvas, Moodle, Gradescope or nbgrader"
+                f"{source} holds no submissions{why}; expected is a folder per student, or a"
+                " download of Canvas, Moodle, Gradescope or nbgrader"
             )
-        handed = _distinct([_handed(pile, vault, each) for pile in piles], piles)
-        handed.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
-        return Arrivals(tuple(handed), (*problems, *more), resources.pop_all())
-    raise AssertionError("unreachable")
+        handed = _distinct([_handed(pile, vault, each) for pile in piles])
+    except BaseException:
+        resources.close()
+        raise
+    handed.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
+    return Arrivals(tuple(handed), tuple(problems), resources)
 
 
 def _root(
@@ -179,7 +183,7 @@ def _root(
             return DiskFolder(handle, ()), None, []
         with open_file(path) as stream:
             if is_archive(name):
-                root, problems = unpack(stream, name, vault, bounds)
+                root, problems = unpack(stream, name, vault, Meter(bounds))
                 return root, name, [f"{source.name} {problem}" for problem in problems]
             size = os.fstat(stream.fileno()).st_size
     except FileNotFoundError:
@@ -207,7 +211,7 @@ def _handed(pile: Pile, vault: Vault, bounds: Bounds) -> Handed:
     )
 
 
-def _distinct(handed: list[Handed], piles: list[Pile]) -> list[Handed]:
+def _distinct(handed: list[Handed]) -> list[Handed]:
     """The same, with a note on names that people may take for one."""
     alike = defaultdict(list)
     for one in handed:
@@ -217,5 +221,5 @@ def _distinct(handed: list[Handed], piles: list[Pile]) -> list[Handed]:
         others = len(alike[lookalike(one.student)]) - 1
         note = f"{others} more by a name that looks the same: they are graded apart"
         distinct.append(replace(one, problems=(*one.problems, note)) if others else one)
-    assert len({one.key for one in distinct}) == len(piles), "two students with one key"
+    assert len({one.key for one in distinct}) == len(handed), "two students with one key"
     return distinct

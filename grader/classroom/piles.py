@@ -17,7 +17,7 @@ from grader.classroom.tree import (
     is_code,
     is_junk,
 )
-from grader.classroom.vault import STUDENT, Bounds, Vault
+from grader.classroom.vault import STUDENT, Bounds, Meter, Vault
 from grader.errors import UnreadableFile
 
 __all__ = ["Found", "Pile", "Source", "gather"]
@@ -28,7 +28,7 @@ MOST_FILES, MOST_ENTRIES = 500, 20_000
 #: Other files that a reason names.
 _NAMED = 3
 
-_FOREIGN = (b".rar", b".7z", b".gz", b".bz2", b".xz", b".zst")
+_FOREIGN = (b".rar", b".7z")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _nothing(walk: _Walk, came: bool) -> str:
 class _Walk:
     def __init__(self, vault: Vault, bounds: Bounds) -> None:
         self.vault = vault
-        self.bounds = bounds
+        self.meter = Meter(bounds)  # many archives of a student share it
         self.found: list[Found] = []
         self.problems: list[str] = []
         self.others: list[str] = []
@@ -173,7 +173,7 @@ class _Walk:
         label = describe(path)
         try:
             with file.open() as stream:
-                root, problems = unpack(stream, path[-1], self.vault, self.bounds)
+                root, problems = unpack(stream, path[-1], self.vault, self.meter)
         except OSError as error:
             self.problems.append(f"{label} cannot be read: {error.strerror}")
             return

@@ -10,7 +10,7 @@ import lzma
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from grader.classroom.vault import Bounds, TooMuch
+from grader.classroom.vault import Meter, TooMuch
 
 __all__ = ["Guard", "unpacked_stream"]
 
@@ -76,7 +76,7 @@ class Guard(io.RawIOBase):
         return True
 
 
-def unpacked_stream(stream: BinaryIO, bounds: Bounds) -> Guard:
+def unpacked_stream(stream: BinaryIO, meter: Meter) -> Guard:
     """A tar archive, unpacked on the way if it is packed, within the bounds."""
     head = stream.read(6)
     stream.seek(0)
@@ -88,7 +88,7 @@ def unpacked_stream(stream: BinaryIO, bounds: Bounds) -> Guard:
         source = _Pieces(stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
     else:
         return Guard(stream)
-    return Guard(_Forward(source, stream, bounds))
+    return Guard(_Forward(source, stream, meter))
 
 
 class _Pieces:
@@ -124,10 +124,10 @@ class _Pieces:
 class _Forward:
     """What is unpacked, counted, with a seek that goes forward."""
 
-    def __init__(self, source: Any, packed: BinaryIO, bounds: Bounds) -> None:
+    def __init__(self, source: Any, packed: BinaryIO, meter: Meter) -> None:
         self._source = source
         self._packed = packed
-        self._bounds = bounds
+        self._meter = meter
         self._at = 0
 
     def read(self, size: int) -> bytes:
@@ -139,14 +139,14 @@ class _Forward:
             pieces.append(piece)
             size -= len(piece)
             self._at += len(piece)
-            self._check()
+            self._check(len(piece))
         return b"".join(pieces)
 
-    def _check(self) -> None:
-        if self._at > self._bounds.unpacked:
-            raise TooMuch(f"unpacks to more than {self._bounds.unpacked >> 20} MB")
-        if self._at > max(self._bounds.slack, self._bounds.ratio * self._packed.tell()):
-            raise TooMuch(f"is packed more than {self._bounds.ratio} times, like a zip bomb")
+    def _check(self, size: int) -> None:
+        self._meter.unpack(size)
+        bounds = self._meter.bounds
+        if self._at > max(bounds.slack, bounds.ratio * self._packed.tell()):
+            raise TooMuch(f"is packed more than {bounds.ratio} times, like a zip bomb")
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence != io.SEEK_SET or offset < self._at:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from grader.submission import LARGEST
 
-__all__ = ["CLASS", "STUDENT", "Bounds", "TooMuch", "Vault"]
+__all__ = ["CLASS", "STUDENT", "Bounds", "Meter", "TooMuch", "Vault"]
 
 _MB = 1 << 20
 
@@ -25,10 +25,10 @@ class TooMuch(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What an archive may cost.
+    """What an archive may cost, or all archives of a student together.
 
     Attributes:
-        members: how many things may be in it.
+        members: how many things may be in them.
         unpacked: bytes that may be unpacked in reading it, kept or not.
         kept: bytes of its files that are kept.
         file: bytes of one file.
@@ -52,6 +52,48 @@ STUDENT = Bounds(20_000, 512 * _MB, 2 * LARGEST, LARGEST, 8 * _MB)
 #: The download of a whole class; students' own archives are files in it.  Its
 #: ratio is generous: one student's zeros must not cost the others their grades.
 CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST, 128 * _MB, ratio=20_000)
+
+
+class Meter:
+    """What has been spent of the bounds, by all archives that share them.
+
+    Args:
+        bounds: what may be spent.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self._members = self._unpacked = self._delivered = self._kept = 0
+
+    def member(self) -> None:
+        """There is one more thing.
+
+        Raises:
+            TooMuch: it goes beyond the bounds; so do the other methods.
+        """
+        self._members += 1
+        if self._members > self.bounds.members:
+            raise TooMuch(f"has more than {self.bounds.members} members; the rest is not looked at")
+
+    def unpack(self, size: int) -> None:
+        """So many bytes came out of a packed stream."""
+        self._unpacked += size
+        self._check(self._unpacked)
+
+    def deliver(self, size: int) -> None:
+        """So many bytes of members were read; there may be more of them than in the stream."""
+        self._delivered += size
+        self._check(self._delivered)
+
+    def _check(self, size: int) -> None:
+        if size > self.bounds.unpacked:
+            raise TooMuch(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
+
+    def keep(self, size: int) -> None:
+        """So many bytes are kept."""
+        self._kept += size
+        if self._kept > self.bounds.kept:
+            raise TooMuch(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
 
 
 class Vault:
