@@ -20,6 +20,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
 - ``assess``, ``judge`` — bring them together
 - ``session``, ``reports`` — whole files; verdicts for people and programs
+- ``classroom`` — many submissions, as they arrive from a class
 - ``api``, ``doctor``, ``__main__`` — for notebooks and for the command line
 """
 

@@ -29,6 +29,7 @@ LAYERS = (
     {"assess"},
     {"judge"},
     {"session", "reports", "pictures"},
+    {"classroom"},
     {"api", "doctor"},
     {"replaying"},
     {"__init__", "__main__"},
