@@ -111,7 +111,7 @@ def test_what_is_no_store_is_said(tmp_path):
     with pytest.raises(RequestError, match="holds no results"):
         Store(tmp_path, readonly=True)
     (tmp_path / "grades.sqlite").write_text("no database, but long enough to be taken for one" * 9)
-    with pytest.raises(StoreError, match="grades.sqlite"):
+    with pytest.raises(StoreError, match=r"grades\.sqlite"):
         Store(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be used for results"):

@@ -118,7 +118,7 @@ class _Bar:
         """Show a step."""
         assert self._task is not None
         (task,) = self._progress.tasks
-        judged, seconds = step.done - step.kept, task.elapsed or 0.0
+        judged, seconds = step.judged, task.elapsed or 0.0
         rate = f"{60 * judged / seconds:.0f}/min" if judged and seconds > 1 else ""
         self._progress.update(self._task, total=step.submissions, completed=step.done, rate=rate)
 
@@ -147,7 +147,7 @@ class _Summary:
         """For other programs."""
         return {
             "submissions": self.step.submissions,
-            "judged": self.step.done - self.step.kept,
+            "judged": self.step.judged,
             "kept": self.step.kept,
             "verdicts": dict(self.words.most_common()),
             "nothing_handed_in": self.nothing,
@@ -158,7 +158,7 @@ class _Summary:
         """For people."""
         step = self.step
         console.print(
-            f"{step.submissions} submissions: {step.done - step.kept} judged,"
+            f"{step.submissions} submissions: {step.judged} judged,"
             f" {step.kept} unchanged since they were judged"
         )
         table = Table.grid(padding=(0, 2))

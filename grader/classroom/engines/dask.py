@@ -43,7 +43,7 @@ class DaskEngine:
 
         coming = iter(orders)
         keys: dict[Any, str] = {}
-        work = as_completed()  # type: ignore[no-untyped-call]
+        work = as_completed()
 
         def give() -> bool:
             order = next(coming, None)
@@ -104,12 +104,12 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
     if scheduler is None:
         from grader.classroom.engines.local import cores
 
-        cluster = LocalCluster(  # type: ignore[no-untyped-call]
+        cluster = LocalCluster(
             n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=None
         )
-        return DaskEngine(Client(cluster), cluster)  # type: ignore[no-untyped-call]
+        return DaskEngine(Client(cluster), cluster)
     try:
-        return DaskEngine(Client(scheduler, timeout=30))  # type: ignore[no-untyped-call]
+        return DaskEngine(Client(scheduler, timeout=30))
     except (OSError, ValueError) as error:
         raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
 
@@ -127,7 +127,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
         RequestError: dask-jobqueue is not installed, or not configured.
     """
     try:
-        from dask_jobqueue import SLURMCluster
+        from dask_jobqueue.slurm import SLURMCluster
         from distributed import Client
     except ImportError:
         raise RequestError(_INSTALL) from None
@@ -139,7 +139,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
             " see docs/grading.md for an example"
         ) from None
     cluster.scale(jobs=jobs or 1)
-    return DaskEngine(Client(cluster), cluster)  # type: ignore[no-untyped-call]
+    return DaskEngine(Client(cluster), cluster)
 
 
 _INSTALL = "Dask is not installed: pip install 'gather-round[class]'"
