@@ -6,17 +6,16 @@ from collections.abc import Callable
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, demo, tags
+from grader.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
-#: 2-D with one row and with more rows than some worlds have ranks.
-SHAPES = (*KINDS, Kind(torch.float64, (1, 6)), Kind(torch.int64, (9,)))
-
 
 def _inputs(draw: Draw) -> list[Case]:
-    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in SHAPES]
+    # x with one row, too: it is not the list of pieces that it may look like
+    shapes = (*kinds(draw.n), Kind(torch.float64, (1, 6)))
+    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in shapes]
 
 
 #: Whose x an entry is by the mistake: of the rank, the entry and the world size.

@@ -19,21 +19,19 @@ from grader.exercises.ch05_all_gather import (
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 
-CASES = (
-    ("SUM", Kind(torch.float32, (7,))),
-    ("AVG", Kind(torch.float64, (2, 3))),
-    ("MIN", Kind(torch.int64, (6,))),
-    ("MAX", Kind(torch.float32, (3, 2))),
-    ("SUM", Kind(torch.int64, (1,))),
-    ("AVG", Kind(torch.float32, (5,))),
-    ("MAX", Kind(torch.int64, (2, 2))),
-    ("SUM", Kind(torch.bfloat16, (9,))),
-    ("SUM", Kind(torch.float32, (0,))),
-)
-
 
 def _inputs(draw: Draw) -> Iterator[Case]:
-    for name, kind in CASES:
+    for name, kind in (
+        ("SUM", Kind(torch.float32, (7,))),
+        ("AVG", Kind(torch.float64, (2, 3))),
+        ("MIN", Kind(torch.int64, (draw.n + 1,))),
+        ("MAX", Kind(torch.float32, (3, 2))),
+        ("SUM", Kind(torch.int64, (1,))),
+        ("AVG", Kind(torch.float32, (draw.n - 1,))),
+        ("MAX", Kind(torch.int64, (draw.n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    ):
         chunks = PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks)
         yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tag_lists
+from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
 from grader.exercise import Evidence, Exercise, Mistake, messages, rounds, total_bytes
 from grader.exercises.uneven import (
     empty_message_alone,
@@ -63,7 +63,7 @@ all_to_all = Exercise(
             str(kind),
             chunks=PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks),
         )
-        for kind in KINDS
+        for kind in kinds(draw.n)
     ),
     expected=_transposed,
     limits=(
@@ -172,13 +172,13 @@ def _ragged(n: int, i: int, j: int) -> int:
 #: How many rows rank i of n has for rank j.
 PATTERNS: dict[str, Callable[[int, int, int], int]] = {
     "ragged": _ragged,
-    "all to the last rank": lambda n, i, j: i + 1 if j == n - 1 else 0,
-    "all to the right": lambda n, i, j: 3 if j == (i + 1) % n else 0,
+    "all to the last rank": lambda n, i, j: i + 3 if j == n - 1 else 0,
+    "all to the right": lambda n, i, j: 7 if j == (i + 1) % n else 0,
     "only the last rank has rows": lambda n, i, j: j + 1 if i == n - 1 else 0,
     "all stay": lambda n, i, j: i + 2 if i == j else 0,
-    "even": lambda n, i, j: 2,
+    "even": lambda n, i, j: n,
     "no rows": lambda n, i, j: 0,
-    "one long": lambda n, i, j: 9 if j == (i + 2) % n else 1,
+    "one long": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
 }
 
 #: A pattern, and what a row is: dtype and shape.
@@ -192,7 +192,7 @@ UNEVEN = (
     ("even", Kind(torch.int64, ())),
     ("no rows", Kind(torch.float32, (4,))),
     ("ragged", Kind(torch.float32, (0,))),
-    ("one long", Kind(torch.float64, (16,))),
+    ("one long", Kind(torch.float64, (3,))),
 )
 
 
