@@ -372,8 +372,9 @@ for others in ("OR", "AND"):
 # How does one compute that? Begin with the ranks that run. Add every rank whose wait they satisfy:
 # AND when *all* that it waits for are in, OR when *one* is. Repeat until nothing changes. **Whoever is
 # not in by then is stuck**, for certain and at once, without any timeout. The grader does this each
-# time a rank reports something; the idea is from the MPI checker MUST (Hilbrich and others, *MPI
-# Runtime Error Detection with MUST: Advances in Deadlock Detection*, 2012).
+# time a rank reports something; the idea is from the MPI checker MUST (Hilbrich and others,
+# [MPI Runtime Error Detection with MUST: Advances in Deadlock Detection](https://doi.org/10.1109/SC.2012.79),
+# 2012).
 
 # %%
 def can_go_on(waits, ranks):
