@@ -17,7 +17,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # A program that crashes tells you a line. A program that hangs tells you nothing: all processes are
@@ -472,7 +472,15 @@ def one_takes_for_ever():
     dist.all_reduce(torch.ones(1))
 
 
-run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped = run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped
+
+# %% [markdown]
+# `timeline` draws the same run in time. The hatched boxes are waits that did not end. Look for the
+# lane without one: that rank has never begun to wait.
+
+# %% tags=["nbval-ignore-output"]
+timeline(stopped)
 
 # %% [markdown]
 # ## A claim to test: "a ring has no single point of failure"
