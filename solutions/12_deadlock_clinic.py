@@ -52,7 +52,7 @@ ring
 #
 # Each part of the verdict says four things: **who** waits, in **which call**, **for whom**, and on
 # which **line**. Write "rank 0 waits for rank 1" as an arrow from 0 to 1, and you have the
-# **wait-for graph**. It is there as data, too:
+# **wait-for graph**: the picture in the verdict. It is there as data, too:
 
 # %%
 for wait in ring.failure.waits:
@@ -145,7 +145,7 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A circle again, and a strange one: the send waits for a receive and the receive for a send. Both are
+# A circle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
 # there! But a message is matched by sender, receiver **and tag**, like a letter in a house with many
 # letter boxes. The verdict says which tag the other side uses.
 #

@@ -23,8 +23,8 @@ __all__ = ["graph_image", "graph_svg", "graph_words"]
 #: Of a larger deadlock the circle alone is drawn, if it fits.
 MOST_RANKS = 12
 
-#: Letters of a call and its line; more are cut.
-_LETTERS = 28
+#: Letters of a call and its place; a longer call is cut, then a longer place.
+_LETTERS = 36
 
 #: Pixels: a letter, generously, for fonts differ; a line of text; around everything.
 _LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
@@ -111,10 +111,17 @@ def _words(graph: _Graph) -> str:
     return " ".join(parts)
 
 
-def _call(wait: Wait) -> str:
+def _call(wait: Wait, separator: str = ", ") -> str:
     """``send, line 8``."""
-    text = visible(", ".join(str(part) for part in (wait.call, wait.site) if part))
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+    site = _cut("" if wait.site is None else str(wait.site), _LETTERS)
+    call = _cut(wait.call, max(8, _LETTERS - len(site)))
+    return separator.join(part for part in (call, site) if part)
+
+
+def _cut(text: str, letters: int) -> str:
+    """A text without its middle if it is long; the end of a place is its line."""
+    text = " ".join(visible(text).split())
+    return text if len(text) <= letters else f"{text[: letters // 2]}…{text[1 - letters // 2 :]}"
 
 
 def _lines(graph: _Graph, rank: int) -> list[str]:
@@ -125,7 +132,8 @@ def _lines(graph: _Graph, rank: int) -> list[str]:
     if len(wait.peers) == 1:
         return [f"rank {rank}"]
     needs = "any one" if wait.any_of else "all"
-    return [f"rank {rank}", _call(wait), f"needs {needs} of {len(wait.peers)}"]
+    call = [_call(wait)] if len(_call(wait)) <= _LETTERS // 2 else _call(wait, "\n").split("\n")
+    return [f"rank {rank}", *call, f"needs {needs} of {len(wait.peers)}"]
 
 
 # Drawing. -------------------------------------------------------------------------
@@ -182,9 +190,9 @@ def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
     if graph.ring:
         yield "the circle: each waits for the next", _stroke(True, False)
     if False in several:
-        yield "one of several that it needs all of (AND)", _stroke(False, False)
+        yield "it needs all that it points to (AND)", _stroke(False, False)
     if True in several:
-        yield "one of several that any would do of (OR)", _stroke(False, True)
+        yield "any one that it points to would do (OR)", _stroke(False, True)
 
 
 def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:

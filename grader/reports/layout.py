@@ -1,8 +1,9 @@
 """Where the parts of a small directed graph go: boxes, arrows between them, words on the arrows.
 
-The boxes stand on an ellipse that grows until they are apart, no arrow touches
-a box that it passes, and every word has a place beside its arrow where nothing
-else is.  There is no chance in it: the same graph always looks the same.
+The boxes stand on an ellipse, and one that all arrows point to in its middle.
+It grows until the boxes are apart, no arrow touches a box that it passes, and
+every word has a place beside its arrow where nothing else is.  There is no
+chance in it: the same graph always looks the same.
 """
 
 from __future__ import annotations
@@ -92,9 +93,13 @@ def laid_out(
         box: width and height of every node's box.
         words: width and height of the words on edges.
     """
+    goals = {goal for _, goal in edges}
+    middle = goals if len(goals) == 1 and len(nodes) > 3 else set()
+    around = [node for node in nodes if node not in middle]
     across, down, tries = box[0] * 0.6, box[1] * 0.8, 0
     while True:
-        boxes = {node: Rect(*at, *box) for node, at in _on_ellipse(nodes, across, down)}
+        boxes = {node: Rect(*at, *box) for node, at in _on_ellipse(around, across, down)}
+        boxes |= {node: Rect(0.0, 0.0, *box) for node in middle}
         if _is_clear(boxes, edges):
             arrows = {edge: _arrow(boxes, edge, edge[::-1] in edges) for edge in edges}
             placed = _word_places(boxes, arrows, words, tries < _PATIENCE)
@@ -196,8 +201,8 @@ def _beside(
         # the middle of the whole is 0, 0 until everything has its place
         sides = [1, -1] if (ax + bx) * nx + (ay + by) * ny > 1e-6 else [-1, 1]
     away = 5 + abs(nx) * size[0] / 2 + abs(ny) * size[1] / 2
-    for along in _ALONG:
-        for side in sides:
+    for side in sides:
+        for along in _ALONG:
             x, y = ax + (bx - ax) * along, ay + (by - ay) * along
             yield Rect(x + nx * side * away, y + ny * side * away, *size)
 
