@@ -26,6 +26,9 @@ MOST_RANKS = 12
 #: Letters of a call and its place; a longer call is cut, then a longer place.
 _LETTERS = 36
 
+#: Letters of a call and its place that stand on one line in a box.
+_SHORT = 22
+
 #: Pixels: a letter, generously, for fonts differ; a line of text; around everything.
 _LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
 
@@ -132,7 +135,7 @@ def _lines(graph: _Graph, rank: int) -> list[str]:
     if len(wait.peers) == 1:
         return [f"rank {rank}"]
     needs = "any one" if wait.any_of else "all"
-    call = [_call(wait)] if len(_call(wait)) <= _LETTERS // 2 else _call(wait, "\n").split("\n")
+    call = [_call(wait)] if len(_call(wait)) <= _SHORT else _call(wait, "\n").split("\n")
     return [f"rank {rank}", *call, f"needs {needs} of {len(wait.peers)}"]
 
 

@@ -115,7 +115,9 @@ def _on_ellipse(nodes: Sequence[int], across: float, down: float) -> Iterator[tu
             yield node, (across * (2 * i - 1), 0.0)  # side by side
         else:
             angle = math.tau * i / len(nodes)
-            yield node, (across * math.sin(angle), -down * math.cos(angle))
+            # rounded, since mathematical libraries differ in the last digit
+            right, up = round(math.sin(angle), 6), round(math.cos(angle), 6)
+            yield node, (across * right, -down * up)
 
 
 def _is_clear(boxes: Mapping[int, Rect], edges: Sequence[Edge]) -> bool:
@@ -201,9 +203,12 @@ def _beside(
         # the middle of the whole is 0, 0 until everything has its place
         sides = [1, -1] if (ax + bx) * nx + (ay + by) * ny > 1e-6 else [-1, 1]
     away = 5 + abs(nx) * size[0] / 2 + abs(ny) * size[1] / 2
+    # along a slanting arrow, so far that a corner of the word is next to the point
+    shift = ny * max(-1, min(1, 2 * nx)) * size[0] / 2 - nx * max(-1, min(1, 2 * ny)) * size[1] / 2
     for side in sides:
         for along in _ALONG:
             x, y = ax + (bx - ax) * along, ay + (by - ay) * along
+            x, y = x + ny * side * shift, y - nx * side * shift
             yield Rect(x + nx * side * away, y + ny * side * away, *size)
 
 
