@@ -34,7 +34,7 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 	$(BIN)/jupyter lab $(ROOTED) $(ARGS) notebooks/00_ranks_and_groups.ipynb
 
 test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) tests $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests $(ARGS)
 	$(BIN)/python -m pytest --nbval $(NBVAL) solutions
 	$(BIN)/python -m pytest --nbval-lax $(NBVAL) notebooks
 
@@ -53,9 +53,10 @@ notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks
 imgs: $(VENV)/.tools ## draw the pictures
 	$(BIN)/python -m tools.pictures $(ARGS)
 
-bench: $(VENV)/.tools ## measure the engine beside spawn and fork, and the ring beside gloo
+bench: $(VENV)/.tools ## measure the engine beside spawn and fork, the ring beside gloo, a step of a replay
 	$(BIN)/python -m benchmarks.engine $(ARGS)
 	$(BIN)/python -m benchmarks.ring
+	$(BIN)/python -m benchmarks.replay
 
 lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .

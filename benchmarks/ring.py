@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def _rank(rank: int, folder: str, sizes: list[int], repetitions: int) -> None:
     loopback()
     torch.set_num_threads(1)
     store = dist.FileStore(f"{folder}/store", RANKS)
-    dist.init_process_group("gloo", rank=rank, world_size=RANKS, store=store)
+    dist.init_process_group(
+        "gloo", rank=rank, world_size=RANKS, store=store, timeout=timedelta(minutes=2)
+    )
     ring, pipelined = from_chapter("ring_all_reduce"), from_chapter("pipelined_ring_sum")
     contestants: dict[str, Callable[[torch.Tensor], Any]] = {
         "gloo": dist.all_reduce,

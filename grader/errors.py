@@ -48,8 +48,11 @@ class RequestError(GraderError):
     """The request itself was wrong; the message says what to ask instead."""
 
 
-class UnknownExercise(RequestError):
+class UnknownExercise(RequestError, KeyError):
     """The course has no exercise of this name.
+
+    It is a :class:`KeyError`, too, so that the catalogue is a mapping in all
+    respects (``get`` asks for that).
 
     Args:
         name: what was asked for.
@@ -61,6 +64,9 @@ class UnknownExercise(RequestError):
         near = difflib.get_close_matches(name, list(known), n=1)
         mend = f"did you mean {near[0]}?" if near else "`python -m grader list` shows them all."
         super().__init__(f"there is no exercise named {name!r}; {mend}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show it in quotes
 
 
 class UnreadableFile(RequestError):

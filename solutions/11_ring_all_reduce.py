@@ -687,8 +687,9 @@ def pipelined_ring_sum(x, piece=2**19, window=3):
         sends.append(dist.isend(mine, right))
         if number + window < len(to_add):  # the buffer is free again
             receives.append(receive(number + window))
-    for request in sends[:-count]:
-        request.wait()  # they sent what is replaced now; the last chunk sent is complete and stays
+    for request in sends[:-count]:  # they sent what is replaced now; the last chunk stays
+        request.wait()
+    del sends[:-count]  # plain gloo would hang if they were waited for again
     # what comes now needs no buffer: all its receives can be posted at once
     replaced = [dist.irecv(p, left) for p in to_replace]
     for number, request in enumerate(replaced):

@@ -46,17 +46,22 @@ def line_in(function: Callable[..., Any], text: str) -> int:
     return found[0]
 
 
+#: In the command line of a fork server.
+_SERVER = "grader.worlds.server"
+
+
 def our_processes() -> list[str]:
-    """Command lines of live descendants of this process, the idle fork server aside."""
-    mine = psutil.Process()
+    """Command lines of live descendants of this process, idle fork servers aside."""
     found = []
-    for child in mine.children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         try:
             command = " ".join(child.cmdline())
             if child.status() == psutil.STATUS_ZOMBIE:
                 found.append(f"zombie {child.pid}")
-            elif child.parent() == mine and "grader.worlds.server" in command:
-                continue
+            elif _SERVER in command and _SERVER not in " ".join(
+                psutil.Process(child.ppid()).cmdline()
+            ):
+                continue  # ours, or a notebook kernel's; its ranks bear its name as well
             else:
                 found.append(f"{child.pid} {command}")
         except psutil.NoSuchProcess:
@@ -64,17 +69,12 @@ def our_processes() -> list[str]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _nothing_left() -> Iterator[None]:
     """The test leaves no process behind."""
     before = set(our_processes())
     yield
     assert set(our_processes()) <= before
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        item.add_marker(pytest.mark.usefixtures("_nothing_left"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -274,3 +274,14 @@ def test_the_picture_is_small_and_opaque(ring):
 def test_a_page_is_saved(tmp_path, ring):
     Replay(ring).save(tmp_path / "ring.html")
     assert "Replay of answer on 8 ranks" in (tmp_path / "ring.html").read_text()
+
+
+def test_a_function_that_is_no_exercise_needs_no_arguments():
+    def once():
+        x = torch.ones(1)
+        if dist.get_rank() == 0:
+            dist.send(x, 1)
+        else:
+            dist.recv(x, 0)
+
+    assert "round 1:  0→1" in repr(replay(once, 2))

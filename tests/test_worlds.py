@@ -635,3 +635,30 @@ def test_a_dead_server_is_the_graders_fault_and_is_replaced():
     with pytest.raises(WorldError):
         play(kill_the_server, 1)
     assert [r.value for r in play(answer, 2).results] == [0, 1]
+
+
+class _Trap:
+    """Travels well, and cannot be unpacked."""
+
+    def __reduce__(self):
+        return _spring, ()
+
+
+def _spring():
+    raise ValueError("it will not be unpacked")
+
+
+TRAP = _Trap()
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_a_function_that_cannot_be_loaded_is_told_of_by_the_first_rank(size):
+    def uses_it():
+        return TRAP
+
+    # whichever rank is heard of first, and whether or not the others have joined
+    for _ in range(5):
+        failure = play(uses_it, size).failure
+        assert failure.diagnosis is Diagnosis.EXCEPTION
+        assert failure.message.startswith("rank 0")
+        assert "ValueError: it will not be unpacked" in failure.message

@@ -58,7 +58,7 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "src sends to its own x's rank, which is an error on gloo: leave yourself out of the"
+            "src sends to itself, too, and gloo refuses that: leave the calling rank out of the"
             " loop.",
             when=lambda e: e.says("same as the rank"),
         ),

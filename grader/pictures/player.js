@@ -64,12 +64,14 @@
     }
 
     key(event, last) {
+      // a key that is meant for the player is not one of the page's shortcuts:
+      // in JupyterLab, Enter would edit the cell and an arrow leave it
+      if (!(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
       const onControl = event.target === this.slider || event.target === this.speed;
       const to = { ArrowRight: this.step + 1, ArrowLeft: this.step - 1, Home: 0, End: last }[event.key];
       if (to === undefined || onControl) return;
       this.go(to);
       event.preventDefault();
-      event.stopPropagation();
     }
 
     play() {

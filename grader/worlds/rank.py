@@ -113,16 +113,24 @@ class _Rank:
             self._start(setup)
             program = Program.from_bytes(setup.program)
         except Exception as error:
-            self._writer.write(_raised("join", error))
-            return
+            self._fail("join", error)
         try:
             loaded = load(program)
         except BaseException as error:
-            self._writer.write(_raised("load", error))
-            return
+            self._fail("load", error)
         self._writer.write(Ready("gloo"))
         while True:
             self._answer(loaded, self._calls.get())
+
+    def _fail(self, stage: str, error: BaseException) -> NoReturn:
+        """Say what went wrong, and stay until the judge hangs up.
+
+        A rank that left would break the connections of those that still join,
+        and it would be chance whose complaint came first.
+        """
+        self._writer.write(_raised(stage, error))
+        while True:
+            time.sleep(60)  # the listening thread ends the process
 
     def _start(self, setup: Setup) -> None:
         """Become rank ``setup.rank``: limits, thread count, process group."""
@@ -134,9 +142,9 @@ class _Rank:
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
+        threading.Thread(target=self._listen, daemon=True, name="grader").start()
         store = dist.FileStore(setup.rendezvous, setup.size)  # type: ignore[attr-defined]
         guard.join(store, setup.rank, setup.size, self._recorder)
-        threading.Thread(target=self._listen, daemon=True, name="grader").start()
         limits.limit_memory(setup.memory)
 
     def _emit(self, event: Event, flush: bool) -> None:

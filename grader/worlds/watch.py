@@ -164,6 +164,21 @@ class Watch:
         """Wait for something to read, and read it; whether there was anything."""
         if self.crew.notices is None:
             seconds = min(seconds, POLL)
+        any_data = self._read_ready(seconds)
+        if self.crew.notices is None:
+            self.crew.poll()
+        for rank in list(self.crew.statuses):
+            if rank in self._lost:
+                continue
+            # its end counts only when all is read that it had written; and what
+            # it wrote last may have come after the look above
+            if any_data or self._read_ready(0.0):
+                return True
+            self._lose(rank)
+        return any_data
+
+    def _read_ready(self, seconds: float) -> bool:
+        """Read once from whatever is readable; whether a rank had written anything."""
         ready = self._selector.select(max(seconds, 0.0))
         any_data = False
         for key, _ in ready:
@@ -174,12 +189,6 @@ class Watch:
                 any_data |= self._read_control(key.fd, rank)
             else:
                 any_data |= self._read_pipe(key.fd, kind, rank)
-        if self.crew.notices is None:
-            self.crew.poll()
-        for rank in list(self.crew.statuses):
-            if rank not in self._lost and not any_data:
-                # what it had written is read; now its end counts
-                self._lose(rank)
         return any_data
 
     def _read_control(self, fd: int, rank: int) -> bool:

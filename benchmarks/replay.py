@@ -1,0 +1,114 @@
+"""How long a replay takes to show the next round, in Chromium, and how large it is.
+
+Eight ranks with sixteen elements each go around the ring, fourteen rounds. A
+step is measured in the page, from the click to the frame in which the browser
+has drawn the change, beside a click on a plain button that changes one word:
+the ratio is what the picture itself costs.
+
+Run with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from playwright.sync_api import Page, sync_playwright
+from rich.console import Console
+from rich.table import Table
+
+from grader import replay
+
+#: Goal for a step, in milliseconds: what a person takes for at once.
+GOAL = 50
+
+PLAIN = "<button>word</button><script>\n" + (
+    "const b = document.querySelector('button');"
+    "b.addEventListener('click', () => { b.textContent = b.textContent === 'a' ? 'b' : 'a'; });"
+    "</script>"
+)
+
+CLICKS = """async ([selector, count]) => {
+    const button = document.querySelector(selector), times = [];
+    const drawn = () => new Promise((done) => requestAnimationFrame(() => {
+        const channel = new MessageChannel();  // runs once the frame has been painted
+        channel.port1.onmessage = done;
+        channel.port2.postMessage(0);
+    }));
+    for (let i = 0; i < count; i++) {
+        await drawn();
+        const began = performance.now();
+        button.click();
+        // asking for the size makes the browser lay out what has changed
+        document.body.getBoundingClientRect();
+        times.push(performance.now() - began);
+    }
+    return times;
+}"""
+
+
+def ring_of_sixteen() -> None:
+    """Sixteen elements around the ring, as a student might write it."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = list((torch.arange(16.0) + 100 * rank).tensor_split(n))
+    for step in range(2 * (n - 1)):
+        out, into = chunks[(rank - step) % n], chunks[(rank - step - 1) % n]
+        came = torch.empty_like(into)
+        request = dist.isend(out, (rank + 1) % n)
+        dist.recv(came, (rank - 1) % n)
+        request.wait()
+        into.copy_(into + came if step < n - 1 else came)
+
+
+def _times(page: Page, selector: str, count: int) -> list[float]:
+    found: list[float] = page.evaluate(CLICKS, [selector, count])
+    return found
+
+
+def main() -> int:
+    """Print the time of a step beside that of a plain button, and sizes."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        print("replay: Chromium is not installed; on Debian: apt install chromium")
+        return 0
+    with contextlib.redirect_stdout(io.StringIO()):  # outside of a notebook it prints itself
+        shown = replay(ring_of_sixteen, 8)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        target, plain = Path(folder, "replay.html"), Path(folder, "plain.html")
+        shown.save(target)
+        plain.write_text(PLAIN, encoding="utf-8")
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        steps: list[float] = []
+        words: list[float] = []
+        for _ in range(5):
+            page.goto(target.as_uri())
+            steps += _times(page, '[aria-label="One round on"]', 14)
+            page.goto(plain.as_uri())
+            words += _times(page, "button", 14)
+        browser.close()
+    table = Table(title="a step of a replay, 8 ranks with 16 elements, ms", box=None)
+    for heading in ("", "median", "slowest"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, times in (("replay", steps), ("a plain button", words)):
+        table.add_row(name, f"{statistics.median(times):.1f}", f"{max(times):.1f}")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"goal: under {GOAL} ms; HTML {len(shown._repr_html_()) / 1000:.0f} kB,"
+        f" PNG {len(shown.picture) / 1000:.0f} kB"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,278 @@
+"""A real JupyterLab, and a reader who uses it through a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+from playwright.sync_api import Locator, Page, expect
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+#: Seconds for what takes long on a busy machine: a server, a kernel that imports torch.
+PATIENCE = 90.0
+
+#: JupyterLab's own settings: nothing from the network, nothing that pops up.
+_SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+        "fetchNews": "false",
+    },
+    # all cells exist at all times, so that a test can look at one far below
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+}
+
+
+class Server:
+    """JupyterLab on a copy of the course, with settings and trust of its own.
+
+    Args:
+        home: an empty folder; the course is copied into it.
+        theme: ``Light`` or ``Dark``.
+    """
+
+    def __init__(self, home: Path, theme: str = "Light") -> None:
+        self.course = home / "course"
+        for name in ("notebooks", "solutions", "imgs"):
+            shutil.copytree(ROOT / name, self.course / name)
+        self._environment = self._prepare(home, theme)
+        self._token = secrets.token_hex(16)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]  # if somebody takes it meanwhile, the server tries others
+        self._log = (home / "jupyter.log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                *(f"--port={port}", "--ServerApp.port_retries=100", "--ip=127.0.0.1"),
+                *(f"--IdentityProvider.token={self._token}", f"--notebook-dir={self.course}"),
+            ],
+            env=self._environment,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        self._url = self._wait(home)
+
+    @staticmethod
+    def _prepare(home: Path, theme: str) -> dict[str, str]:
+        settings = home / "settings"
+        themes = {"@jupyterlab/apputils-extension/themes": {"theme": f"JupyterLab {theme}"}}
+        for name, values in {**_SETTINGS, **themes}.items():
+            path = settings / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(values))
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "JUPYTERLAB_SETTINGS_DIR": str(settings),
+            "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+            "JUPYTER_CONFIG_DIR": str(home / "config"),
+            "JUPYTER_DATA_DIR": str(home / "data"),
+            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "IPYTHONDIR": str(home / "ipython"),
+        }
+
+    def _wait(self, home: Path) -> str:
+        """The server's address, once it answers."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self._process.poll() is None:
+            for path in (home / "runtime").glob("jpserver-*.json"):
+                text = path.read_text()
+                if text.endswith("}"):
+                    url: str = json.loads(text)["url"]
+                    port = int(url.rstrip("/").rpartition(":")[2])
+                    with socket.socket() as knock:
+                        if knock.connect_ex(("127.0.0.1", port)) == 0:
+                            return f"http://127.0.0.1:{port}"
+            time.sleep(0.05)
+        self.close()
+        raise RuntimeError((home / "jupyter.log").read_text()[-4000:])
+
+    def address(self, path: str) -> str:
+        """Where a notebook opens, in a fresh workspace."""
+        return f"{self._url}/lab/workspaces/w{secrets.token_hex(4)}/tree/{path}?token={self._token}"
+
+    def trust(self, path: str) -> None:
+        """Say that a notebook's saved outputs may run."""
+        subprocess.run(
+            [sys.executable, "-m", "jupyter", "trust", str(self.course / path)],
+            env=self._environment,
+            check=True,
+            capture_output=True,
+        )
+
+    def ranks(self) -> list[psutil.Process]:
+        """Processes that the fork servers of this server's kernels have started."""
+        found = []
+        for child in psutil.Process(self._process.pid).children(recursive=True):
+            try:
+                parent = child.parent()
+                if (
+                    parent is not None
+                    and "grader.worlds.server" in " ".join(parent.cmdline())
+                    and child.status() != psutil.STATUS_ZOMBIE
+                ):
+                    found.append(child)
+            except psutil.NoSuchProcess:
+                continue
+        return found
+
+    def end_kernels(self) -> None:
+        """Shut every kernel down, as its reader would, and see that all its processes end.
+
+        Raises:
+            AssertionError: some do not.
+        """
+        for session in json.loads(self._ask("GET", "api/sessions")):
+            self._ask("DELETE", f"api/sessions/{session['id']}")
+        _, alive = psutil.wait_procs(
+            psutil.Process(self._process.pid).children(recursive=True), timeout=PATIENCE
+        )
+        assert not alive, alive
+
+    def _ask(self, method: str, path: str) -> bytes:
+        request = urllib.request.Request(
+            f"{self._url}/{path}",
+            method=method,
+            headers={"Authorization": f"token {self._token}"},
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            body: bytes = answer.read()
+            return body
+
+    def export(self, path: str, target: Path) -> None:
+        """Save a notebook as a page, as File → Save and Export does."""
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "jupyter", "nbconvert", "--to", "html"),
+                *(str(self.course / path), "--output", str(target)),
+            ],
+            env=self._environment,
+            check=True,
+            capture_output=True,
+        )
+
+    def close(self) -> None:
+        """End the server, its kernels and their processes."""
+        processes = [psutil.Process(self._process.pid)] if self._process.poll() is None else []
+        processes += [c for p in processes for c in p.children(recursive=True)]
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for process in processes:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(processes, timeout=10)
+        self._log.close()
+
+
+class Reader:
+    """Somebody in front of JupyterLab.
+
+    Args:
+        server: whose notebooks.
+        page: of the browser.
+    """
+
+    def __init__(self, server: Server, page: Page) -> None:
+        self.server = server
+        self.page = page
+
+    def open(self, path: str) -> None:
+        """Open a notebook and wait until its kernel is there."""
+        self.page.goto(self.server.address(path))
+        expect(self.page.locator(".jp-Notebook .jp-Cell").first).to_be_visible(
+            timeout=PATIENCE * 1000
+        )
+        self.wait_until_idle()
+
+    def wait_until_idle(self) -> None:
+        """Wait until the kernel has nothing to do."""
+        # the status bar knows it from the kernel; the toolbar says idle before there is one
+        status = self.page.locator("#jp-bottom-panel", has_text="Python 3 (ipykernel) | Idle")
+        expect(status).to_be_visible(timeout=PATIENCE * 1000)
+
+    def cell(self, text: str) -> Cell:
+        """The one code cell that holds a text."""
+        found = self.page.locator(".jp-Notebook .jp-CodeCell").filter(
+            has=self.page.locator(".jp-InputArea", has_text=text)
+        )
+        expect(found).to_have_count(1)
+        return Cell(self, found)
+
+    def run_all(self) -> None:
+        """Run every cell, and wait for the last."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        waiting = self.page.locator(".jp-InputPrompt", has_text="[*]:")
+        expect(waiting.first).to_be_attached()
+        expect(waiting).to_have_count(0, timeout=PATIENCE * 1000)
+
+
+class Cell:
+    """A code cell as its reader sees it.
+
+    Args:
+        reader: who looks.
+        place: the cell's element, found by a text that may be overwritten.
+    """
+
+    def __init__(self, reader: Reader, place: Locator) -> None:
+        self._reader = reader
+        handle = place.get_attribute("data-windowed-list-index")
+        self._place = (
+            reader.page.locator(f'.jp-Notebook .jp-CodeCell[data-windowed-list-index="{handle}"]')
+            if handle is not None
+            else place
+        )
+
+    @property
+    def output(self) -> Locator:
+        """What the cell shows."""
+        return self._place.locator(".jp-OutputArea-output")
+
+    def write(self, code: str) -> None:
+        """Replace the cell's code."""
+        editor = self._place.locator(".cm-content")
+        editor.click()
+        keyboard = self._reader.page.keyboard
+        keyboard.press("ControlOrMeta+A")
+        keyboard.insert_text(code)
+
+    def start(self) -> str:
+        """Run the cell; what its prompt was."""
+        prompt = self._place.locator(".jp-InputPrompt")
+        before = prompt.inner_text()
+        self._place.locator(".cm-content").click()
+        self._reader.page.keyboard.press("Control+Enter")
+        expect(prompt).not_to_have_text(before)
+        return before
+
+    def run(self) -> None:
+        """Run the cell and wait for its end."""
+        self.start()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until it has run."""
+        prompt = self._place.locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=PATIENCE * 1000)

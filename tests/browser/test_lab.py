@@ -1,0 +1,142 @@
+"""The course as a student uses it: JupyterLab, keyboard and mouse."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.lab import PATIENCE, Reader, Server
+from tests.browser.replays import Watched
+
+#: One worker has the browser and the server.
+pytestmark = pytest.mark.xdist_group("browser")
+
+WRONG = """def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(1, dist.get_world_size()):
+            dist.send(x, dst)
+    else:
+        dist.recv(x, 0)
+
+
+check(broadcast)"""
+
+RIGHT = """def broadcast(x, src):
+    if dist.get_rank() == src:
+        for dst in range(dist.get_world_size()):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)
+
+
+check(broadcast)"""
+
+
+def test_a_wrong_answer_turns_red_and_a_right_one_green(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    reader.cell("from grader import check").run()
+    stub = reader.cell("Everyone's x becomes src's x.")
+    stub.run()
+    expect(stub.output).to_contain_text("not written yet")
+    stub.write(WRONG)
+    stub.run()
+    expect(stub.output).to_contain_text("✗ broadcast")
+    expect(stub.output).to_contain_text("Hint:")
+    stub.write(RIGHT)
+    stub.run()
+    expect(stub.output).to_contain_text("✓ broadcast passed")
+
+
+REPLAY = RIGHT.replace("check(broadcast)", "from grader import replay\n\nreplay(broadcast, 4)")
+
+HANG = """import time
+
+
+def never():
+    while True:
+        time.sleep(0.01)
+
+
+run(never, 3)"""
+
+
+def test_a_replay_is_stepped_with_mouse_and_keyboard(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    reader.cell("from grader import check").run()
+    cell = reader.cell("Everyone's x becomes src's x.")
+    cell.write(REPLAY)
+    cell.run()
+    Watched(reader.page, cell.output.locator(".gather-round-replay")).is_stepped()
+    # the saved picture stands beside it, for whoever cannot run the player
+    expect(cell.output.locator("img")).to_be_visible()
+
+
+def test_a_replay_still_steps_after_it_was_scrolled_away(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    reader.cell("from grader import check").run()
+    cell = reader.cell("Everyone's x becomes src's x.")
+    cell.write(REPLAY)
+    cell.run()
+    watched = Watched(reader.page, cell.output.locator(".gather-round-replay"))
+    watched.button("One round on").click()
+    reader.page.locator(".jp-Notebook .jp-Cell").last.scroll_into_view_if_needed()
+    reader.page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
+    watched.says("Round 2 of")
+    watched.button("First round").click()
+    watched.says("Round 1 of")
+
+
+def _until_ranks(server: Server, some: bool) -> None:
+    until = time.monotonic() + PATIENCE
+    while bool(server.ranks()) != some:
+        assert time.monotonic() < until, server.ranks()
+        time.sleep(0.02)
+
+
+def test_stopping_a_cell_that_hangs_leaves_no_process(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    reader.cell("from grader import check").run()
+    cell = reader.cell("Everyone's x becomes src's x.")
+    cell.write(HANG)
+    cell.start()
+    _until_ranks(reader.server, True)
+    reader.page.get_by_role("button", name="Interrupt the kernel").click()
+    cell.wait()
+    expect(cell.output).to_contain_text("Stopped: every rank has been ended")
+    _until_ranks(reader.server, False)
+    # and the kernel is as good as new
+    cell.write(RIGHT)
+    cell.run()
+    expect(cell.output).to_contain_text("✓ broadcast passed")
+
+
+def test_the_solved_ring_chapter_runs_without_an_error(reader: Reader) -> None:
+    reader.open("solutions/11_ring_all_reduce.ipynb")
+    reader.run_all()
+    outputs = reader.page.locator(".jp-OutputArea-output")
+    expect(outputs.filter(has_text="✓ ring_all_reduce passed")).to_have_count(1)
+    for wrong in ("error", "stderr"):
+        kind = f"application/vnd.jupyter.{wrong}"
+        expect(reader.page.locator(f'[data-mime-type="{kind}"]')).to_have_count(0)
+
+
+def test_a_notebook_that_is_not_trusted_shows_its_pictures(reader: Reader) -> None:
+    reader.open("solutions/11_ring_all_reduce.ipynb")
+    page = reader.page
+    assert page.locator(".gather-round-replay svg").count() == 0, "it was to be untrusted"
+    expect(page.locator(".jp-OutputArea-output pre", has_text="round 1").first).to_be_visible()
+    strip = page.locator('.jp-OutputArea-output img[src^="data:image/png"]').first
+    strip.scroll_into_view_if_needed()
+    expect(strip).to_be_visible()
+    broken = page.evaluate(
+        """async () => {
+            const all = [...document.querySelectorAll(".jp-Notebook img")];
+            await Promise.all(all.map((i) => i.decode().catch(() => null)));
+            return [all.length, all.filter((i) => !i.naturalWidth).map((i) => i.src)];
+        }"""
+    )
+    assert broken[0] > 3
+    assert broken[1] == []
