@@ -17,7 +17,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # A program that crashes tells you a line. A program that hangs tells you nothing: all processes are
@@ -52,7 +52,7 @@ ring
 #
 # Each part of the verdict says four things: **who** waits, in **which call**, **for whom**, and on
 # which **line**. Write "rank 0 waits for rank 1" as an arrow from 0 to 1, and you have the
-# **wait-for graph**. It is there as data, too:
+# **wait-for graph**: the picture in the verdict. It is there as data, too:
 
 # %%
 for wait in ring.failure.waits:
@@ -145,7 +145,7 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A circle again, and a strange one: the send waits for a receive and the receive for a send. Both are
+# A circle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
 # there! But a message is matched by sender, receiver **and tag**, like a letter in a house with many
 # letter boxes. The verdict says which tag the other side uses.
 #
@@ -473,7 +473,15 @@ def one_takes_for_ever():
     dist.all_reduce(torch.ones(1))
 
 
-run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped = run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped
+
+# %% [markdown]
+# `timeline` draws the same run in time. The hatched boxes are waits that did not end. Look for the
+# lane without one: that rank has never begun to wait.
+
+# %% tags=["nbval-ignore-output"]
+timeline(stopped)
 
 # %% [markdown]
 # ## A claim to test: "a ring has no single point of failure"

@@ -21,7 +21,9 @@ def broadcast(x, src):
 
 
 def test_everything_public_is_exported():
-    assert sorted(grader.__all__) == ["__version__", "check", "hint", "replay", "run"]
+    assert sorted(grader.__all__) == [
+        "__version__", "check", "hint", "replay", "run", "timeline",
+    ]  # fmt: skip
     assert all(getattr(grader, name) for name in grader.__all__)
     with pytest.raises(AttributeError):
         grader.nothing  # noqa: B018
