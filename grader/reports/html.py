@@ -159,8 +159,8 @@ def _chapter_rows(chapter: str, standings: Sequence[Standing]) -> Iterator[str]:
         mark, colour = _STATES[standing.state]
         state, when, took = map(escape, standing_cells(standing))
         yield (
-            f'<tr><td style="{_CELL}"><span style="color: {colour}">{mark}</span>'
+            f'<tr><td style="{_CELL}"><strong style="color: {colour}">{mark}</strong>'
             f" {escape(standing.exercise.name)}</td>"
-            f'<td style="{_CELL} color: {colour}">{state}</td>'
+            f'<td style="{_CELL}">{state}</td>'
             f'<td style="{_CELL}">{when}</td><td style="{_CELL}">{took}</td></tr>'
         )

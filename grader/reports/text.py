@@ -152,7 +152,9 @@ def progress_report(overview: Overview) -> RenderableType:
             state, when, took = standing_cells(standing)
             name = Text.assemble((mark, colour), " ", standing.exercise.name)
             table.add_row(name, Text(state, style=colour), when, took)
-        parts += [Text(chapter, style="bold"), Padding(table, (0, 0, 0, 2))]
+        done = sum(standing.state is State.PASSED for standing in standings)
+        head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
+        parts += [head, Padding(table, (0, 0, 0, 2))]
     if overview.unknown:
         names = ", ".join(visible(name) for name in overview.unknown)
         parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
