@@ -65,7 +65,8 @@ class Overview:
 
     Attributes:
         file: where it is kept; ``None`` if progress is switched off.
-        standings: one for each exercise, in the order of the course.
+        standings: one for each exercise, in the order of the course; none if
+            the file cannot be read, since nobody knows then.
         unknown: exercises in the file that this course does not have.
         trouble: why the file cannot be read, or checks are not entered; each
             with the mend.
@@ -95,13 +96,15 @@ def overview(catalogue: Catalogue) -> Overview:
     if path is None:
         return Overview(None, ())
     logbook = Logbook(path)
+    try:
+        entries = logbook.read()
+    except LogbookError as error:
+        return Overview(logbook.path, (), trouble=(str(error),))
     trouble = []
-    entries: dict[str, Entry] = {}
-    for act in (logbook.read, logbook.rehearse):
-        try:
-            entries = act() or entries
-        except LogbookError as error:
-            trouble.append(str(error))
+    try:
+        logbook.rehearse()
+    except LogbookError as error:
+        trouble.append(str(error))
     if _missed and not trouble:
         trouble.append(_missed[-1])
     return Overview(
