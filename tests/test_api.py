@@ -22,8 +22,14 @@ def broadcast(x, src):
 
 def test_everything_public_is_exported():
     assert sorted(grader.__all__) == [
-        "__version__", "check", "hint", "replay", "run", "timeline",
-    ]  # fmt: skip
+        "__version__",
+        "check",
+        "hint",
+        "progress",
+        "replay",
+        "run",
+        "timeline",
+    ]
     assert all(getattr(grader, name) for name in grader.__all__)
     with pytest.raises(AttributeError):
         grader.nothing  # noqa: B018
