@@ -60,8 +60,8 @@ for wait in ring.failure.waits:
 print("the circle:", list(ring.failure.cycle))
 
 # %% [markdown]
-# The arrows lead back to where they began. That is the whole disease: on a **circle** everybody
-# waits for somebody who waits, and no line of code that would help is ever reached.
+# The arrows lead back to where they began. That is the whole disease: on a **circle** (the books say
+# *cycle*) everybody waits for somebody who waits, and no line of code that would help is ever reached.
 #
 # ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a circle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
 #

@@ -62,6 +62,7 @@ class ProcessWorld:
         self._watch: Watch | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
+        self._launcher = launcher
         try:
             self._crew = launcher.launch(size)
         except BaseException:
@@ -158,7 +159,7 @@ class ProcessWorld:
         self._tell(rank, Resolved(op, source))
 
     def close(self) -> None:
-        """Kill every rank; the launcher reaps them."""
+        """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
         if self._watch is not None:
             self._watch.close()
         self._crew.close()
@@ -168,4 +169,6 @@ class ProcessWorld:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Kill every rank, and wait until it is gone."""
         self.close()
+        self._launcher.settle()
