@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError, RequestError
@@ -74,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.add_argument("exercise", metavar="EXERCISE")
     hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
+
+    progress = commands.add_parser("progress", help="which exercises you have passed")
+    progress.add_argument("--json", action="store_true", help="print one JSON object")
 
     grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
@@ -188,7 +192,29 @@ def _check(request: argparse.Namespace) -> int:
         from grader.reports.text import submission_report
 
         Console(highlight=False).print(submission_report(verdict))
+    sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
+    from grader.standing import note
+
+    note(verdict.exercises, catalogue(), Path(request.file), sizes)
     return 0 if verdict.passed else 1
+
+
+def _progress(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+    from grader.standing import overview
+
+    found = overview(catalogue())
+    if request.json:
+        from grader.reports.json import to_json
+
+        print(to_json(found))
+    else:
+        from rich.console import Console
+
+        from grader.reports.text import progress_report
+
+        Console(highlight=False).print(progress_report(found))
+    return 1 if found.trouble else 0
 
 
 def _hint(request: argparse.Namespace) -> int:

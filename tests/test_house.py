@@ -27,11 +27,12 @@ LAYERS = (
     {"exercise"},
     {"exercises", "worlds", "submission", "hints"},
     {"assess"},
-    {"judge"},
+    {"judge", "logbook"},
+    {"standing"},
     {"session", "reports", "pictures"},
     {"classroom"},
     {"api", "doctor"},
-    {"replaying"},
+    {"replaying", "timing"},
     {"__init__", "__main__"},
 )
 
