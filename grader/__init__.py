@@ -1,6 +1,6 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs four names::
+A student needs five names::
 
     from grader import check, hint, run
 
@@ -8,6 +8,7 @@ A student needs four names::
     hint("broadcast")         # a hint; call it again for a plainer one
     run(function, 4, x)       # run any function on four ranks
     replay(broadcast, 4)      # step through its messages
+    timeline(run(function, 4, x))  # see where the time of a run went
 
 Importing the package starts the fork server in the background, so that the
 first check does not wait for torch to be imported there.
@@ -33,8 +34,9 @@ from grader.version import __version__
 if TYPE_CHECKING:
     from grader.api import check, hint, run
     from grader.replaying import replay
+    from grader.timing import timeline
 
-__all__ = ["__version__", "check", "hint", "replay", "run"]
+__all__ = ["__version__", "check", "hint", "replay", "run", "timeline"]
 
 
 def __getattr__(name: str) -> Any:
@@ -48,6 +50,10 @@ def __getattr__(name: str) -> Any:
         from grader.replaying import replay
 
         return replay
+    if name == "timeline":
+        from grader.timing import timeline
+
+        return timeline
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

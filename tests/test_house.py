@@ -30,7 +30,7 @@ LAYERS = (
     {"judge"},
     {"session", "reports", "pictures"},
     {"api", "doctor"},
-    {"replaying"},
+    {"replaying", "timing"},
     {"__init__", "__main__"},
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
+from grader.reports.graph import graph_image
 from grader.reports.summary import headline, key_traffic, output_lines, points, visible
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
 
@@ -44,6 +45,7 @@ def failure_html(failure: Failure) -> str:
         f'<div><strong style="color: {colour}">{mark} {word}</strong></div>',
         f"<div>{escape(failure.message)}</div>",
         *_list(failure.detail),
+        *_graph(failure),
         "</div>",
     ]
     return "\n".join(parts)
@@ -95,10 +97,18 @@ def _details(case: CaseVerdict) -> Iterator[str]:
             yield f"<tr>{cells}</tr>"
         yield "</tbody></table>"
     yield from _list(case.detail)
+    yield from _graph(case)
     printed = output_lines(case)
     if printed:
         text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
         yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
+
+
+def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
+    if of.diagnosis is Diagnosis.DEADLOCK:
+        image = graph_image(of.waits, of.cycle, of.ended)
+        if image:
+            yield f'<div style="margin: 4px 0">{image}</div>'
 
 
 def _list(lines: Sequence[str]) -> Iterator[str]:

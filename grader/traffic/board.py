@@ -18,16 +18,18 @@ from grader.traffic.events import (
     WORLD,
     Blocked,
     Done,
+    Entered,
     Event,
     Failed,
     Grouped,
     Held,
+    Left,
     Polled,
     Posted,
     Seen,
     Violated,
 )
-from grader.traffic.trace import Operation, Trace
+from grader.traffic.trace import Operation, Stay, Trace
 from grader.verdict import Diagnosis, Failure, Site
 
 __all__ = ["Board", "Resolution"]
@@ -70,6 +72,8 @@ class Board:
         polling: ranks that ask again and again whether a request is complete.
         ended: ranks that post nothing any more.
         sights: by rank, what was seen in its tensors.
+        stays: by rank, when it was in the function.
+        closed: when the record was closed, if it has been.
     """
 
     def __init__(self, size: int) -> None:
@@ -80,6 +84,8 @@ class Board:
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
+        self.stays = [Stay()] * size
+        self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
         self._resolutions: list[Resolution] = []
@@ -108,7 +114,7 @@ class Board:
             self._unblock(rank, op)
         elif isinstance(event, Failed):
             op = self.operations[rank][event.op]
-            op.failed = True
+            op.failed, op.given_up = True, event.time
             self._unblock(rank, op)
         elif isinstance(event, Polled):
             self.polling.add(rank)
@@ -116,12 +122,19 @@ class Board:
             self._group(rank, event)
         elif isinstance(event, Violated):
             self._violated(rank, event)
+        elif isinstance(event, Entered):
+            self.stays[rank] = Stay(event.time)
+        elif isinstance(event, Left):
+            how = "raised" if event.raised else "returned"
+            self.stays[rank] = self.stays[rank].until(event.time, how)
         elif isinstance(event, (Held, Seen)):
             self.sights[rank].append(event)
 
-    def end(self, rank: int) -> None:
-        """``rank`` has returned, raised or died."""
+    def end(self, rank: int, gone: int | None = None) -> None:
+        """``rank`` has returned or raised, or its process was found ``gone`` at that time."""
         self.ended.add(rank)
+        if gone is not None:
+            self.stays[rank] = self.stays[rank].until(gone, "gone")
         self.blocked[rank] = None
 
     def _block(self, op: Operation, time: int, site: Site) -> None:
@@ -307,7 +320,8 @@ class Board:
 
     def trace(self) -> Trace:
         """The record as it stands."""
-        return Trace(tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights)))
+        operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
+        return Trace(operations, sights, tuple(self.stays), self.closed)
 
 
 def _call_text(op: Operation) -> str:

@@ -114,6 +114,7 @@ class Watch:
         self._begin(board, job.output_limit, job.luck)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
+        board.closed = time.monotonic_ns()
         if failure is None:
             failure = self.causes.first() or self.causes.leftover()
         return failure
@@ -265,7 +266,7 @@ class Watch:
                 key = self._selector.get_map().get(fd)
         if rank not in self.board.ended or rank in self._replies:
             self._replies.pop(rank, None)
-            self.board.end(rank)
+            self.board.end(rank, time.monotonic_ns())
             printed = bytes(self._printed[rank]).decode("utf-8", "replace")
             self.causes.ended(rank, self.crew.statuses.get(rank), self._dumped_site(rank), printed)
 
