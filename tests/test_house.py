@@ -29,6 +29,7 @@ LAYERS = (
     {"assess"},
     {"judge"},
     {"session", "reports", "pictures"},
+    {"classroom"},
     {"api", "doctor"},
     {"replaying", "timing"},
     {"__init__", "__main__"},
