@@ -251,13 +251,10 @@ class _Gradebook:
             yield _finder(lines, login, lambda row: (row.email or "").partition("@")[0])
 
     def _by_name(self) -> Iterator[_Finder]:
-        """Ways that a student could lead astray."""
-        if self.head[0] != "Student":
-            return
-        lines = list(self._students())
-        yield _finder(lines, 0, lambda row: row.student)
-        turned = [(_turned(line[0]), line) for line in lines]
-        yield lambda row: [line for name, line in turned if name == _folded(row.student)]
+        """A way that a student could lead astray."""
+        if self.head[0] == "Student":
+            named = [(_turned(line[0]), line) for line in self._students()]
+            yield lambda row: [line for name, line in named if name == _turned(row.student)]
 
 
 def _finder(lines: list[list[str]], column: int, wanted: Callable[[Row], str | None]) -> _Finder:
@@ -273,7 +270,7 @@ def _folded(name: str) -> str:
 
 
 def _turned(name: str) -> str:
-    """``Last, First`` as ``First Last``."""
+    """``Last, First`` as ``First Last``, which is left as it is."""
     last, _, first = name.partition(",")
     return _folded(f"{first} {last}")
 
