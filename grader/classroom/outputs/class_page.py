@@ -143,7 +143,7 @@ def _outcomes(exercise: Exercise) -> list[tuple[str, int]]:
 def _line(results: ClassResults, row: Row) -> _Line:
     waited = sum(map(hung, row.exercises))
     changed = changes(row)
-    unscored = row.standing != Standing.GRADED and not row.exercises
+    unscored = bool(row.fault) and not row.exercises
     full = row.standing == Standing.GRADED and row.score >= results.points_of(row)
     present = {
         "error": row.standing == Standing.ERROR,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from datetime import datetime
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -79,6 +80,7 @@ def _environment() -> Environment:
         "percent": lambda share: f"{share:.0%}".replace("%", " %"),
         "seconds": lambda value: f"{value:.1f}" if value >= 0.05 else f"{value:.2f}",
         "count": _count,
+        "moment": _moment,
         "card": lambda verdict: Markup(exercise_html(verdict)),
     }
     return found
@@ -86,7 +88,18 @@ def _environment() -> Environment:
 
 def _printable(value: Any) -> Any:
     """What a template prints, without characters that a reader cannot see."""
-    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
+        return value
+    return visible(value)
+
+
+def _moment(iso: str) -> str:
+    """A point in time as people write it; not in words, which would be one language's."""
+    try:
+        found = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{found:%Y-%m-%d %H:%M} {found.tzname() or ''}".rstrip()
 
 
 def _count(number: int, one: str, many: str = "") -> str:
