@@ -31,6 +31,8 @@ HOSTILE = (
     "\r=1+1",
     "\n=1+1",
     "＝1+1",
+    "a;=1+1",
+    'a" , "=1+1',
     "\x1b[31mred\x1b]0;owned\x07",
     'quote " comma , semicolon ; line\nbreak',
     "lone \ud800 surrogate",

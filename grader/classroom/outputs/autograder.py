@@ -9,6 +9,10 @@ The zip holds the grader itself, so that what grades on Gradescope is what was
 uploaded, and nothing newer.  When the grader fails, no results are written and
 the script ends with an error: Gradescope then says that the autograder failed,
 instead of giving 0 points.
+
+Where Gradescope's containers cannot make a sandbox, the submission is graded
+without one: each has a container to itself, which ends with it.  The results
+then say ``unsafe``, since code in the container could reach the grader.
 """
 
 from __future__ import annotations

@@ -3,23 +3,31 @@
 Excel, LibreOffice and Google Sheets take a cell that begins like a formula for
 one, also when it is quoted; a student could call himself ``=HYPERLINK(…)`` and
 have the instructor's gradebook sent away.  OWASP
-(https://owasp.org/www-community/attacks/CSV_Injection) advises to put an
-apostrophe before cells that begin with ``=``, ``+``, ``-``, ``@``, a tab, a
-carriage return or a line feed, which includes the full-width forms of those
-signs.  Spreadsheets skip leading spaces, so they are skipped here as well.
+(https://owasp.org/www-community/attacks/CSV_Injection) advises to quote every
+cell and to put an apostrophe before those that begin with ``=``, ``+``, ``-``,
+``@``, a tab, a carriage return or a line feed, which includes the full-width
+forms of those signs.
+
+Two things are added.  Spreadsheets skip leading spaces, so they are skipped here
+as well.  And where a comma is the decimal sign, Excel takes semicolons for the
+ends of cells: so a sign that follows a separator gets an apostrophe, too.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 from grader.reports.summary import visible
 
 __all__ = ["number", "table", "text"]
 
-_TRIGGERS = frozenset("=+-@＝＋－＠")
+_BEGINS = re.compile(r"\s*[=+\-@＝＋－＠]")
+
+#: Where a cell could begin for a program that counts on another separator.
+_BEGINS_WITHIN = re.compile(r"([;,|][\s\"']*)(?=[=+\-@＝＋－＠])")
 
 
 def text(stranger: str | None) -> str:
@@ -32,7 +40,8 @@ def text(stranger: str | None) -> str:
     if not stranger:
         return ""
     plain = visible(stranger).replace("\n", "\\n").replace("\t", "\\t")
-    return f"'{plain}" if stranger.lstrip()[:1] in _TRIGGERS else plain
+    plain = _BEGINS_WITHIN.sub(r"\1'", plain)
+    return f"'{plain}" if _BEGINS.match(stranger) else plain
 
 
 def number(value: float) -> str:
@@ -45,6 +54,7 @@ def table(
 ) -> bytes:
     """Rows of cells as a file: RFC 4180, in UTF-8."""
     stream = io.StringIO()
-    csv.writer(stream, delimiter=delimiter, lineterminator=newline).writerows(rows)
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator=newline, quoting=csv.QUOTE_ALL)
+    writer.writerows(rows)
     encoded = stream.getvalue().encode("utf-8", "backslashreplace")
     return b"\xef\xbb\xbf" + encoded if bom else encoded
