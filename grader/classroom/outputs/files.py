@@ -29,8 +29,13 @@ def write(results: ClassResults, folder: Path) -> None:
     _replace(folder / "class.html", class_page(results).encode())
 
 
-def write_gradescope(results: ClassResults, folder: Path) -> list[Row]:
+def write_gradescope(results: ClassResults, folder: Path, visibility: str = "visible") -> list[Row]:
     """Write ``<key>/results.json`` for every submission that the grader could judge.
+
+    Args:
+        results: the class.
+        folder: made if it is not there.
+        visibility: when students see the tests, see :mod:`grader.classroom.outputs.gradescope`.
 
     Returns:
         those that it failed on as a whole: they have no file, for that would
@@ -38,7 +43,7 @@ def write_gradescope(results: ClassResults, folder: Path) -> list[Row]:
     """
     for row in results.rows:
         if not row.fault:
-            text = gs.to_json(gs.gradescope(results, row))
+            text = gs.to_json(gs.gradescope(results, row, visibility))
             _replace(folder / row.key / "results.json", text.encode())
     return [row for row in results.rows if row.fault]
 
