@@ -15,5 +15,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``engines`` — many submissions side by side, here or on a cluster
 - ``store`` — what has been judged, kept whatever happens
 - ``session`` — a class from its arrival to the store
-- ``command`` — what ``python -m grader grade`` prints
+- :mod:`~grader.classroom.outputs` — what comes of it: gradebooks and pages
+- ``report`` — the store as such outputs
+- ``command`` — what ``python -m grader grade`` and ``export`` print
 """
