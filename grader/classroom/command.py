@@ -22,6 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.classroom.engines import Engine
+from grader.classroom.outputs.files import write
+from grader.classroom.report import class_results
 from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
 from grader.classroom.store import Store
@@ -56,6 +58,8 @@ def grade(
         _try_sandbox()
     else:
         console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+    if not source.exists():
+        raise RequestError(f"{source} does not exist")
     with Store(out) as store:
         bar = _Bar(console)
         try:
@@ -63,6 +67,9 @@ def grade(
                 step = grade_class(source, store, engine, catalogue, options, bar.observe)
         finally:
             engine.close()
+            # also of what was found before it was stopped
+            if store.entries():
+                write(class_results(store, catalogue), out)
         summary = _Summary(store, step)
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))

@@ -68,7 +68,7 @@ class DaskEngine:
 
     def _width(self) -> int:
         """How many orders to have in the cluster at a time."""
-        threads = sum(self._client.nthreads().values())
+        threads: int = sum(self._client.nthreads().values())
         return max(threads * (1 + _AHEAD), 1)
 
     def close(self) -> None:
