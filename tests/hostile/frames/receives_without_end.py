@@ -1,7 +1,7 @@
 # promise: a record that grows without end costs the judge no time
 # exercise: neighbours
 # verdict: failed
-# diagnosis: tampering
+# diagnosis: too_many_messages
 import os
 import socket
 import stat
