@@ -145,8 +145,6 @@ def test_every_family_has_a_control_and_there_are_enough_attacks():
     families = {fixture.path.parent.name for fixture in FIXTURES}
     controlled = {f.path.parent.name for f in FIXTURES if f.path.stem.startswith("control_")}
     assert families == controlled
-    assert all(
-        (f.verdict == "passed") >= f.path.stem.startswith("control_") for f in FIXTURES
-    )
+    assert all((f.verdict == "passed") >= f.path.stem.startswith("control_") for f in FIXTURES)
     attacks = [f for f in FIXTURES if not f.path.stem.startswith("control_")]
     assert len(attacks) >= 50

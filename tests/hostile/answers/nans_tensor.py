@@ -6,4 +6,4 @@ import torch
 
 
 def who_am_i():
-    return torch.full((2,), float('nan'))
+    return torch.full((2,), float("nan"))

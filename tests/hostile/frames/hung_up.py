@@ -6,7 +6,6 @@ import os
 import socket
 import stat
 
-import torch.distributed as dist
 
 def control():
     """The socket on which this rank speaks with the judge."""

@@ -1,10 +1,12 @@
 # promise: a record that grows without end costs the judge no time
-# exercise: neighbours
+# exercise: ping_pong
 # verdict: failed
 # diagnosis: too_many_messages
 import os
 import socket
 import stat
+
+import torch.distributed as dist
 
 
 def control():
@@ -30,15 +32,15 @@ def framed(*messages):
     return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
 
 
-def neighbours():
+def ping_pong(x):
     from grader.traffic.events import Posted
 
-    sock, op = control(), 0
+    sock, op, peer = control(), 0, 1 - dist.get_rank()
     while True:
         batch = []
         for op in range(op, op + 1000):
             batch.append(
-                Posted(op, "recv", 0, 0, "world", 1, 4, "int8", "", False, False, "f", 1, 0)
+                Posted(op, "recv", peer, 0, "world", 1, 4, "int8", "", False, False, "f", 1, 0)
             )
         op += 1
         sock.sendall(framed(*batch))

@@ -8,6 +8,7 @@ import stat
 
 import torch.distributed as dist
 
+
 def control():
     """The socket on which this rank speaks with the judge."""
     for fd in range(3, 256):

@@ -3,4 +3,4 @@
 # verdict: failed
 # diagnosis: timeout
 def neighbours():
-    return len(str(7 ** 7 ** 9))
+    return len(str(7**7**9))
