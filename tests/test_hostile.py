@@ -141,6 +141,91 @@ def test_an_attack_fails_and_harms_nobody(fixture, outside):
     assert seconds < LIMITS.submission
 
 
+def deep(opening, closing, depth=100_000):
+    return (opening * depth + closing * depth).encode()
+
+
+def notebook(**fields):
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, **fields}).encode()
+
+
+def code(source):
+    return {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+
+
+#: Files that are hard to read, and what is said of them; None where they are read.
+UNREADABLE = {
+    "open.py": (b"(" * (32 << 20), "too many nested parentheses"),
+    "deep.py": (b"x = " + deep("[", "]"), "too many nested parentheses"),
+    "minus.py": (b"x = " + b"-" * 1_000_000 + b"1", ""),
+    "lambda.py": (b"x = " + b"lambda:" * 100_000 + b"1", ""),
+    "dots.py": (b"x = a" + b".a" * 1_000_000, ""),
+    "calls.py": (b"x = f" + b"()" * 200_000, ""),
+    "elif.py": (b"if 0: pass\n" + b"elif 0: pass\n" * 20_000, ""),
+    "indented.py": (b"".join(b" " * i + b"if 1:\n" for i in range(3_000)), ""),
+    "sum.py": (b"x = 1" + b"+1" * 1_000_000, ""),
+    "number.py": (b"x = " + b"9" * 5_000_000, ""),
+    "power.py": (b"x = 9 ** 9 ** 9 ** 9", None),
+    "text.py": (b"x = 'a' * 10 ** 12", None),
+    "nulls.py": (b"\0" * 1_000_000, ""),
+    "null.py": (b"x = 1\0\nimport os\n", ""),
+    "lines.py": (b"\n" * (20 << 20) + b"(", ""),
+    "names.py": (b"".join(b"x%d = 1\n" % i for i in range(5_000)), None),
+    "latin.py": (b"x = '\xe4\xff'", "is not text in UTF-8"),
+    "wide.py": ("x = 1".encode("utf-16"), "is not text in UTF-8"),
+    "surrogate.py": (b"x = '\\ud800'", None),
+    "coding.py": (b"# -*- coding: unicode_escape -*-\nx = 1", None),
+    "empty.py": (b"", "is empty"),
+    "large.py": (b"#" * (33 << 20), "is larger than 32 MB"),
+    "deep.ipynb": (deep("[", "]"), "does not hold JSON"),
+    "deeper.ipynb": (deep('{"a":', "}"), "does not hold JSON"),
+    "number.ipynb": (b'{"nbformat": ' + b"4" * 100_000 + b', "cells": []}', ""),
+    "list.ipynb": (b"[]", "has no nbformat"),
+    "cells.ipynb": (notebook(cells=[code("x = 1")] * 20_000), None),
+    "odd.ipynb": (notebook(cells=[code({}), code([1, None]), code(7), 3, None, []]), None),
+    "magic.ipynb": (notebook(cells=[code("%" * 100_000 + "\n!" * 1000)]), None),
+    "nothing.ipynb": (notebook(cells=None), "has no list of cells"),
+    "archive.py": (b"PK\x03\x04" + bytes(range(256)) * 100, "is not text in UTF-8"),
+    "program.txt": (b"x = 1", "is neither a .py file"),
+}
+
+
+@pytest.mark.xdist_group("hostile 1")
+def test_a_file_that_is_hard_to_read_costs_itself_only(outside):
+    """Every file is read in a process of its own, so one order can hold them all."""
+    files = [(label, data) for label, (data, _) in UNREADABLE.items()]
+    planned, verdicts, seconds = submit(*files, ("honest.py", HONEST))
+    assert list(verdicts) == ["gather"]
+    assert verdicts["gather"].status is Status.PASSED
+    assert all(len(note) < 2000 for note in planned.notes)
+    for label, (_, said) in UNREADABLE.items():
+        notes = [note for note in planned.notes if note.startswith(label)]
+        assert bool(notes) == (said is not None), (label, notes)
+        assert said is None or said in notes[0]
+    assert seconds < LIMITS.submission
+
+
+@pytest.mark.xdist_group("hostile 1")
+@pytest.mark.parametrize(
+    "label", ["torch.py", "grader.py", "../../torch.py", "/etc/x.py", "a\nb.py"]
+)
+def test_the_name_of_a_file_is_data(label, outside):
+    """Nothing is imported from where a submission lies: it lies nowhere."""
+    planned, verdicts, _ = submit((label, HONEST))
+    assert verdicts["gather"].status is Status.PASSED
+    assert planned.notes == ()
+
+
+@pytest.mark.xdist_group("hostile 0")
+def test_the_canary_sings_where_there_is_no_sandbox(outside):
+    """The fixture that looks for secrets finds them if nothing stops it."""
+    attack = (HOSTILE / "reading" / "environment.py").read_bytes()
+    told = []
+    order = Order("student", (("answer.py", attack),), "digest", 1, LIMITS, sandbox=False)
+    grade(order, discover(), told.append)
+    assert "BREACH" in json.dumps([asdict(one) for one in told], default=str)
+
+
 def test_every_family_has_a_control_and_there_are_enough_attacks():
     families = {fixture.path.parent.name for fixture in FIXTURES}
     controlled = {f.path.parent.name for f in FIXTURES if f.path.stem.startswith("control_")}

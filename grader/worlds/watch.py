@@ -45,6 +45,9 @@ FAULTS = 1 << 18
 #: Seconds in which a rank must take what it is told; one that does not listen is not told again.
 DEAF = 2
 
+#: Bytes of an answer besides its tensors.
+STRUCTURE = 16 << 20
+
 #: Bytes of a frame from a rank that has not been called yet: an address, an exception.
 LONGEST_BEFORE = 1 << 20
 
@@ -147,8 +150,7 @@ class Watch:
             board,
             job.output_limit,
             job.luck,
-            # the value and the arguments, and as much again for their structure
-            4 * job.answer_limit,
+            4 * job.answer_limit + STRUCTURE,
             job.allowed,
             bool(job.watched),
         )
