@@ -28,7 +28,7 @@ __all__ = ["Broken", "Chunk", "Definitions", "select"]
 #: Functions of the grader; a statement that calls one is an experiment.
 _GRADERS = frozenset({"check", "hint", "replay", "run", "simulate"})
 
-_DEFINES = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.MULTILINE)
+_DEFINES = re.compile(r"^[^\S\n]*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ class Settings:
         first_failure: stop there; the score is then of no use.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
+        answer: bytes of tensors that a rank may send back.
     """
 
     seed: int
@@ -54,6 +55,7 @@ class Settings:
     memory: int = 2 << 30
     first_failure: bool = False
     patience: float = math.inf
+    answer: int = 256 << 20
 
 
 class Judge:
@@ -115,10 +117,10 @@ class Judge:
                     if stop is not None:
                         verdicts.append(_not_run(case, stop))
                         continue
-                    outcome = worlds.run(n, _job(exercise, case, self._settings.seconds))
+                    outcome = worlds.run(n, _job(exercise, case, self._settings))
                     verdict, seen = assess(exercise, case, outcome)
                     if verdict.passed and _may_vary(exercise, case, outcome):
-                        job = _job(exercise, case, self._settings.seconds, Luck.LOWEST)
+                        job = _job(exercise, case, self._settings, Luck.LOWEST)
                         again = worlds.run(n, job)
                         verdict, seen = assess_again(exercise, case, outcome, again)
                     verdicts.append(verdict)
@@ -246,14 +248,15 @@ def _may_vary(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
     return outcome.trace.wildcards or (exercise.same_bits and rounding(exercise, case))
 
 
-def _job(exercise: Exercise, case: Case, seconds: float, luck: Luck = Luck.HIGHEST) -> Job:
+def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.HIGHEST) -> Job:
     return Job(
         entry=exercise.name,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         luck=luck,
-        seconds=seconds,
+        seconds=settings.seconds,
+        answer_limit=settings.answer,
     )
 
 

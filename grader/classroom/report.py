@@ -38,7 +38,9 @@ def _row(store: Store, catalogue: Catalogue, entry: Entry) -> Row:
         email=entry.email,
         number=entry.number,
         exercises=tuple(
-            found.get(name) or _unjudged(catalogue, name, entry.fault) for name in entry.exercises
+            # a verdict that failed is false, and one all the same
+            found[name] if name in found else _unjudged(catalogue, name, entry.fault)
+            for name in entry.exercises
         ),
         earlier=store.earlier(entry.key),
         notes=(*entry.problems, *entry.found),

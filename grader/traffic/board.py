@@ -37,6 +37,9 @@ __all__ = ["Board", "Resolution"]
 #: (group, tag, destination) of a message; the sender comes on top.
 Mailbox = tuple[str, int, int]
 
+#: Broken rules that are kept of one call.
+_ENOUGH = 1000
+
 
 @dataclass(frozen=True)
 class Resolution:
@@ -88,6 +91,7 @@ class Board:
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
+        self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
         self._agree = True
@@ -97,6 +101,11 @@ class Board:
         """The rules that were broken so far; lowest rank first within a kind."""
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
+
+    def know_groups_of(self, before: Board) -> None:
+        """Take over the groups that an earlier call has made."""
+        for name, group in before.groups.items():
+            self.groups.setdefault(name, _Group(group.members))
 
     # Events. -----------------------------------------------------------------
 
@@ -146,6 +155,8 @@ class Board:
             self.blocked[rank] = None
 
     def _violated(self, rank: int, event: Violated) -> None:
+        if len(self._failures) >= _ENOUGH:
+            return
         site = Site(event.file, event.line)
         self._failures.append(
             Failure(Diagnosis(event.diagnosis), f"rank {rank}, {site}: {event.message}", rank, site)
@@ -189,11 +200,15 @@ class Board:
         if event.kind == "send":
             box = (op.group, op.tag, op.peer)
             self._sends[box].setdefault(rank, deque()).append(op)
-            self._match(box)
+            if self._waiting[box][rank]:
+                self._match(box)
         elif event.kind == "recv":
             box = (op.group, op.tag, rank)
             self._receives[box].append(op)
-            self._match(box)
+            waiting = self._waiting[box]
+            waiting[op.peer] += 1
+            if waiting[op.peer] == 1 and not waiting[ANY]:
+                self._match(box)
         else:
             self._call(op)
 
@@ -211,6 +226,7 @@ class Board:
                 wildcard_ahead |= receive.wildcard
                 left.append(receive)
             else:
+                self._waiting[box][receive.peer] -= 1
                 self._pair(queue.popleft(), receive)
         self._receives[box] = left
 
@@ -254,6 +270,7 @@ class Board:
         """Give a wildcard the first message of ``source``."""
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
+        self._waiting[box][ANY] -= 1
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
 

@@ -22,6 +22,7 @@ _ORDER = (
     Diagnosis.TAMPERING,
     Diagnosis.FORBIDDEN_CALL,
     Diagnosis.OUTPUT_LIMIT,
+    Diagnosis.TOO_MANY_MESSAGES,
     Diagnosis.NOT_ATTEMPTED,
     Diagnosis.ORDER_MISMATCH,
     Diagnosis.DTYPE_MISMATCH,
@@ -91,6 +92,11 @@ class Causes:
         self._found.append(
             Failure(Diagnosis.TAMPERING, f"rank {rank} sent the grader {what}", rank)
         )
+        self.urgent = True
+
+    def overdone(self, rank: int, what: str) -> None:
+        """A rank communicates without end."""
+        self._found.append(Failure(Diagnosis.TOO_MANY_MESSAGES, f"rank {rank} {what}", rank))
         self.urgent = True
 
     def flooded(self, rank: int, limit: int) -> None:

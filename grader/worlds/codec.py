@@ -34,6 +34,9 @@ _DTYPES = {
 #: elements of all lists of a value together
 _MANY = 100_000
 
+#: characters of a string
+_LONG = 100_000
+
 _REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
 
 
@@ -42,6 +45,7 @@ class _Packer:
         self.tensors: dict[str, torch.Tensor] = {}
         self.limit = limit
         self.nodes = 0
+        self.nbytes = 0
 
     def node(self, value: Any, depth: int = 0) -> Any:
         """JSON for a value: plain where JSON has it, else a one-key object."""
@@ -56,6 +60,8 @@ class _Packer:
         if type(value) is float:
             return {"float": value.hex()}
         if isinstance(value, str) and type(value) is str:
+            if len(value) > _LONG:
+                return {"opaque": [f"a str of {len(value)} characters", ""]}
             return value.encode("utf-8", "replace").decode()
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
@@ -64,7 +70,7 @@ class _Packer:
                 return {"opaque": [f"a {type(value).__name__} of {len(value)}", ""]}
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
-        if isinstance(value, Mapping) and all(type(key) in (str, int) for key in value):
+        if isinstance(value, Mapping) and _plain_keys(value) and self.nodes + len(value) <= _MANY:
             return {
                 "dict": [
                     [self.node(key, depth + 1), self.node(item, depth + 1)]
@@ -89,12 +95,17 @@ class _Packer:
             return {"opaque": [f"{what} on device {tensor.device}", ""]}
         if name not in _DTYPES:
             return {"opaque": [what, ""]}
-        if self.limit is not None and tensor.numel() * tensor.element_size() > self.limit:
+        self.nbytes += tensor.numel() * tensor.element_size()
+        if self.limit is not None and self.nbytes > self.limit:
             return {"large": [name, list(tensor.shape)]}
         key = str(len(self.tensors))
         copy = tensor.resolve_conj().resolve_neg().contiguous().clone()
         self.tensors[key] = copy.as_subclass(torch.Tensor)
         return {"tensor": key}
+
+
+def _plain_keys(value: Mapping[Any, Any]) -> bool:
+    return all(type(key) in (str, int) for key in value)
 
 
 def _kind(value: Any) -> str:
@@ -120,7 +131,7 @@ def pack(value: Any, limit: int | None = None) -> bytes:
         value: tensors, numbers, strings, ``None``, dtypes, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
             numbers; anything else becomes an :class:`Opaque`.
-        limit: tensors of more bytes than this are named and not sent.
+        limit: tensors are sent up to so many bytes together; others are named.
     """
     packer = _Packer(limit)
     structure = msgspec.json.encode(packer.node(value))
@@ -142,18 +153,22 @@ def unpack(data: bytes) -> Any:
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
 
 
-def _value(node: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> Any:
+    if depth > DEEP + 1:
+        raise ValueError("lists in lists deeper than any that is packed")
     if isinstance(node, list):
-        return [_value(item, tensors) for item in node]
+        return [_value(item, tensors, depth + 1) for item in node]
     if not isinstance(node, dict):
         return node
     ((tag, body),) = node.items()
     if tag == "tensor":
         return tensors[body].clone()
     if tag == "tuple":
-        return tuple(_value(item, tensors) for item in body)
+        return tuple(_value(item, tensors, depth + 1) for item in body)
     if tag == "dict":
-        return {_value(key, tensors): _value(item, tensors) for key, item in body}
+        return {
+            _value(key, tensors, depth + 1): _value(item, tensors, depth + 1) for key, item in body
+        }
     if tag == "float":
         return float.fromhex(body)
     if tag == "int":
@@ -169,5 +184,6 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
         # only its shape and dtype count: no memory is behind it
         return torch.zeros(1, dtype=_DTYPES[name]).expand(shape)
     if tag == "opaque":
-        return Opaque(*map(str, body))
+        kind, text = body
+        return Opaque(short(str(kind), 200), short(str(text), 200))
     raise ValueError(f"no value of kind {tag!r}")

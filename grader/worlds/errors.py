@@ -7,3 +7,7 @@ __all__ = ["BrokenFrame"]
 
 class BrokenFrame(Exception):
     """Bytes from a rank that are no message of ours; someone wrote into the pipe."""
+
+
+class TooMuch(BrokenFrame):
+    """A rank says more than the judge will remember; it may mean it."""

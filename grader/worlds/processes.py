@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 
 import msgspec
@@ -18,7 +17,7 @@ from grader.worlds.errors import BrokenFrame
 from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, FrameWriter, Resolved, Setup
+from grader.worlds.wire import Call, FrameWriter, Resolved, Returned, Setup
 
 __all__ = ["ProcessWorld"]
 
@@ -60,6 +59,7 @@ class ProcessWorld:
         self._is_set_up = False
         self._launcher = launcher
         self._crew = launcher.launch(size)
+        self._deaf: set[int] = set()
         self._writers = [FrameWriter(control) for control in self._crew.controls]
         self._meeting = Meeting(self._tell_all)
         self._watch = Watch(self._crew, self._send_resolution, self._meeting.take)
@@ -106,13 +106,8 @@ class ProcessWorld:
         if self._watch.returned:
             try:
                 results = tuple(
-                    RankResult(
-                        unpack(reply.value),
-                        tuple(unpack(reply.arguments)),
-                        tuple(map(int, reply.aliases)),
-                        reply.time,
-                    )
-                    for reply in self._watch.replies()
+                    _result(reply, len(arguments))
+                    for reply, arguments in zip(self._watch.replies(), job.arguments, strict=True)
                 )
             except (BrokenFrame, TypeError, ValueError) as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
@@ -155,9 +150,14 @@ class ProcessWorld:
             self._tell(rank, message)
 
     def _tell(self, rank: int, message: msgspec.Struct) -> None:
-        # a rank that has died does not hear; the watch sees that and says why
-        with contextlib.suppress(OSError):
+        # a rank that has died does not hear, and one that does not listen is not
+        # waited for twice; the watch sees both and says why
+        if rank in self._deaf:
+            return
+        try:
             self._writers[rank].write(message)
+        except OSError:
+            self._deaf.add(rank)
 
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))
@@ -175,3 +175,16 @@ class ProcessWorld:
         """Kill every rank, and wait until it is gone."""
         self.close()
         self._launcher.settle()
+
+
+def _result(reply: Returned, arguments: int) -> RankResult:
+    """An answer as data.
+
+    Raises:
+        BrokenFrame, TypeError, ValueError: it was forged.
+    """
+    after = tuple(unpack(reply.arguments))
+    aliases = tuple(map(int, reply.aliases))
+    if len(after) != arguments or not all(0 <= place < arguments for place in aliases):
+        raise BrokenFrame(f"it has {len(after)} arguments, and shares {list(aliases)[:8]}")
+    return RankResult(unpack(reply.value), after, aliases, reply.time)

@@ -39,6 +39,7 @@ from grader.worlds.meeting import RankStore
 from grader.worlds.wire import (
     Call,
     FrameWriter,
+    Joined,
     Parse,
     Parsed,
     Raised,
@@ -120,6 +121,7 @@ class _Rank:
         try:
             self._start(setup)
             program = Program.from_bytes(setup.program)
+            self._writer.write(Joined())
         except Exception as error:
             self._fail("join", error)
         try:

@@ -35,9 +35,9 @@ _OWN = {
     "files, none of which can be written": """
         open openat newfstatat stat lstat statx statfs access faccessat faccessat2 readlink
         readlinkat getcwd chdir fchdir umask""",
-    "memory": "munmap mprotect mremap brk madvise mincore get_mempolicy",
+    "memory": "munmap mprotect mremap brk madvise get_mempolicy",
     "threads": """
-        futex futex_waitv set_robust_list get_robust_list rseq set_tid_address arch_prctl
+        set_robust_list rseq arch_prctl
         membarrier sched_yield sched_getaffinity sched_getparam sched_getscheduler
         sched_get_priority_max sched_get_priority_min exit exit_group""",
     "signals to itself": """
@@ -46,13 +46,14 @@ _OWN = {
     "time": "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times",
     "who and where it is": """
         getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp
-        getpgid getsid uname sysinfo getrusage getcpu getrlimit setrlimit getpriority getrandom""",
+        getpgid getsid uname getrusage getcpu getrlimit setrlimit getpriority getrandom""",
 }
 
 #: What a rank needs besides, to make a subgroup with connections of its own.
 _CONNECTING = ("bind", "connect", "listen", "accept", "accept4")
 
 _CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
+_FUTEX_PRIVATE = 128
 _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 4, 15, 16
 _AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
 
@@ -95,10 +96,13 @@ def seal(subgroups: bool) -> None:
     threads = _CLONE_VM | _CLONE_THREAD
     allow("clone", argument(0, threads, threads))
     filter_.add_rule(scmp.ERRNO(errno.ENOSYS), "clone3")
-    # memory of its own, and files; not memory that others could share
-    shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
-    for kind in (mmap.MAP_PRIVATE, mmap.MAP_SHARED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):
-        allow("mmap", argument(3, kind, shared | mmap.MAP_PRIVATE))
+    # memory of its own: what could be shared is in nobody's limit, not even when
+    # it is a mapping of /dev/zero
+    allow("mmap", argument(3, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_PRIVATE))
+    # a futex in a file that all have mapped is a bell that all can hear; pthread_join
+    # waits at such a one, of its own, and tries again when there is news
+    allow("futex", argument(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
+    filter_.add_rule(scmp.ERRNO(errno.EAGAIN), "futex", argument(1, 0, _FUTEX_PRIVATE))
     # no locks: on a file that all can read, a lock is a message
     for command in (
         fcntl.F_DUPFD,

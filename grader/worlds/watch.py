@@ -6,6 +6,8 @@ import os
 import re
 import selectors
 import signal
+import socket
+import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,8 +20,9 @@ from grader.verdict import Failure, Site
 from grader.worlds.base import Job, Luck
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
-from grader.worlds.errors import BrokenFrame
-from grader.worlds.wire import FrameReader, Put, Raised, Ready, Returned
+from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.scrutiny import Scrutiny, clipped
+from grader.worlds.wire import FrameReader, Joined, Put, Raised, Ready, Returned
 
 __all__ = ["Watch"]
 
@@ -32,6 +35,21 @@ DUMP_PATIENCE = 0.5
 
 #: How often a world whose processes send no notice is asked about them.
 POLL = 0.1
+
+#: Reading what is left ends after so long: a hostile rank never stops writing.
+DRAIN = 1.0
+
+#: Bytes of a rank's fault handler; a dump of all its threads takes a few thousand.
+FAULTS = 1 << 18
+
+#: Seconds in which a rank must take what it is told; one that does not listen is not told again.
+DEAF = 2
+
+#: Bytes of an answer besides its tensors.
+STRUCTURE = 16 << 20
+
+#: Bytes of a frame from a rank that has not been called yet: an address, an exception.
+LONGEST_BEFORE = 1 << 20
 
 
 #: What the C++ runtime prints when gloo aborts a rank over a message that does
@@ -66,6 +84,9 @@ class Watch:
         self._selector = selectors.DefaultSelector()
         for rank in range(self.size):
             crew.controls[rank].setblocking(True)
+            crew.controls[rank].setsockopt(
+                socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0)
+            )
             for fd, kind in (
                 (crew.controls[rank].fileno(), "control"),
                 (crew.outputs[rank], "output"),
@@ -75,11 +96,25 @@ class Watch:
                 self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
         if crew.notices is not None:
             self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
+        self._joined: set[int] = set()
         self._ready: set[int] = set()
-        self._begin(Board(self.size), 1 << 20, Luck.ARRIVAL)
+        self.board = Board(self.size)
+        self._begin(self.board, 1 << 20, Luck.ARRIVAL, LONGEST_BEFORE)
 
-    def _begin(self, board: Board, output_limit: int, luck: Luck) -> None:
+    def _begin(
+        self,
+        board: Board,
+        output_limit: int,
+        luck: Luck,
+        longest: int,
+        allowed: frozenset[str] | None = frozenset(),
+        watched: bool = False,
+    ) -> None:
+        board.know_groups_of(self.board)
         self.board = board
+        self._scrutiny = Scrutiny(board, allowed, watched)
+        for reader in self._readers:
+            reader.longest = longest
         self.causes = Causes(board)
         self._output_limit = output_limit
         self._luck = luck
@@ -111,7 +146,14 @@ class Watch:
 
     def until_returned(self, board: Board, job: Job) -> Failure | None:
         """Wait for a job; why it failed, if it did."""
-        self._begin(board, job.output_limit, job.luck)
+        self._begin(
+            board,
+            job.output_limit,
+            job.luck,
+            4 * job.answer_limit + STRUCTURE,
+            job.allowed,
+            bool(job.watched),
+        )
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
         board.closed = time.monotonic_ns()
@@ -164,7 +206,8 @@ class Watch:
 
     def _drain(self) -> None:
         """Take in what has been written and not yet read."""
-        while self._read(0.0):
+        until = time.monotonic() + DRAIN
+        while self._read(0.0) and time.monotonic() < until:
             pass
 
     def _read(self, seconds: float) -> bool:
@@ -211,6 +254,9 @@ class Watch:
         try:
             for message in self._readers[rank].feed(data):
                 self._hear(rank, message)
+        except TooMuch as error:
+            self._forget(fd)
+            self.causes.overdone(rank, str(error))
         except (BrokenFrame, IndexError, KeyError, ValueError) as error:
             self._forget(fd)
             self.causes.forged(rank, str(error))
@@ -231,29 +277,42 @@ class Watch:
             return False
         if kind == "faults":
             self._dumps[rank] += data
+            if len(self._dumps[rank]) > FAULTS:
+                self._forget(fd)
+                return False
         elif len(self._printed[rank]) <= self._output_limit:
             self._printed[rank] += data
             if len(self._printed[rank]) > self._output_limit:
                 self.causes.flooded(rank, self._output_limit)
+                self._forget(fd)
+                return False
         return True
 
     def _hear(self, rank: int, message: object) -> None:
         if isinstance(message, Event):
+            self._scrutiny.look(rank, message)
             self.board.take(rank, message)
         elif isinstance(message, Put):
             self._put(rank, message)
+        elif isinstance(message, Joined):
+            self._joined.add(rank)
         elif rank in self.board.ended:
             self.causes.forged(rank, "a second answer")
         elif isinstance(message, Returned):
             self._replies[rank] = message
             self.board.end(rank)
         elif isinstance(message, Raised):
+            message = clipped(message)
+            if message.stage == "join" and rank in self._joined:
+                raise BrokenFrame("that it cannot join, when it has joined")
             if message.stage == "join":
                 raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
             self.board.end(rank)
             self.causes.raised(rank, message)
         elif isinstance(message, Ready):
             self._ready.add(rank)
+        else:
+            raise BrokenFrame("an answer to what nobody has asked")
 
     def _lose(self, rank: int) -> None:
         """The process of ``rank`` is gone."""

@@ -21,6 +21,7 @@ __all__ = [
     "FrameReader",
     "FrameWriter",
     "FromRank",
+    "Joined",
     "Parse",
     "Parsed",
     "Put",
@@ -140,6 +141,10 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
     number: int
 
 
+class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
+    """The rank has joined its group; from here on a stranger's code may speak."""
+
+
 class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
     """The rank has joined its group and loaded the program."""
 
@@ -207,7 +212,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     error: str = ""
 
 
-FromRank = Event | Parsed | Put | Ready | Returned | Raised
+FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised
 
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)
@@ -241,7 +246,7 @@ class FrameReader:
     """
 
     def __init__(self, longest: int = LONGEST) -> None:
-        self._longest = longest
+        self.longest = longest
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[FromRank]:
@@ -255,7 +260,7 @@ class FrameReader:
         try:
             while len(self._buffer) - start >= _HEADER.size:
                 (length,) = _HEADER.unpack_from(self._buffer, start)
-                if length > self._longest:
+                if length > self.longest:
                     raise BrokenFrame(f"a frame of {length} bytes")
                 end = start + _HEADER.size + length
                 if len(self._buffer) < end:

@@ -1,0 +1,137 @@
+"""What a rank says, looked at before it is believed.
+
+The recorder lives in the stranger's process, so anything may come over a
+rank's socket.  Frames have the right types when they get here; this says
+whether they can be meant.  What passes can still be a lie, but one that the
+judge can compute with: no rank, operation, group or word that is not there,
+and not more of anything than an honest rank would send.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from grader.traffic.board import Board
+from grader.traffic.events import (
+    ANY,
+    Blocked,
+    Done,
+    Failed,
+    Grouped,
+    Held,
+    Polled,
+    Posted,
+    Seen,
+    Violated,
+)
+from grader.traffic.group import COLLECTIVES
+from grader.verdict import Diagnosis
+from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.wire import Raised
+
+__all__ = ["Scrutiny", "clipped"]
+
+#: Operations of one rank in one call, and news of them: far above what any exercise needs.
+OPERATIONS, MANY = 40_000, 200_000
+
+#: Process groups of one world.
+GROUPS = 256
+
+#: Characters of a name, and of a text.
+NAME, TEXT = 1024, 2000
+
+#: What the recorder itself finds fault with.
+_FAULTS = frozenset({Diagnosis.FORBIDDEN_CALL.value, Diagnosis.BUFFER_RACE.value})
+
+_KINDS = frozenset({"send", "recv", "new_group", *COLLECTIVES.values()})
+
+
+class Scrutiny:
+    """Looks at the events of one call.
+
+    Args:
+        board: where they are entered if they can be meant.
+        allowed: the collectives that may be called; ``None`` is all.
+        watched: whether contents of tensors were asked for.
+    """
+
+    def __init__(self, board: Board, allowed: frozenset[str] | None, watched: bool) -> None:
+        self._board = board
+        self._allowed = allowed
+        self._watched = watched
+        self._events = [0] * board.size
+
+    def look(self, rank: int, event: object) -> None:
+        """Let an event pass.
+
+        Raises:
+            BrokenFrame: no recorder of ours would say that.
+        """
+        if isinstance(event, Polled):
+            return  # an honest rank may ask very often, and nothing is kept
+        self._events[rank] += 1
+        if self._events[rank] > MANY:
+            raise BrokenFrame(f"more than {MANY} events in one call")
+        if isinstance(event, Posted):
+            self._posted(rank, event)
+        elif isinstance(event, (Blocked, Done, Failed)):
+            if not 0 <= event.op < len(self._board.operations[rank]):
+                raise BrokenFrame(f"news of operation {event.op}, which it never began")
+            if isinstance(event, Blocked):
+                _name(event.file)
+        elif isinstance(event, Grouped):
+            self._grouped(rank, event)
+        elif isinstance(event, Violated):
+            if event.diagnosis not in _FAULTS:
+                raise BrokenFrame("a fault that no recorder finds")
+            _name(event.file)
+            if len(event.message) > TEXT:
+                raise BrokenFrame(f"a text of {len(event.message)} characters")
+        elif isinstance(event, (Held, Seen)) and not self._watched:
+            raise BrokenFrame("contents of tensors, which nobody has asked for")
+
+    def _posted(self, rank: int, event: Posted) -> None:
+        expected = len(self._board.operations[rank])
+        if expected >= OPERATIONS:
+            raise TooMuch(f"begins more than {OPERATIONS} operations in one call")
+        if event.op != expected:
+            raise BrokenFrame(f"operation {event.op} where operation {expected} comes next")
+        if event.kind not in _KINDS:
+            raise BrokenFrame("an operation of no kind that there is")
+        group = self._board.groups.get(event.group)
+        if group is None or rank not in group.members:
+            raise BrokenFrame("an operation in a group that it is not in")
+        message = event.kind in ("send", "recv")
+        if event.peer not in group.members and (event.kind == "send" or event.peer != ANY):
+            raise BrokenFrame(f"an operation with rank {event.peer}, which is not in the group")
+        if message and event.peer == rank:
+            raise BrokenFrame("a message to itself, which gloo refuses")
+        if self._allowed is not None and not message and event.kind not in self._allowed:
+            raise BrokenFrame(f"a call of {event.kind}, which the recorder refuses")
+        if event.count < 0 or event.nbytes < 0:
+            raise BrokenFrame(f"a message of {event.nbytes} bytes")
+        for text in (event.file, event.dtype, event.detail):
+            _name(text)
+
+    def _grouped(self, rank: int, event: Grouped) -> None:
+        members, size = event.members, self._board.size
+        if rank not in members or len(set(members)) != len(members):
+            raise BrokenFrame("a group that it is not in")
+        if not all(0 <= member < size for member in members):
+            raise BrokenFrame("a group of ranks that are not there")
+        if event.name not in self._board.groups and len(self._board.groups) >= GROUPS:
+            raise BrokenFrame(f"more than {GROUPS} groups")
+        _name(event.name)
+
+
+def _name(text: str) -> None:
+    if len(text) > NAME:
+        raise BrokenFrame(f"a name of {len(text)} characters")
+
+
+def clipped(raised: Raised) -> Raised:
+    """An exception with texts as long as a message may have them."""
+    frames = [(file[:NAME], line, function[:NAME]) for file, line, function in raised.frames[-20:]]
+    return msgspec.structs.replace(
+        raised, kind=raised.kind[:NAME], message=raised.message[:TEXT], frames=frames
+    )

@@ -1,0 +1,9 @@
+# promise: a tensor counts by its values, whatever it claims
+# exercise: who_am_i
+# verdict: failed
+# diagnosis: wrong_type
+import torch
+
+
+def who_am_i():
+    return torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)])

@@ -1,0 +1,9 @@
+# promise: a tensor counts by its values, whatever it claims
+# exercise: who_am_i
+# verdict: failed
+# diagnosis: wrong_shape
+import torch
+
+
+def who_am_i():
+    return torch.zeros(1 << 10, dtype=torch.int64).as_strided((1 << 20, 1 << 20), (0, 0))

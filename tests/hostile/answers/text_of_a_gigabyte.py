@@ -1,0 +1,11 @@
+# promise: what is returned is data: nothing of it runs in the judge
+# exercise: neighbours
+# verdict: failed
+# diagnosis: wrong_type
+class Loud:
+    def __repr__(self):
+        return "x" * 300_000_000
+
+
+def neighbours():
+    return Loud()

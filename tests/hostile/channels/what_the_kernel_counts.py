@@ -1,0 +1,55 @@
+# promise: ranks pass each other nothing but messages
+# exercise: who_am_i
+# verdict: failed
+# diagnosis: exception
+# says: every way is closed
+import ctypes
+import os
+from pathlib import Path
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *args):
+    """A function of the C library; it raises when the kernel refuses."""
+    result = getattr(libc, name)(*args)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), name)
+    return result
+
+
+def resident():
+    """Which pages of the C library are in memory: others can be seen to read."""
+    import mmap
+    import sys
+
+    with open(sys.executable, "rb") as file:
+        pages = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ)
+    place = (ctypes.c_char * 1).from_buffer_copy(pages)
+    return call("mincore", ctypes.byref(place), 4096, ctypes.create_string_buffer(1))
+
+
+ATTEMPTS = {
+    "how many processes and how much memory": lambda: call(
+        "sysinfo", ctypes.create_string_buffer(256)
+    ),
+    "resident pages": resident,
+    "load": lambda: os.getloadavg(),
+    "statistics": lambda: Path("/proc/stat").read_text(),
+    "connections": lambda: Path("/proc/net/tcp").read_text(),
+    "priority": lambda: os.nice(1),
+    "processors": lambda: os.sched_setaffinity(0, {0}),
+}
+
+
+def who_am_i():
+    found = []
+    for name, attempt in ATTEMPTS.items():
+        try:
+            found.append((name, attempt()))
+        except Exception as error:
+            print(name, type(error).__name__)
+    if found:
+        print("BREACH", found)
+        return
+    raise PermissionError("every way is closed")

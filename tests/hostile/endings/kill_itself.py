@@ -1,0 +1,10 @@
+# promise: a rank that ends without an answer has failed
+# exercise: neighbours
+# verdict: failed
+# diagnosis: crashed
+import os
+import signal
+
+
+def neighbours():
+    os.kill(os.getpid(), signal.SIGKILL)

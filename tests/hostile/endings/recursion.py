@@ -1,0 +1,6 @@
+# promise: a rank that ends without an answer has failed
+# exercise: neighbours
+# verdict: failed
+# diagnosis: exception
+def neighbours():
+    return neighbours()

@@ -1,0 +1,44 @@
+# promise: no word of a rank can make the judge fail
+# exercise: neighbours
+# verdict: failed
+# diagnosis: tampering
+import os
+import socket
+import stat
+
+import torch.distributed as dist
+
+
+def control():
+    """The socket on which this rank speaks with the judge."""
+    for fd in range(3, 256):
+        try:
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                continue
+        except OSError:
+            continue
+        sock = socket.socket(fileno=os.dup(fd))
+        if sock.family == socket.AF_UNIX:
+            return sock
+    raise LookupError("no control socket")
+
+
+def framed(*messages):
+    import struct
+
+    import msgspec
+
+    bodies = [msgspec.msgpack.encode(one) for one in messages]
+    return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
+
+
+def neighbours():
+    import time
+
+    from grader.worlds.codec import pack
+    from grader.worlds.wire import Returned
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    value = pack(((rank - 1) % n, (rank + 1) % n))
+    control().sendall(framed(Returned(value, pack(()), ["99", "-7"], 0)))
+    time.sleep(1000)

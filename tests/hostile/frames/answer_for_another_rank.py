@@ -1,0 +1,44 @@
+# promise: a rank answers for itself only
+# exercise: neighbours
+# verdict: failed
+# diagnosis: tampering
+import os
+import socket
+import stat
+
+import torch.distributed as dist
+
+
+def control():
+    """The socket on which this rank speaks with the judge."""
+    for fd in range(3, 256):
+        try:
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                continue
+        except OSError:
+            continue
+        sock = socket.socket(fileno=os.dup(fd))
+        if sock.family == socket.AF_UNIX:
+            return sock
+    raise LookupError("no control socket")
+
+
+def framed(*messages):
+    import struct
+
+    import msgspec
+
+    bodies = [msgspec.msgpack.encode(one) for one in messages]
+    return b"".join(struct.pack("<I", len(body)) + body for body in bodies)
+
+
+def neighbours():
+    from grader.worlds.codec import pack
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank == 0:
+        others = [
+            ["returned", pack(((r - 1) % n, (r + 1) % n)), pack(()), [], 0, r] for r in range(n)
+        ]
+        control().sendall(framed(*others, *others))
+    return (rank - 1) % n, (rank + 1) % n

@@ -1,0 +1,13 @@
+# promise: what runs when a file is loaded runs in a rank and nowhere else
+# exercise: neighbours
+# verdict: failed
+# diagnosis: wrong_value
+import sys
+import types
+
+for name in ("torch", "json", "msgspec", "safetensors", "grader.worlds.codec", "grader.compare"):
+    sys.modules[name] = types.ModuleType(name)
+
+
+def neighbours():
+    return -1, -1

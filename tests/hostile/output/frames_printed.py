@@ -1,0 +1,15 @@
+# promise: what a rank prints is output and nothing else
+# exercise: neighbours
+# verdict: failed
+# diagnosis: wrong_value
+import os
+
+
+def neighbours():
+    from grader.worlds.codec import pack
+    from grader.worlds.wire import Returned, _encode
+
+    body = _encode(Returned(pack((0, 0)), pack(()), [], 0))
+    for fd in (1, 2):
+        os.write(fd, len(body).to_bytes(4, "little") + body)
+    return -1, -1

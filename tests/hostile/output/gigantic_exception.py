@@ -1,0 +1,6 @@
+# promise: a message is short, whatever an exception says
+# exercise: neighbours
+# verdict: failed
+# diagnosis: exception
+def neighbours():
+    raise ValueError("A" * 200_000_000)

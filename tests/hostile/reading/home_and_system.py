@@ -1,0 +1,43 @@
+# promise: nothing can be read that is not the course's own runtime
+# exercise: who_am_i
+# verdict: failed
+# diagnosis: exception
+# says: every way is closed
+import glob
+import os
+import pwd
+from pathlib import Path
+
+
+def listed(*patterns):
+    found = [path for pattern in patterns for path in glob.glob(pattern)]
+    return found or os.stat("/nothing/found")
+
+
+ATTEMPTS = {
+    "home": lambda: listed("/home/*/*", "/root/*", "/root/.*", "/nonexistent/*"),
+    "temporary": lambda: listed("/tmp/*", "/var/*", "/run/*", "/mnt/*", "/srv/*", "/opt/*"),
+    "passwords": lambda: Path("/etc/passwd").read_text(),
+    "shadow": lambda: Path("/etc/shadow").read_text(),
+    "users": lambda: pwd.getpwall()[0],
+    "machine": lambda: Path("/etc/machine-id").read_text(),
+    "name": lambda: os.uname().nodename != "sandbox" or os.stat("/nothing/found"),
+    "processes": lambda: listed("/proc/[0-9]*", "/proc/self", "/proc/thread-self"),
+    "devices": lambda: listed("/dev/sd*", "/dev/nvme*", "/dev/mem", "/dev/tty", "/dev/pts/*"),
+    "sockets": lambda: listed("/var/run/docker.sock", "/run/systemd/*"),
+    "root": lambda: os.chroot("/"),
+    "mount": lambda: os.unshare(0x20000) if hasattr(os, "unshare") else os.chroot("/"),
+}
+
+
+def who_am_i():
+    found = []
+    for name, attempt in ATTEMPTS.items():
+        try:
+            found.append((name, attempt()))
+        except Exception as error:
+            print(name, type(error).__name__)
+    if found:
+        print("BREACH", found)
+        return
+    raise PermissionError("every way is closed")

@@ -1,0 +1,47 @@
+# promise: nothing can be read that is not the course's own runtime
+# exercise: who_am_i
+# verdict: failed
+# diagnosis: exception
+# says: every way is closed
+import importlib
+import sys
+
+
+def load(name):
+    return lambda: importlib.import_module(name)
+
+
+ATTEMPTS = {
+    name: load(name)
+    for name in (
+        "grader.oracles",
+        "grader.exercises",
+        "grader.exercises.ch02_broadcast",
+        "grader.judge",
+        "grader.cases",
+        "grader.exercise",
+        "grader.hints",
+        "grader.classroom",
+        "grader.compare",
+        "tests",
+        "tests.accepted",
+        "tools",
+        "solutions",
+    )
+}
+ATTEMPTS["already there"] = lambda: [
+    name for name in sys.modules if "oracle" in name or "exercise" in name
+][0]
+
+
+def who_am_i():
+    found = []
+    for name, attempt in ATTEMPTS.items():
+        try:
+            found.append((name, attempt()))
+        except Exception as error:
+            print(name, type(error).__name__)
+    if found:
+        print("BREACH", found)
+        return
+    raise PermissionError("every way is closed")

@@ -1,0 +1,235 @@
+"""Submissions that attack the grader: what each one tries, and that it fails.
+
+Every file of ``tests/hostile/<family>/`` is handed in as a student's, and says
+at its top which promise of ``docs/security.md`` it attacks, which exercise it
+pretends to answer and what the verdict has to be.  An attack that finds a way
+prints ``BREACH`` or returns a right answer.  ``control_*.py`` do the harmless
+thing that is nearest to their family's attacks, and keep their points.
+
+In the same order, and so in the same sandbox, an honest answer to another
+exercise is judged after the attack: that is harder than in a fresh sandbox,
+which the next fixture of the family and its control get anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.grading import grade
+from grader.classroom.orders import Judged, Limits, Order, Planned
+from grader.exercises import discover
+from grader.verdict import Status
+from grader.worlds.sandbox import missing
+
+HOSTILE = Path(__file__).parent / "hostile"
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+
+#: Short, but a loaded machine must still be able to judge the honest answer.
+LIMITS = Limits(call=4.0, exercise=30.0, submission=90.0, memory=2 << 30)
+
+#: Nothing that runs in a sandbox may ever say this.
+SECRET = "canary-7d1f0c52e9"
+
+HONEST = b"""
+import torch, torch.distributed as dist
+
+def gather(x, dst):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank != dst:
+        dist.send(x, dst)
+        return None
+    parts = [x.clone() if r == rank else torch.empty_like(x) for r in range(n)]
+    for r in range(n):
+        if r != rank:
+            dist.recv(parts[r], r)
+    return parts
+"""
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A hostile submission, and what its head says."""
+
+    path: Path
+    promise: str
+    exercise: str
+    verdict: str
+    diagnosis: str | None = None
+    score: str | None = None
+    says: str = ""
+
+    @classmethod
+    def read(cls, path):
+        head = re.match(r"(?:# .*\n)+", path.read_text())[0]
+        return cls(path, **dict(re.findall(r"^# (\w+): (.*)$", head, re.M)))
+
+    def __str__(self):
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+
+FIXTURES = [Fixture.read(path) for path in sorted(HOSTILE.glob("*/*.py"))]
+
+
+def submit(*files, limits=LIMITS):
+    """What is told of one submission: the plan, the verdicts by name, seconds."""
+    told = []
+    started = time.monotonic()
+    order = Order("student", files, "digest", 20260101, limits)
+    grade(order, discover(), told.append)
+    (planned,) = [one for one in told if isinstance(one, Planned)]
+    verdicts = {one.verdict.name: one.verdict for one in told if isinstance(one, Judged)}
+    return planned, verdicts, time.monotonic() - started
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """Things outside of the sandbox; afterwards they are as they were."""
+    monkeypatch.setenv("GRADER_CANARY", SECRET)
+    for name in ("results/alice.json", "submissions/bob/02_broadcast.py", "home/.ssh/id"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{name}: {SECRET}\n")
+    before = snapshot(tmp_path)
+    yield tmp_path
+    assert snapshot(tmp_path) == before
+
+
+def snapshot(folder):
+    return {
+        path: (path.stat().st_mtime_ns, path.stat().st_mode, path.is_file() and path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def everything_said(planned, verdicts):
+    """All text that came out of the sandbox."""
+    return json.dumps([asdict(planned), *map(asdict, verdicts.values())], default=str)
+
+
+def by_family():
+    for fixture in FIXTURES:
+        mark = pytest.mark.xdist_group(f"hostile {sum(map(ord, fixture.path.parent.name)) % 2}")
+        yield pytest.param(fixture, id=str(fixture), marks=mark)
+
+
+@pytest.mark.parametrize("fixture", list(by_family()))
+def test_an_attack_fails_and_harms_nobody(fixture, outside):
+    attack = ("answer.py", fixture.path.read_bytes())
+    # the newest file counts where two define the same
+    planned, verdicts, seconds = submit(("honest.py", HONEST), attack)
+    verdict = verdicts[fixture.exercise]
+    said = everything_said(planned, verdicts)
+
+    assert (str(verdict.status), verdict.diagnosis) == (fixture.verdict, fixture.diagnosis), (
+        verdict.message
+    )
+    wanted = verdict.max_score if fixture.verdict == "passed" else float(fixture.score or 0)
+    assert verdict.score == wanted
+    assert fixture.says in verdict.message
+    assert SECRET not in said
+    assert "BREACH" not in said
+    assert len(said) < 4 << 20
+    assert verdicts["gather"].status is Status.PASSED, verdicts["gather"].message
+    assert verdict.seconds < LIMITS.exercise + 2 * LIMITS.call
+    assert seconds < LIMITS.submission
+
+
+def deep(opening, closing, depth=100_000):
+    return (opening * depth + closing * depth).encode()
+
+
+def notebook(**fields):
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, **fields}).encode()
+
+
+def code(source):
+    return {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+
+
+#: Files that are hard to read, and what is said of them; None where they are read.
+UNREADABLE = {
+    "open.py": (b"(" * (32 << 20), "too many nested parentheses"),
+    "deep.py": (b"x = " + deep("[", "]"), "too many nested parentheses"),
+    "minus.py": (b"x = " + b"-" * 1_000_000 + b"1", ""),
+    "lambda.py": (b"x = " + b"lambda:" * 100_000 + b"1", ""),
+    "dots.py": (b"x = a" + b".a" * 1_000_000, ""),
+    "calls.py": (b"x = f" + b"()" * 200_000, ""),
+    "elif.py": (b"if 0: pass\n" + b"elif 0: pass\n" * 20_000, ""),
+    "indented.py": (b"".join(b" " * i + b"if 1:\n" for i in range(3_000)), ""),
+    "sum.py": (b"x = 1" + b"+1" * 1_000_000, ""),
+    "number.py": (b"x = " + b"9" * 5_000_000, ""),
+    "power.py": (b"x = 9 ** 9 ** 9 ** 9", None),
+    "text.py": (b"x = 'a' * 10 ** 12", None),
+    "nulls.py": (b"\0" * 1_000_000, ""),
+    "null.py": (b"x = 1\0\nimport os\n", ""),
+    "lines.py": (b"\n" * (20 << 20) + b"(", ""),
+    "names.py": (b"".join(b"x%d = 1\n" % i for i in range(5_000)), None),
+    "latin.py": (b"x = '\xe4\xff'", "is not text in UTF-8"),
+    "wide.py": ("x = 1".encode("utf-16"), "is not text in UTF-8"),
+    "surrogate.py": (b"x = '\\ud800'", None),
+    "coding.py": (b"# -*- coding: unicode_escape -*-\nx = 1", None),
+    "empty.py": (b"", "is empty"),
+    "large.py": (b"#" * (33 << 20), "is larger than 32 MB"),
+    "deep.ipynb": (deep("[", "]"), "does not hold JSON"),
+    "deeper.ipynb": (deep('{"a":', "}"), "does not hold JSON"),
+    "number.ipynb": (b'{"nbformat": ' + b"4" * 100_000 + b', "cells": []}', ""),
+    "list.ipynb": (b"[]", "has no nbformat"),
+    "cells.ipynb": (notebook(cells=[code("x = 1")] * 20_000), None),
+    "odd.ipynb": (notebook(cells=[code({}), code([1, None]), code(7), 3, None, []]), None),
+    "magic.ipynb": (notebook(cells=[code("%" * 100_000 + "\n!" * 1000)]), None),
+    "nothing.ipynb": (notebook(cells=None), "has no list of cells"),
+    "archive.py": (b"PK\x03\x04" + bytes(range(256)) * 100, "is not text in UTF-8"),
+    "program.txt": (b"x = 1", "is neither a .py file"),
+}
+
+
+@pytest.mark.xdist_group("hostile 1")
+def test_a_file_that_is_hard_to_read_costs_itself_only(outside):
+    """Every file is read in a process of its own, so one order can hold them all."""
+    files = [(label, data) for label, (data, _) in UNREADABLE.items()]
+    planned, verdicts, seconds = submit(*files, ("honest.py", HONEST))
+    assert list(verdicts) == ["gather"]
+    assert verdicts["gather"].status is Status.PASSED
+    assert all(len(note) < 2000 for note in planned.notes)
+    for label, (_, said) in UNREADABLE.items():
+        notes = [note for note in planned.notes if note.startswith(label)]
+        assert bool(notes) == (said is not None), (label, notes)
+        assert said is None or said in notes[0]
+    assert seconds < LIMITS.submission
+
+
+@pytest.mark.xdist_group("hostile 1")
+@pytest.mark.parametrize(
+    "label", ["torch.py", "grader.py", "../../torch.py", "/etc/x.py", "a\nb.py"]
+)
+def test_the_name_of_a_file_is_data(label, outside):
+    """Nothing is imported from where a submission lies: it lies nowhere."""
+    planned, verdicts, _ = submit((label, HONEST))
+    assert verdicts["gather"].status is Status.PASSED
+    assert planned.notes == ()
+
+
+@pytest.mark.xdist_group("hostile 0")
+def test_the_canary_sings_where_there_is_no_sandbox(outside):
+    """The fixture that looks for secrets finds them if nothing stops it."""
+    attack = (HOSTILE / "reading" / "environment.py").read_bytes()
+    told = []
+    order = Order("student", (("answer.py", attack),), "digest", 1, LIMITS, sandbox=False)
+    grade(order, discover(), told.append)
+    assert "BREACH" in json.dumps([asdict(one) for one in told], default=str)
+
+
+def test_every_family_has_a_control_and_there_are_enough_attacks():
+    families = {fixture.path.parent.name for fixture in FIXTURES}
+    controlled = {f.path.parent.name for f in FIXTURES if f.path.stem.startswith("control_")}
+    assert families == controlled
+    assert all((f.verdict == "passed") >= f.path.stem.startswith("control_") for f in FIXTURES)
+    attacks = [f for f in FIXTURES if not f.path.stem.startswith("control_")]
+    assert len(attacks) >= 50
