@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
+from grader.traffic.agreement import disagreement, misfit
 from grader.traffic.events import (
     ANY,
     WORLD,
@@ -236,23 +237,9 @@ class Board:
         receive.peer = send.rank
         if receive.deferred:
             self._resolutions.append(Resolution(receive.rank, receive.number, send.rank))
-        self._check_ends(send, receive)
-
-    def _check_ends(self, send: Operation, receive: Operation) -> None:
-        route = (
-            f"rank {send.rank} sends {{}} at {send.site},"
-            f" rank {receive.rank} receives {{}} at {receive.site}"
-        )
-        if send.dtype != receive.dtype:
-            diagnosis, text = Diagnosis.DTYPE_MISMATCH, route.format(send.dtype, receive.dtype)
-        elif send.count != receive.count:
-            diagnosis, text = (
-                Diagnosis.SIZE_MISMATCH,
-                route.format(f"{send.count} elements", f"into {receive.count}"),
-            )
-        else:
-            return
-        self._failures.append(Failure(diagnosis, text, receive.rank, receive.site))
+        failure = misfit(send, receive)
+        if failure:
+            self._failures.append(failure)
 
     def candidates(self, receive: Operation) -> list[int]:
         """Ranks whose message a waiting wildcard could take."""
@@ -298,7 +285,7 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        agree = all(_disagreement(other, op) is None for other in slot.values())
+        agree = all(disagreement(other, op) is None for other in slot.values())
         slot[op.rank] = op
         if not agree:
             self._agree = False
@@ -327,7 +314,7 @@ class Board:
         for group in self.groups.values():
             for slot in group.slots:
                 first, *others = (slot[rank] for rank in sorted(slot))
-                failure = next(filter(None, (_disagreement(first, op) for op in others)), None)
+                failure = next(filter(None, (disagreement(first, op) for op in others)), None)
                 if failure:
                     found.append(failure)
                     break
@@ -339,29 +326,3 @@ class Board:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         return Trace(operations, sights, tuple(self.stays), self.closed)
-
-
-def _call_text(op: Operation) -> str:
-    details = [f"root {op.peer}"] if op.peer != ANY else []
-    details += [op.detail] if op.detail else []
-    inside = f" ({', '.join(details)})" if details else ""
-    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
-
-
-def _disagreement(first: Operation, second: Operation) -> Failure | None:
-    """Why two ranks cannot be in the same collective call; ``first`` has the lower rank."""
-    if (first.kind, first.peer, first.detail) != (second.kind, second.peer, second.detail):
-        diagnosis = Diagnosis.ORDER_MISMATCH
-        text = f"{_call_text(first)}, while {_call_text(second)}"
-    elif (first.dtype, first.count) != (second.dtype, second.count):
-        sort = first.dtype != second.dtype
-        diagnosis = Diagnosis.DTYPE_MISMATCH if sort else Diagnosis.SIZE_MISMATCH
-        text = f"{first.kind} of {_amount(first)} on rank {first.rank} ({first.site}), of"
-        text += f" {_amount(second)} on rank {second.rank} ({second.site})"
-    else:
-        return None
-    return Failure(diagnosis, text, second.rank, second.site)
-
-
-def _amount(op: Operation) -> str:
-    return f"{op.count} {op.dtype} elements"
