@@ -51,7 +51,7 @@ _SERVER = "grader.worlds.server"
 
 
 def our_processes() -> list[str]:
-    """Command lines of live descendants of this process, idle fork servers aside."""
+    """Command lines of live descendants of this process, idle helpers aside."""
     found = []
     for child in psutil.Process().children(recursive=True):
         try:
@@ -62,6 +62,8 @@ def our_processes() -> list[str]:
                 psutil.Process(child.ppid()).cmdline()
             ):
                 continue  # ours, or a notebook kernel's; its ranks bear its name as well
+            elif "multiprocessing.resource_tracker" in command:
+                continue  # ends with the process that it belongs to
             else:
                 found.append(f"{child.pid} {command}")
         except psutil.NoSuchProcess:

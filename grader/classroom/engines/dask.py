@@ -6,10 +6,14 @@ packages, and bubblewrap.  Orders carry the files, so no shared folder does.
 
 from __future__ import annotations
 
+import pickle
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from grader.classroom.engines.local import LocalEngine
+from grader.classroom.engines import work
 from grader.classroom.orders import Done, Lost, Order, Told
 from grader.errors import RequestError
 
@@ -43,7 +47,7 @@ class DaskEngine:
 
         coming = iter(orders)
         keys: dict[Any, str] = {}
-        work = as_completed()
+        results = as_completed()
 
         def give() -> bool:
             order = next(coming, None)
@@ -52,13 +56,13 @@ class DaskEngine:
             # pure=False: the same files are judged again when that is asked for
             future = self._client.submit(carry_out, order, pure=False, retries=_TRIES - 1)
             keys[future] = order.key
-            work.add(future)
+            results.add(future)
             return True
 
         for _ in range(self._width()):
             if not give():
                 break
-        for future in work:
+        for future in results:
             key = keys.pop(future)
             if future.status == "finished":
                 yield from future.result()
@@ -81,14 +85,21 @@ class DaskEngine:
 def carry_out(order: Order) -> list[Told | Done | Lost]:
     """In a Dask worker: one submission, in a process of its own.
 
-    A Dask worker runs tasks in threads; a sandbox lives no longer than the
-    thread that started it, and a judge wants a process to itself.
+    A Dask worker runs tasks in threads, and may not start processes by
+    ``multiprocessing``; a judge wants a process to itself.
     """
-    engine = LocalEngine(jobs=1)
-    try:
-        return list(engine.run([order]))
-    finally:
-        engine.close()
+    done = subprocess.run(
+        [sys.executable, "-m", work.__name__],
+        input=pickle.dumps(order),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        why = f"status {done.returncode}" + "".join(f": {line}" for line in last)
+        return [Lost(order.key, f"the process that judged it ended: {why}")]
+    told: list[Told | Done | Lost] = pickle.loads(done.stdout)
+    return told
 
 
 def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
@@ -124,20 +135,25 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
         settings: what shall not be as in the configuration.
 
     Raises:
-        RequestError: dask-jobqueue is not installed, or not configured.
+        RequestError: this is no place to submit jobs from, or dask-jobqueue is
+            not installed or not configured.
     """
     try:
+        import dask
         from dask_jobqueue.slurm import SLURMCluster
         from distributed import Client
     except ImportError:
         raise RequestError(_INSTALL) from None
-    try:
-        cluster = SLURMCluster(**settings)
-    except ValueError as error:
-        raise RequestError(
-            f"dask-jobqueue is not configured for this cluster: {error};"
-            " see docs/grading.md for an example"
-        ) from None
+    if shutil.which("sbatch") is None:
+        raise RequestError("sbatch is not installed here; grade where SLURM jobs are submitted")
+    for needed in ("cores", "memory"):
+        if not settings.get(needed) and not dask.config.get(f"jobqueue.slurm.{needed}", None):
+            raise RequestError(
+                f"dask-jobqueue is not configured for this cluster: its {needed} are not set;"
+                " see docs/grading.md for an example"
+            )
+    # no page to look at: its port would have to be free
+    cluster = SLURMCluster(scheduler_options={"dashboard_address": None}, **settings)
     cluster.scale(jobs=jobs or 1)
     return DaskEngine(Client(cluster), cluster)
 

@@ -1,0 +1,132 @@
+"""A class judged by a Dask cluster: the same verdicts, whatever becomes of its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[class]'")
+
+from distributed import Client, LocalCluster
+
+from grader.classroom.engines.dask import DaskEngine, connect, slurm
+from grader.classroom.engines.local import LocalEngine
+from grader.classroom.orders import Done, Judged, Limits, Lost, Order
+from grader.errors import RequestError
+from grader.worlds.sandbox import missing
+from tests.test_grade import HEAD, SUBMISSIONS
+
+needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())
+
+
+def orders(names):
+    for name in names:
+        files = (("answers.py", (HEAD + SUBMISSIONS[name]).encode()),)
+        yield Order(name, files, name, 2**100, Limits())
+
+
+def told(engine, names):
+    """What an engine tells of submissions, without times."""
+    found = list(engine.run(orders(names)))
+    ends = [one.key for one in found if isinstance(one, Done)]
+    assert sorted(ends) == sorted(names)
+    return {
+        (one.key, one.verdict.name): (one.verdict.status, one.verdict.message, one.fingerprint)
+        for one in found
+        if isinstance(one, Judged)
+    }
+
+
+@pytest.fixture
+def cluster():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as made:
+        yield made
+
+
+@needs_sandbox
+def test_a_cluster_comes_to_the_same_verdicts(cluster):
+    names = list(SUBMISSIONS)
+    here, there = LocalEngine(2), connect(cluster.scheduler_address, None)
+    try:
+        assert told(there, names) == told(here, names)
+    finally:
+        here.close()
+        there.close()
+
+
+@needs_sandbox
+def test_a_worker_that_is_killed_costs_no_submission(cluster):
+    engine = DaskEngine(Client(cluster))
+    killed = []
+
+    def killing():
+        for number, order in enumerate(orders(["right"] * 6)):
+            if number == 4:  # the first four are given out
+                (pid, *_) = engine._client.run(os.getpid).values()
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            yield Order(f"{number}", order.files, order.digest, order.seed, order.limits)
+
+    try:
+        found = list(engine.run(killing()))
+    finally:
+        engine.close()
+    assert killed
+    assert not [one for one in found if isinstance(one, Lost)]
+    passed = {one.key for one in found if isinstance(one, Judged) and one.verdict.passed}
+    assert passed == {str(number) for number in range(6)}
+
+
+def test_a_scheduler_that_is_not_there():
+    with pytest.raises(RequestError, match="no Dask scheduler answers"):
+        connect("tcp://127.0.0.1:9", None)
+
+
+@pytest.fixture
+def slurm_commands(tmp_path, monkeypatch):
+    """There is no SLURM here: commands of its names that keep what is submitted."""
+    for name, line in (("sbatch", "cp $1 {}/job; echo Submitted batch job 7"), ("scancel", "")):
+        command = tmp_path / name
+        command.write_text("#!/bin/sh\n" + line.format(tmp_path) + "\n")
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_the_job_script_for_slurm(slurm_commands):
+    engine = slurm(
+        1, cores=2, memory="8GB", walltime="01:00:00", queue="teaching", account="course"
+    )
+    try:
+        until = time.monotonic() + 30
+        while not (slurm_commands / "job").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        script = (slurm_commands / "job").read_text()
+    finally:
+        engine.close()
+    for line in (
+        "#SBATCH -p teaching",
+        "#SBATCH -A course",
+        "#SBATCH -n 1",
+        "#SBATCH --cpus-per-task=2",
+        "#SBATCH --mem=8G",
+        "#SBATCH -t 01:00:00",
+        "distributed.cli.dask_worker",
+    ):
+        assert line in script
+
+
+def test_a_machine_without_slurm_is_said(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RequestError, match="sbatch is not installed here"):
+        slurm(1, cores=2, memory="8GB")
+
+
+def test_a_cluster_that_is_not_configured_is_said(slurm_commands):
+    with pytest.raises(RequestError, match=r"cores are not set; see docs/grading\.md"):
+        slurm(1)
