@@ -298,7 +298,7 @@ def _text_of(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:
         return f"(its __str__ raised {type(broken).__name__})"
-    return text.encode("utf-8", "replace").decode()[:2000]
+    return text[:2000].encode("utf-8", "replace").decode()
 
 
 if __name__ == "__main__":
