@@ -53,10 +53,11 @@ notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks
 imgs: $(VENV)/.tools ## draw the pictures
 	$(BIN)/python -m tools.pictures $(ARGS)
 
-bench: $(VENV)/.tools ## measure the engine beside spawn and fork, the ring beside gloo, a step of a replay
+bench: $(VENV)/.tools ## measure the engine, the ring beside gloo, a replay's step, memory
 	$(BIN)/python -m benchmarks.engine $(ARGS)
 	$(BIN)/python -m benchmarks.ring
 	$(BIN)/python -m benchmarks.replay
+	$(BIN)/python -m benchmarks.memory
 
 lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .

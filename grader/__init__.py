@@ -1,13 +1,15 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs four names::
+A student needs six names::
 
-    from grader import check, hint, run
+    from grader import check, hint, progress, replay, run, timeline
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
     run(function, 4, x)       # run any function on four ranks
     replay(broadcast, 4)      # step through its messages
+    timeline(run(function, 4, x))  # see where the time of a run went
+    progress()                # which exercises are passed
 
 Importing the package starts the fork server in the background, so that the
 first check does not wait for torch to be imported there.
@@ -19,7 +21,9 @@ The layout, from the bottom up; an import runs downward only:
 - ``cases``, ``oracles``, ``exercise`` — how exercises are declared
 - ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
 - ``assess``, ``judge`` — bring them together
+- ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
 - ``session``, ``reports`` — whole files; verdicts for people and programs
+- ``classroom`` — many submissions, as they arrive from a class
 - ``api``, ``doctor``, ``__main__`` — for notebooks and for the command line
 """
 
@@ -31,16 +35,17 @@ from typing import TYPE_CHECKING, Any
 from grader.version import __version__
 
 if TYPE_CHECKING:
-    from grader.api import check, hint, run
+    from grader.api import check, hint, progress, run
     from grader.replaying import replay
+    from grader.timing import timeline
 
-__all__ = ["__version__", "check", "hint", "replay", "run"]
+__all__ = ["__version__", "check", "hint", "progress", "replay", "run", "timeline"]
 
 
 def __getattr__(name: str) -> Any:
     # Imported when first used: the command line and the ranks import this
     # package too, and most of them need little of it.
-    if name in ("check", "hint", "run"):
+    if name in ("check", "hint", "progress", "run"):
         from grader import api
 
         return getattr(api, name)
@@ -48,6 +53,10 @@ def __getattr__(name: str) -> Any:
         from grader.replaying import replay
 
         return replay
+    if name == "timeline":
+        from grader.timing import timeline
+
+        return timeline
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import GraderError, RequestError
@@ -75,11 +76,17 @@ def _parser() -> argparse.ArgumentParser:
     hint.add_argument("exercise", metavar="EXERCISE")
     hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
 
+    progress = commands.add_parser("progress", help="which exercises you have passed")
+    progress.add_argument("--json", action="store_true", help="print one JSON object")
+
     grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
     grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
     grade.add_argument("--jobs", type=_count, metavar="N", help="submissions at a time")
-    grade.add_argument("--engine", choices=["local"], default="local", help="where they run")
+    grade.add_argument(
+        "--engine", choices=["local", "dask", "slurm"], default="local", help="where they run"
+    )
+    grade.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster")
     grade.add_argument(
         "--sandbox",
         choices=["auto", "bubblewrap", "none"],
@@ -95,6 +102,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
+
+    export = commands.add_parser("export", help="results for other systems")
+    export.add_argument("results", metavar="RESULTS", help="what grade has written")
+    export.add_argument(
+        "--format", choices=["csv", "canvas", "gradescope", "nbgrader"], required=True
+    )
+    export.add_argument(
+        "--to", metavar="PATH", required=True, help="a file, or Gradescope's folder"
+    )
+    export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
 
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
@@ -188,7 +205,29 @@ def _check(request: argparse.Namespace) -> int:
         from grader.reports.text import submission_report
 
         Console(highlight=False).print(submission_report(verdict))
+    sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
+    from grader.standing import note
+
+    note(verdict.exercises, catalogue(), Path(request.file), sizes)
     return 0 if verdict.passed else 1
+
+
+def _progress(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+    from grader.standing import overview
+
+    found = overview(catalogue())
+    if request.json:
+        from grader.reports.json import to_json
+
+        print(to_json(found))
+    else:
+        from rich.console import Console
+
+        from grader.reports.text import progress_report
+
+        Console(highlight=False).print(progress_report(found))
+    return 1 if found.trouble else 0
 
 
 def _hint(request: argparse.Namespace) -> int:
@@ -207,15 +246,35 @@ def _grade(request: argparse.Namespace) -> int:
 
     from grader.api import catalogue
     from grader.classroom.command import grade
+    from grader.classroom.engines import Engine
     from grader.classroom.engines.local import LocalEngine
     from grader.classroom.orders import Limits
     from grader.classroom.session import Options
 
     limits = Limits(submission=request.timeout, memory=request.memory << 20)
     options = Options(limits, request.seed, request.sandbox != "none", request.force)
-    engine = LocalEngine(request.jobs)
+    engine: Engine = LocalEngine(request.jobs)
+    if request.engine != "local" or request.scheduler:
+        from grader.classroom.engines import dask
+
+        cluster = request.engine == "slurm"
+        engine = (
+            dask.slurm(request.jobs) if cluster else dask.connect(request.scheduler, request.jobs)
+        )
     source, out = Path(request.submissions), Path(request.out)
     return grade(source, out, engine, catalogue(), options, request.json)
+
+
+def _export(request: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from grader.api import catalogue
+    from grader.classroom.exporting import export
+
+    book = None if request.gradebook is None else Path(request.gradebook)
+    for line in export(Path(request.results), request.format, Path(request.to), catalogue(), book):
+        print(line)
+    return 0
 
 
 def _doctor(request: argparse.Namespace) -> int:

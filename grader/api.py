@@ -11,8 +11,9 @@ from typing import Any, overload
 from grader.errors import RequestError, RunFailed, Stopped
 from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
-from grader.reports.html import exercise_html, failure_html
-from grader.reports.text import exercise_report, failure_report, plain
+from grader.reports.html import exercise_html, failure_html, progress_html
+from grader.reports.text import exercise_report, failure_report, plain, progress_report
+from grader.standing import Overview, note, origin_of, overview
 from grader.submission import Submission, live_program
 from grader.traffic.trace import Trace
 from grader.values import show
@@ -22,7 +23,18 @@ from grader.worlds.crew import Launcher
 from grader.worlds.launch import default_launcher, discard_launcher
 from grader.worlds.processes import ProcessWorld
 
-__all__ = ["Checked", "Hints", "Run", "catalogue", "check", "fresh_seed", "hint", "run"]
+__all__ = [
+    "Checked",
+    "Hints",
+    "Progress",
+    "Run",
+    "catalogue",
+    "check",
+    "fresh_seed",
+    "hint",
+    "progress",
+    "run",
+]
 
 _catalogue: Catalogue | None = None
 _hints_given: dict[str, int] = {}
@@ -94,6 +106,7 @@ def check(
     submission = Submission.from_function(answer, name)
     with stoppable() as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
+    note([checked.verdict], catalogue(), origin_of(answer), sizes)
     if not shows_results():
         print(checked)
     return checked
@@ -164,6 +177,36 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     if not shows_results():
         print(hints)
     return hints
+
+
+class Progress:
+    """How far the learner is; the value of :func:`progress`.
+
+    Attributes:
+        overview: the same as data.
+    """
+
+    def __init__(self, overview: Overview) -> None:
+        self.overview = overview
+
+    def __repr__(self) -> str:
+        return plain(progress_report(self.overview))
+
+    def _repr_html_(self) -> str:
+        return progress_html(self.overview)
+
+
+def progress() -> Progress:
+    """Which exercises of the course are passed, tried or untouched.
+
+    Fed by every :func:`check` of your own functions, in notebooks and on the
+    command line.  It is kept in ``.grader/progress.json`` of the course; delete
+    the file to begin anew.
+    """
+    found = Progress(overview(catalogue()))
+    if not shows_results():
+        print(found)
+    return found
 
 
 class Run(Sequence[Any]):

@@ -48,6 +48,9 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         rank=failure.rank,
         site=failure.site,
         detail=failure.detail,
+        waits=failure.waits,
+        cycle=failure.cycle,
+        ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
     ), evidence
 

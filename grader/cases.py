@@ -12,7 +12,7 @@ import torch
 from grader.tags import tagged
 from grader.values import dtype_name
 
-__all__ = ["KINDS", "Case", "Draw", "Kind", "PerRank", "demo", "tag_lists", "tags"]
+__all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
 
 
 class PerRank(list[Any]):
@@ -30,14 +30,24 @@ class Kind:
         return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
 
 
-#: Dtypes and shapes for exercises that move data: 1-D and 2-D, one element, none.
-KINDS = (
-    Kind(torch.float32, (7,)),
-    Kind(torch.int64, (3, 5)),
-    Kind(torch.float64, (1,)),
-    Kind(torch.bfloat16, (33,)),
-    Kind(torch.float32, (0,)),
-)
+def kinds(n: int) -> tuple[Kind, ...]:
+    """Dtypes and shapes for exercises that move data between ``n`` ranks.
+
+    1-D and 2-D; none, one and many elements, and as many as there are ranks, one
+    fewer and one more.  The plainest come first: what they show is what a hint is
+    chosen by.  No two are alike, whatever ``n`` is, and none of integers or
+    bfloat16 is so short that two ranks could draw the same numbers by chance.
+    """
+    return (
+        Kind(torch.float32, (7,)),
+        Kind(torch.int64, (3, 5)),
+        Kind(torch.float32, (1,)),
+        Kind(torch.float64, (1000,)),
+        Kind(torch.float32, (0,)),
+        Kind(torch.float64, (n - 1,)),
+        Kind(torch.bfloat16, (n,)),
+        Kind(torch.int64, (n + 1,)),
+    )
 
 
 @dataclass(frozen=True)

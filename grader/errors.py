@@ -13,6 +13,7 @@ it is a :class:`~grader.verdict.Diagnosis` in a verdict.
     │   └── UnreadableFile     a file that is no submission
     ├── DeclarationError       an exercise is declared wrongly
     ├── WorldError             the grader could not start or talk to its ranks
+    ├── LogbookError           the file of a learner's progress cannot be used
     └── RunFailed              a function given to run() failed on some rank
 
     KeyboardInterrupt
@@ -27,6 +28,7 @@ from collections.abc import Iterable
 __all__ = [
     "DeclarationError",
     "GraderError",
+    "LogbookError",
     "RequestError",
     "RunFailed",
     "Stopped",
@@ -79,6 +81,10 @@ class DeclarationError(GraderError):
 
 class WorldError(GraderError):
     """The grader's own machinery failed; never the student's fault."""
+
+
+class LogbookError(GraderError):
+    """The file of a learner's progress cannot be read or written; says the mend."""
 
 
 class RunFailed(GraderError):

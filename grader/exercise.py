@@ -7,7 +7,7 @@ A declaration reads like the statement of the exercise::
         summary="in place; everyone ends with src's x",
         inputs=lambda draw: (
             draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-            for kind, src in draw.with_roots(KINDS)
+            for kind, src in draw.with_roots(kinds(draw.n))
         ),
         result="x",
         expected=lambda c: [c.x[c.src]] * c.n,

@@ -35,8 +35,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     " hand.",
     Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
     Diagnosis.ALIASED: "Return a copy: x.clone().",
-    Diagnosis.FORBIDDEN_CALL: "That call is what you are asked to write. Build it from send, recv,"
-    " isend, irecv and batch_isend_irecv.",
+    Diagnosis.FORBIDDEN_CALL: "That call does work that is left to you here. Build it from send,"
+    " recv, isend, irecv and batch_isend_irecv.",
     Diagnosis.TOO_MANY_MESSAGES: "Somebody is sent something that it has or does not need.",
     Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
     " something sent in a larger piece than it should be?",

@@ -9,25 +9,30 @@ import torch.distributed as dist
 
 from grader.cases import Draw, Kind, PerRank
 
-__all__ = ["OPS", "REDUCTIONS", "magnitude", "nbytes", "op_name", "reduced", "terms"]
+__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced", "reductions", "terms"]
 
 #: The reductions of the course, by name.
 OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
 
 
-#: Every reduction on floating-point numbers of two sizes, and all but AVG on integers.
-REDUCTIONS = (
-    ("SUM", Kind(torch.float32, (7,))),
-    ("AVG", Kind(torch.float64, (3, 5))),
-    ("MIN", Kind(torch.int64, (6,))),
-    ("MAX", Kind(torch.float32, (2, 4))),
-    ("PRODUCT", Kind(torch.int64, (5,))),
-    ("SUM", Kind(torch.int64, (1,))),
-    ("AVG", Kind(torch.float32, (9,))),
-    ("PRODUCT", Kind(torch.float64, (4,))),
-    ("SUM", Kind(torch.bfloat16, (33,))),
-    ("SUM", Kind(torch.float32, (0,))),
-)
+def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
+    """Every reduction on floating-point numbers, and all but AVG on integers.
+
+    The lengths are those of :func:`grader.cases.kinds`.  Products of integers are
+    not short: 2 + 2 is 2 · 2.
+    """
+    return (
+        ("SUM", Kind(torch.float32, (7,))),
+        ("AVG", Kind(torch.float64, (3, 5))),
+        ("MIN", Kind(torch.int64, (n + 1,))),
+        ("MAX", Kind(torch.float32, (2, 4))),
+        ("PRODUCT", Kind(torch.int64, (5,))),
+        ("SUM", Kind(torch.int64, (1,))),
+        ("AVG", Kind(torch.float32, (n - 1,))),
+        ("PRODUCT", Kind(torch.float64, (n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    )
 
 
 def terms(draw: Draw, name: str, kind: Kind) -> PerRank:

@@ -149,13 +149,17 @@ class Bound:
 class Wait:
     """An edge of the wait-for graph: a rank that cannot go on, and whom it waits for.
 
-    ``text`` reads like "waits to send to rank 1 at line 5".
+    ``text`` reads like "waits to send to rank 1 at line 5".  ``call`` is what it
+    waits in: ``send``, ``recv``, or the name of a collective.  Of several peers
+    it needs all, as in a collective, unless ``any_of`` them would do.
     """
 
     rank: int
     peers: tuple[int, ...]
     text: str
     site: Site | None = None
+    call: str = ""
+    any_of: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,9 +180,11 @@ class Failure:
     rank: int | None = None
     site: Site | None = None
     detail: tuple[str, ...] = ()
-    #: of a deadlock: everyone who waits, and the ranks of a cycle, if there is one
+    #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
+    #: and those that others wait for although they have returned
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -211,6 +217,10 @@ class CaseVerdict:
     detail: tuple[str, ...] = ()
     #: what each rank printed, in rank order
     output: tuple[str, ...] = ()
+    #: of a deadlock, as in :class:`Failure`
+    waits: tuple[Wait, ...] = ()
+    cycle: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -59,9 +59,9 @@ for rank, everything in enumerate(run(into_one_tensor, 3)):
 
 # %% [markdown]
 # Count the elements, as at the end of chapter 03: $n$ ranks with $k$ elements each give $n \cdot k$
-# elements, and now *on every rank*. Here 3 ranks had 5 each, and everybody ends with 15. (Examples in
-# which "each rank $r$ holds $[r]$" and the result has four numbers per rank cannot be true, for a
-# gather or for an all-gather.)
+# elements, and now *on every rank*. Here 3 ranks had 5 each, and everybody ends with 15. (Some texts
+# let each rank $r$ hold one number, $[r]$, and show a result in which every entry has four. That cannot
+# be true, for a gather or for an all-gather.)
 #
 # ### One tensor, four times
 #
@@ -305,14 +305,14 @@ for n in (4, 8):
 # **Nobody can do better than the ring in bytes.** Each rank lacks $n-1$ pieces, so it must *receive*
 # $(n-1)$ times the bytes of $x$, whatever the algorithm. All ranks together receive $n(n-1)$ pieces,
 # so together they send as many; on average $n-1$ each. The ring reaches this bound exactly, on every
-# rank ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) prove such bounds for all
-# collectives).
+# rank ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other
+# collectives, too).
 #
 # ## Why the ring, if everyone-to-everyone counts the same?
 #
 # The two lower lines are equal in every number. The difference is in *which wires* they use. Think of
-# machines that are really wired as a ring, each with one cable to the next. A message from rank 0 to
-# rank 3 then goes through three cables, and occupies all three.
+# machines that are really wired as a ring, each with one cable to the next, and data that go one way
+# round. A message from rank 0 to rank 3 then goes through three cables, and occupies all three.
 #
 # **Predict:** how many bytes pass through each cable, with pieces of 8 bytes?
 
@@ -412,8 +412,9 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 #
 # <details><summary>Is an all-gather the same as n gathers, one to each rank?</summary>
 #
-# In its result, yes, and it also sends n(n − 1) messages. But in each gather all messages go to the
-# same rank, which can take only one at a time. So it needs more rounds than n − 1.
+# In its result, yes, and n gathers by direct messages send n(n − 1) of them, like the ring. But in
+# each gather all messages go to the same rank, which can take only one at a time. So n gathers one
+# after the other need more rounds than n − 1.
 # </details>
 #
 # **Next:** [06 · Reduce-scatter](06_reduce_scatter.ipynb): the same ring, adding up as it goes.

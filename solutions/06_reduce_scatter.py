@@ -222,8 +222,8 @@ check(reduce_scatter)
 # A colour shows whose numbers are in a chunk. Follow chunk 0: it leaves rank 1, rank 2 and rank 3 add
 # theirs, and rank 0 adds the last. To be complete *on rank 0*, it must start one rank *after* it.
 #
-# **Predict:** which chunk does rank $r$ send in round $s = 1, \dots, n-1$? Write it as $(r - \dots)
-# \bmod n$, and which one comes in. Here are the rounds for four ranks, with letters for numbers:
+# **Predict:** which chunk does rank $r$ send in round $s = 1, \dots, n-1$, and which one comes in?
+# Write both as $(r - \dots) \bmod n$. Here are the rounds for four ranks, with letters for numbers:
 
 # %%
 def ring_in_letters(n):
@@ -351,8 +351,8 @@ for n in (4, 8):
         print(f"   {name:20} {counts}, {t.bytes:4} in all")
 
 # %% [markdown]
-# The ring sends not a byte more than the direct way, and only to the neighbour. Both reach the bound
-# from above: each rank sends $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
+# The ring sends not a byte more than the direct way, and only to the neighbour. Both send no
+# more than has to be sent: each rank $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
 # sends $(n-1)/n \cdot S$, which is less than $S$ however many ranks there are. Through rank 0, every
 # rank sends all of its $S$ bytes, and rank 0 has to receive and add up $(n-1) \cdot S$.
 #

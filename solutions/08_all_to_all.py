@@ -151,9 +151,9 @@ def show_rounds(trace):
 show_rounds(run(zero_first, 4).trace)
 
 # %% [markdown]
-# The record is replayed with every message taking one unit of time, and every rank sending one and
-# receiving one at a time (the model of
-# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521)). In the first
+# The record is replayed with every message taking one unit of time. Every rank sends one and
+# receives one at a time, as in the model of
+# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521). In the first
 # round three ranks want to write to rank 0, and it takes one of them. The others stand in the queue
 # with messages for others behind the first. In four of the five rounds only two messages travel,
 # where four could.

@@ -14,7 +14,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # ## What it promises
@@ -115,6 +115,23 @@ show_who_leaves_late(run(sleep_then_add, 3))
 # In the picture every rank is slow *once*. With a barrier after each step, everybody pays for
 # everybody's bad moment. Without barriers, bad moments happen at the same time as other ranks' good
 # ones.
+#
+# Here is the same as a real run. `timeline` shows where its time went: a thin grey bar is a rank's own
+# code, a box is a rank that waits. **Predict** the picture, then run. What changes if you take the
+# barrier out?
+
+# %% tags=["nbval-ignore-output"]
+def slow_once():
+    for step in range(3):
+        time.sleep(0.2 if step == dist.get_rank() else 0.1)
+        dist.barrier()
+
+
+timeline(run(slow_once, 3))
+
+# %% [markdown]
+# In every step two ranks wait for the third. (The times are those of this one run; yours differ a
+# little.)
 #
 # Let us simulate it. Eight ranks do 1000 steps of 1 second. Each step has a small chance, 5 %, to
 # take 3 seconds: a slow disk, another program, the garbage collector. No process is started here;

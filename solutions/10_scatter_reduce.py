@@ -447,7 +447,7 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 #   index.
 #
 # Some texts add a fourth name. The
-# [article that made the ring all-reduce popular](http://research.baidu.com/bringing-hpc-techniques-deep-learning/)
+# [article that made the ring all-reduce popular](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/)
 # in deep learning calls the first half of the ring a "scatter-reduce". What comes out of that half is
 # what MPI and [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
 # call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however much the names

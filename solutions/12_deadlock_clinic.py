@@ -17,7 +17,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, run, timeline
 
 # %% [markdown]
 # A program that crashes tells you a line. A program that hangs tells you nothing: all processes are
@@ -52,7 +52,7 @@ ring
 #
 # Each part of the verdict says four things: **who** waits, in **which call**, **for whom**, and on
 # which **line**. Write "rank 0 waits for rank 1" as an arrow from 0 to 1, and you have the
-# **wait-for graph**. It is there as data, too:
+# **wait-for graph**: the picture in the verdict. It is there as data, too:
 
 # %%
 for wait in ring.failure.waits:
@@ -60,8 +60,8 @@ for wait in ring.failure.waits:
 print("the circle:", list(ring.failure.cycle))
 
 # %% [markdown]
-# The arrows lead back to where they began. That is the whole disease: on a **circle** everybody
-# waits for somebody who waits, and no line of code that would help is ever reached.
+# The arrows lead back to where they began. That is the whole disease: on a **circle** (the books say
+# *cycle*) everybody waits for somebody who waits, and no line of code that would help is ever reached.
 #
 # ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a circle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
 #
@@ -145,7 +145,7 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A circle again, and a strange one: the send waits for a receive and the receive for a send. Both are
+# A circle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
 # there! But a message is matched by sender, receiver **and tag**, like a letter in a house with many
 # letter boxes. The verdict says which tag the other side uses.
 #
@@ -372,8 +372,9 @@ for others in ("OR", "AND"):
 # How does one compute that? Begin with the ranks that run. Add every rank whose wait they satisfy:
 # AND when *all* that it waits for are in, OR when *one* is. Repeat until nothing changes. **Whoever is
 # not in by then is stuck**, for certain and at once, without any timeout. The grader does this each
-# time a rank reports something; the idea is from the MPI checker MUST (Hilbrich and others, *MPI
-# Runtime Error Detection with MUST: Advances in Deadlock Detection*, 2012).
+# time a rank reports something; the idea is from the MPI checker MUST (Hilbrich and others,
+# [MPI Runtime Error Detection with MUST: Advances in Deadlock Detection](https://doi.org/10.1109/SC.2012.79),
+# 2012).
 
 # %%
 def can_go_on(waits, ranks):
@@ -472,7 +473,15 @@ def one_takes_for_ever():
     dist.all_reduce(torch.ones(1))
 
 
-run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped = run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped
+
+# %% [markdown]
+# `timeline` draws the same run in time. The hatched boxes are waits that did not end. Look for the
+# lane without one: that rank has never begun to wait.
+
+# %% tags=["nbval-ignore-output"]
+timeline(stopped)
 
 # %% [markdown]
 # ## A claim to test: "a ring has no single point of failure"

@@ -21,7 +21,15 @@ def broadcast(x, src):
 
 
 def test_everything_public_is_exported():
-    assert sorted(grader.__all__) == ["__version__", "check", "hint", "replay", "run"]
+    assert sorted(grader.__all__) == [
+        "__version__",
+        "check",
+        "hint",
+        "progress",
+        "replay",
+        "run",
+        "timeline",
+    ]
     assert all(getattr(grader, name) for name in grader.__all__)
     with pytest.raises(AttributeError):
         grader.nothing  # noqa: B018
@@ -31,7 +39,7 @@ def test_check_prints_in_a_script_and_is_true_for_a_pass(capsys):
     checked = check(broadcast, world_sizes=[2])
     assert checked
     assert capsys.readouterr().out == f"{checked!r}\n"
-    assert "passed: 7 cases on 2 ranks" in repr(checked)
+    assert "passed: 10 cases on 2 ranks" in repr(checked)
     assert checked._repr_html_().startswith("<div")
 
 

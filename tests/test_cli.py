@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from grader.__main__ import main
 from tests.test_worlds import FATES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +32,18 @@ def grader(*arguments, cwd=ROOT, **environment):
     )
 
 
+@pytest.fixture
+def request_here(capsys):
+    """Serve a request in this process, which has imported torch already."""
+
+    def serve(*arguments):
+        status = main([*map(str, arguments)])
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, said.out, said.err)
+
+    return serve
+
+
 def left_over():
     return [
         " ".join(p.info["cmdline"])
@@ -43,7 +56,7 @@ def left_over():
 def test_check_passes():
     done = grader("check", RIGHT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "✓ broadcast passed: 42 cases on 1, 2, 3, 4, 5 and 8 ranks" in done.stdout
+    assert "✓ broadcast passed: 60 cases on 1, 2, 3, 4, 5 and 8 ranks" in done.stdout
     assert left_over() == []
 
 
@@ -148,8 +161,9 @@ def wrong_files(folder):
         (["hint"], "EXERCISE"),
     ],
 )
-def test_a_wrong_request_gets_one_clear_line(tmp_path, arguments, text):
-    done = grader(*arguments, cwd=wrong_files(tmp_path / "files"), PYTHONPATH=str(ROOT))
+def test_a_wrong_request_gets_one_clear_line(tmp_path, monkeypatch, request_here, arguments, text):
+    monkeypatch.chdir(wrong_files(tmp_path / "files"))
+    done = request_here(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("grader: ")
@@ -179,11 +193,17 @@ def _source(act):
     return body + f"\n\ndef broadcast(x, src):\n    {act.__name__}()\n"
 
 
+def test_a_wrong_request_is_told_by_the_exit_status(tmp_path):
+    done = grader("check", "none.py", cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "grader: none.py does not exist\n"
+
+
 @pytest.mark.parametrize("act, word, text", FATES, ids=[act.__name__ for act, *_ in FATES])
-def test_whatever_an_answer_does_the_command_line_says_it(tmp_path, act, word, text):
+def test_whatever_an_answer_does_the_command_line_says_it(tmp_path, request_here, act, word, text):
     path = tmp_path / "answer.py"
     path.write_text(PREAMBLE + _source(act))
-    done = grader("check", path, "--world-sizes", "2")
+    done = request_here("check", path, "--world-sizes", "2")
     assert done.returncode == 1
     assert f"✗ broadcast {word}" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

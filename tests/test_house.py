@@ -25,12 +25,15 @@ LAYERS = (
     {"cases", "probes"},
     {"oracles"},
     {"exercise"},
-    {"exercises", "worlds", "submission", "hints"},
+    {"exercises", "submission", "hints"},
+    {"worlds"},
     {"assess"},
-    {"judge"},
+    {"judge", "logbook"},
+    {"standing"},
     {"session", "reports", "pictures"},
+    {"classroom"},
     {"api", "doctor"},
-    {"replaying"},
+    {"replaying", "timing"},
     {"__init__", "__main__"},
 )
 

@@ -65,7 +65,6 @@ def test_entries_are_counted(stores, monkeypatch):
     judge, (first, *_) = stores
     monkeypatch.setattr(meeting, "MANY", 2)
     first.set("a", b"")
-    first.set("b", b"")
     first.set("a", b"again")
     with pytest.raises(BrokenFrame, match="more than 2"):
         judge.take(0, Put("c", b"", None, 9))

@@ -22,6 +22,7 @@ from grader.verdict import (
     Status,
     SubmissionVerdict,
     Traffic,
+    Wait,
 )
 
 NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"
@@ -49,9 +50,23 @@ FAILED = ExerciseVerdict(
     ),
 )  # fmt: skip
 
+HUNG = ExerciseVerdict(
+    "pass_on", "01_point_to_point", Status.FAILED, 0.0, 1.0, Diagnosis.DEADLOCK,
+    "2 ranks: rank 0 waits", "Receive first.", 0.1, 7,
+    cases=(
+        CaseVerdict(
+            "first", 2, Status.FAILED, Diagnosis.DEADLOCK, "rank 0 waits", 0, Site("cell 3", 14),
+            Traffic(),
+            waits=tuple(Wait(rank, (1 - rank,), NASTY, Site(NASTY, 14), "send") for rank in (0, 1)),
+            cycle=(0, 1),
+        ),
+    ),
+)  # fmt: skip
+
 STATES = {
     "passed": PASSED,
     "failed": FAILED,
+    "hung": HUNG,
     "skipped": ExerciseVerdict("a", "c", Status.SKIPPED, 0, 1, message="needs at least 2 ranks"),
     "error": ExerciseVerdict("a", "c", Status.ERROR, 0, 1, message="the grader failed: x"),
     "empty": ExerciseVerdict(
@@ -137,11 +152,11 @@ def test_a_submission_as_text():
 
 
 def test_json_has_the_promised_fields_and_no_others():
-    found = json.loads(to_json(SubmissionVerdict("a.py", 7, (PASSED, FAILED))))
+    found = json.loads(to_json(SubmissionVerdict("a.py", 7, (PASSED, FAILED, HUNG))))
     assert list(found) == [
         "schema_version", "grader_version", "submission", "seed", "score", "max_score", "exercises",
     ]  # fmt: skip
-    assert (found["score"], found["max_score"], found["seed"]) == (1.25, 2.0, 7)
+    assert (found["score"], found["max_score"], found["seed"]) == (1.25, 3.0, 7)
     exercise = found["exercises"][1]
     assert list(exercise) == [
         "name", "chapter", "status", "score", "max_score", "diagnosis", "message", "hint",
@@ -158,6 +173,8 @@ def test_json_has_the_promised_fields_and_no_others():
         "traffic": {"messages": 3, "bytes": 84, "max_sent": 84, "rounds": 3},
     }
     assert found["exercises"][0]["diagnosis"] is None
+    # the picture of a deadlock is for notebooks
+    assert list(found["exercises"][2]["cases"][0]) == list(exercise["cases"][1])
 
 
 def test_skipped_exercises_do_not_count():

@@ -22,6 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.classroom.engines import Engine
+from grader.classroom.outputs.files import write
+from grader.classroom.report import class_results
 from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
 from grader.classroom.store import Store
@@ -56,6 +58,8 @@ def grade(
         _try_sandbox()
     else:
         console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+    if not source.exists():
+        raise RequestError(f"{source} does not exist")
     with Store(out) as store:
         bar = _Bar(console)
         try:
@@ -63,6 +67,9 @@ def grade(
                 step = grade_class(source, store, engine, catalogue, options, bar.observe)
         finally:
             engine.close()
+            # also of what was found before it was stopped
+            if store.entries():
+                write(class_results(store, catalogue), out)
         summary = _Summary(store, step)
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))
@@ -118,7 +125,7 @@ class _Bar:
         """Show a step."""
         assert self._task is not None
         (task,) = self._progress.tasks
-        judged, seconds = step.done - step.kept, task.elapsed or 0.0
+        judged, seconds = step.judged, task.elapsed or 0.0
         rate = f"{60 * judged / seconds:.0f}/min" if judged and seconds > 1 else ""
         self._progress.update(self._task, total=step.submissions, completed=step.done, rate=rate)
 
@@ -147,7 +154,7 @@ class _Summary:
         """For other programs."""
         return {
             "submissions": self.step.submissions,
-            "judged": self.step.done - self.step.kept,
+            "judged": self.step.judged,
             "kept": self.step.kept,
             "verdicts": dict(self.words.most_common()),
             "nothing_handed_in": self.nothing,
@@ -158,7 +165,7 @@ class _Summary:
         """For people."""
         step = self.step
         console.print(
-            f"{step.submissions} submissions: {step.done - step.kept} judged,"
+            f"{step.submissions} submissions: {step.judged} judged,"
             f" {step.kept} unchanged since they were judged"
         )
         table = Table.grid(padding=(0, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from grader.classroom.engines import Engine
 from grader.classroom.fingerprint import fingerprint, seed_for
 from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned
 from grader.classroom.store import Entry, Store
-from grader.errors import RequestError
+from grader.errors import RequestError, UnreadableFile
 from grader.exercises import Catalogue
 from grader.verdict import ExerciseVerdict
 
@@ -44,6 +45,7 @@ class Progress:
         submissions: how many there are.
         done: how many of them are judged, or need not be.
         kept: how many of these had been judged before.
+        empty: how many of these hold nothing to judge.
         exercises: verdicts found in this session.
         lost: submissions that the grader failed at.
     """
@@ -51,8 +53,14 @@ class Progress:
     submissions: int = 0
     done: int = 0
     kept: int = 0
+    empty: int = 0
     exercises: int = 0
     lost: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many were judged in this session."""
+        return self.done - self.kept - self.empty
 
 
 def grade_class(
@@ -130,17 +138,19 @@ class _Session:
             seed = seed_for(self._secret, key)
             if not handed.files:
                 self._note(key, (), ())
+                self._progress.empty += 1
                 self._skip()
                 continue
             known = {} if self._options.force else self._store.known(key)
             entry = entries.get(key)
             if entry is not None and self._is_done(entry, digest, seed, known):
                 self._note(key, tuple(entry.exercises), tuple(entry.found))
-                self._skip(kept=True)
+                self._progress.kept += 1
+                self._skip()
                 continue
             yield Order(
                 key,
-                tuple((file.label, file.read()) for file in handed.files),
+                self._contents(handed),
                 digest,
                 seed,
                 self._options.limits,
@@ -148,6 +158,15 @@ class _Session:
                 self._options.sandbox,
                 self._hidden,
             )
+
+    def _contents(self, handed: Handed) -> tuple[tuple[str, bytes], ...]:
+        """The files that can be read; of the others the arrivals have said why."""
+        contents = []
+        for file in handed.files:
+            # one that has vanished meanwhile is missing, as if it had not been there
+            with contextlib.suppress(UnreadableFile):
+                contents.append((file.label, file.read()))
+        return tuple(contents)
 
     def _is_done(self, entry: Entry, digest: str, seed: int, known: dict[str, str]) -> bool:
         """Whether judging it again would find nothing new."""
@@ -161,9 +180,8 @@ class _Session:
             for name in entry.exercises
         )
 
-    def _skip(self, kept: bool = False) -> None:
+    def _skip(self) -> None:
         self._progress.done += 1
-        self._progress.kept += kept
         self._observe(self._progress, None)
 
     def _note(

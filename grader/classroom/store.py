@@ -147,6 +147,20 @@ class Store:
             row = self._database.execute("SELECT value FROM settings WHERE name = 'secret'")
             return bytes(row.fetchone()[0])
 
+    @property
+    def title(self) -> str:
+        """What the class was asked for."""
+        with self._problems():
+            row = self._database.execute(
+                "SELECT value FROM settings WHERE name = 'title'"
+            ).fetchone()
+        return str(row[0]) if row else "Gather Round"
+
+    @title.setter
+    def title(self, title: str) -> None:
+        with self._problems():
+            self._database.execute("INSERT OR REPLACE INTO settings VALUES ('title', ?)", (title,))
+
     # Submissions. ------------------------------------------------------------
 
     def note(self, position: int, entry: Entry) -> None:

@@ -1,10 +1,11 @@
 """Chapter 01: one rank sends, another receives."""
 
 from collections.abc import Iterator
+from itertools import cycle
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, PerRank, demo, tags
+from grader.cases import Case, Draw, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
@@ -22,7 +23,7 @@ def _pong(c: Case) -> list[torch.Tensor]:
 ping_pong = Exercise(
     signature="ping_pong(x: Tensor) -> Tensor",
     summary="rank 0 sends x to rank 1, which adds 1 and sends it back",
-    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=_pong,
     world_sizes=(2, 3, 4, 5, 8),
     limits=(
@@ -68,9 +69,7 @@ ping_pong = Exercise(
 
 def _shifts(draw: Draw) -> Iterator[Case]:
     n = draw.n
-    for kind, k in zip(
-        (*KINDS, KINDS[0], KINDS[1]), (1, -1, 2, n + 2, -(n + 3), 0, n), strict=True
-    ):
+    for kind, k in zip(kinds(n), (1, -1, 2, n + 2, -(n + 3), 0, n, -2), strict=True):
         yield draw.case(f"{kind} by {k}", x=draw.per_rank(kind), k=k)
 
 
@@ -133,9 +132,7 @@ def _pairings(draw: Draw) -> Iterator[Case]:
     ends = [n - 1 if r == 0 else 0 if r == n - 1 else r for r in draw.ranks]
     alone = list(draw.ranks)
     plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "nobody": alone}
-    for kind, (name, peers) in zip(
-        KINDS, [*plans.items(), ("neighbours", neighbours)], strict=True
-    ):
+    for kind, (name, peers) in zip(kinds(n), cycle(plans.items()), strict=False):
         yield draw.case(f"{kind}, {name}", x=draw.per_rank(kind), peer=PerRank(peers))
 
 

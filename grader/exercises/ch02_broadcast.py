@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tags
+from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
@@ -16,7 +16,7 @@ broadcast = Exercise(
     summary="in place; everyone ends with src's x",
     inputs=lambda draw: (
         draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
-        for kind, src in draw.with_roots(KINDS)
+        for kind, src in draw.with_roots(kinds(draw.n))
     ),
     result="x",
     expected=lambda c: [c.x[c.src]] * c.n,
@@ -105,6 +105,8 @@ class _Counted(nn.Module):
         self.layer = nn.Linear(3, 2)
         self.register_buffer("steps", torch.zeros(2, dtype=torch.int64))
         self.register_buffer("seen", torch.zeros(3, dtype=torch.bool))
+        self.register_buffer("total", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("scale", torch.zeros(5, dtype=torch.bfloat16))
         self.register_buffer("cache", torch.zeros(4), persistent=False)
 
 

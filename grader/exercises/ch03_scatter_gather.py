@@ -5,22 +5,14 @@ from typing import Any
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists, tags
+from grader.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
-KINDS = (
-    Kind(torch.float32, (5,)),
-    Kind(torch.int64, (2, 3)),
-    Kind(torch.float64, (1,)),
-    Kind(torch.bfloat16, (33,)),
-    Kind(torch.float32, (0,)),
-)
-
 
 def _hand_out(draw: Draw) -> Iterator[Case]:
-    for kind, src in draw.with_roots(KINDS):
+    for kind, src in draw.with_roots(kinds(draw.n)):
         chunks: PerRank = PerRank([None] * draw.n)
         chunks[src] = [draw.tensor(kind) for _ in draw.ranks]
         yield draw.case(f"{kind} from rank {src}", out=draw.per_rank(kind), chunks=chunks, src=src)
@@ -115,7 +107,7 @@ gather = Exercise(
     summary="the list of all x in rank order on dst, None elsewhere",
     inputs=lambda draw: (
         draw.case(f"{kind} to rank {dst}", x=draw.per_rank(kind), dst=dst)
-        for kind, dst in draw.with_roots(KINDS)
+        for kind, dst in draw.with_roots(kinds(draw.n))
     ),
     expected=_collected,
     limits=(

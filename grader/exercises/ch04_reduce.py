@@ -7,12 +7,12 @@ import torch.distributed as dist
 
 from grader.cases import Case, Draw, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages
-from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
+from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:
-    for i, (name, kind) in enumerate(REDUCTIONS):
+    for i, (name, kind) in enumerate(reductions(draw.n)):
         dst = (draw.n - 1 + i) % draw.n
         x = terms(draw, name, kind)
         yield draw.case(f"{name} of {kind} to rank {dst}", x=x, dst=dst, op=OPS[name])

@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, demo, tags
+from grader.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
+from grader.exercises.rings import all_send
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
-#: 2-D with one row and with more rows than some worlds have ranks.
-SHAPES = (*KINDS, Kind(torch.float64, (1, 6)), Kind(torch.int64, (9,)))
-
 
 def _inputs(draw: Draw) -> list[Case]:
-    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in SHAPES]
+    # x with one row, too: it is not the list of pieces that it may look like
+    shapes = (*kinds(draw.n), Kind(torch.float64, (1, 6)))
+    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in shapes]
 
 
 #: Whose x an entry is by the mistake: of the rank, the entry and the world size.
@@ -130,7 +130,8 @@ ITSELF = Mistake(
 
 POWERS_OF_TWO = Mistake(
     "rank ^ step is a partner for everybody only if the number of ranks is a power of two. With 3"
-    " ranks, rank 2 has nobody: use (rank + step) % n, which works for every n.",
+    " ranks, 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
+    " (rank − step) % n: these exist for every n.",
     when=lambda e: e.case.n in (3, 5) and _past_the_end(e),
 )
 
@@ -139,6 +140,15 @@ PAST_THE_END = Mistake(
     " it modulo the world size, (rank + 1) % n.",
     when=_past_the_end,
 )
+
+ALL_SEND = Mistake(
+    "All ranks stand in send, so nobody receives: a send returns only when its receive has been"
+    " posted. Start with isend, then receive, then wait for the send.",
+    when=all_send,
+)
+
+#: Whom a rank talks to, and who begins.
+PARTNERS = (ALL_SEND, ITSELF, POWERS_OF_TWO, PAST_THE_END)
 
 WITHOUT_OWN = Mistake(
     "Your own x is missing: the list has an entry for every rank, yourself included.",
@@ -151,8 +161,8 @@ WITHOUT_OWN = Mistake(
 SHARED_ADVICE = {
     Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
     " wait() on every one before you return.",
-    Diagnosis.BUFFER_RACE: "A tensor that is being sent or received into may not be used for"
-    " another message before its request has been waited for. Receive into another tensor.",
+    Diagnosis.BUFFER_RACE: "Between isend or irecv and its wait() a tensor belongs to its message:"
+    " do not write to it, and do not receive into it. Receive into another tensor, or wait first.",
     Diagnosis.FORBIDDEN_CALL: "A built-in collective does the work that you are asked to do, and"
     " so it does if a helper function calls it. Build yours from send, recv, isend and irecv; what"
     " you have written in earlier chapters is welcome.",
@@ -166,7 +176,7 @@ ADVICE = {
     Diagnosis.ALIASED: "Your own entry must be a copy: x.clone(). If it is x itself, your list"
     " changes when the caller changes x.",
     Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into tensors of your own,"
-    " torch.empty_like(x), and send copies if you need x as a buffer.",
+    " torch.empty_like(x); what you want to overwrite must be a copy, x.clone().",
 }
 
 all_gather = Exercise(
@@ -205,15 +215,13 @@ all_gather = Exercise(
         Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r + j)),
         Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r - j)),
         WITHOUT_OWN,
-        ITSELF,
-        POWERS_OF_TWO,
-        PAST_THE_END,
+        *PARTNERS,
     ),
     advice={
         **ADVICE,
-        Diagnosis.DEADLOCK: "If everybody sends first, nobody receives: a send returns only when"
-        " its receive has been posted. Start the sends with isend, receive, and wait for the sends"
-        " at the end.",
+        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
+        " send. If all receive first, nobody sends: start the sends with isend, then receive, then"
+        " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
         " of one piece are always enough. Somebody gets something twice.",
     },
@@ -285,8 +293,7 @@ ring_all_gather = Exercise(
             " n − 1 rounds, one rank none. Is your loop one round too long?",
             when=lambda e: e.says("same as the rank"),
         ),
-        POWERS_OF_TWO,
-        PAST_THE_END,
+        *PARTNERS,
         Mistake(
             "One round too many: after n − 1 rounds everybody has everything.",
             when=lambda e: (
@@ -297,9 +304,9 @@ ring_all_gather = Exercise(
     ),
     advice={
         **ADVICE,
-        Diagnosis.DEADLOCK: "Everybody sends to one side and receives from the other. Send to the"
-        " right and receive from the left: then what your left neighbour sends is what you receive."
-        " And start the send with isend: if all of them stand in send, nobody receives.",
+        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. What you send to"
+        " the right comes to your right neighbour from its left: so receive from the left. And"
+        " start the send with isend before you receive.",
         Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone, and pieces of ranks"
         " further away reach you through your left neighbour.",
         Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"

@@ -10,30 +10,23 @@ import torch
 from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
 from grader.exercise import Evidence, Exercise, Mistake, neighbours_only, rounds, sent
-from grader.exercises.ch05_all_gather import (
-    ITSELF,
-    PAST_THE_END,
-    POWERS_OF_TWO,
-    SHARED_ADVICE,
-)
+from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 
-CASES = (
-    ("SUM", Kind(torch.float32, (7,))),
-    ("AVG", Kind(torch.float64, (2, 3))),
-    ("MIN", Kind(torch.int64, (6,))),
-    ("MAX", Kind(torch.float32, (3, 2))),
-    ("SUM", Kind(torch.int64, (1,))),
-    ("AVG", Kind(torch.float32, (5,))),
-    ("MAX", Kind(torch.int64, (2, 2))),
-    ("SUM", Kind(torch.bfloat16, (9,))),
-    ("SUM", Kind(torch.float32, (0,))),
-)
-
 
 def _inputs(draw: Draw) -> Iterator[Case]:
-    for name, kind in CASES:
+    for name, kind in (
+        ("SUM", Kind(torch.float32, (7,))),
+        ("AVG", Kind(torch.float64, (2, 3))),
+        ("MIN", Kind(torch.int64, (draw.n + 1,))),
+        ("MAX", Kind(torch.float32, (3, 2))),
+        ("SUM", Kind(torch.int64, (1,))),
+        ("AVG", Kind(torch.float32, (draw.n - 1,))),
+        ("MAX", Kind(torch.int64, (draw.n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    ):
         chunks = PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks)
         yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
 
@@ -171,7 +164,7 @@ OWN_LIST = Mistake(
 )
 
 CHUNK_ZERO = Mistake(
-    "Everybody ends with chunk 0. Rank r ends with chunk r.",
+    "Everybody ends with chunk 0, but rank r should end with chunk r.",
     when=_if_given(lambda c: _of(c, lambda r: _contributions(c, 0))),
 )
 
@@ -223,24 +216,23 @@ reduce_scatter = Exercise(
         NOTHING_COMBINED,
         CHUNK_ZERO,
         Mistake(
-            "You end with your neighbour's chunk. Rank r ends with chunk r: the others need"
-            " chunks[j] for rank j.",
+            "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
+            " needs of you is chunks[j].",
             when=lambda e: (
                 _if_given(lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)))(e)
                 or _if_given(lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)))(e)
             ),
         ),
         OWN_LIST,
-        POWERS_OF_TWO,
-        PAST_THE_END,
-        ITSELF,
+        *PARTNERS,
     ),
     advice={
         **ADVICE,
-        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number. Rank r needs chunks[r] of"
-        " each rank, once: which messages bring it, and what is combined with what?",
-        Diagnosis.DEADLOCK: "If everybody sends first, nobody receives: start the sends with isend,"
-        " receive, and wait for the sends.",
+        Diagnosis.WRONG_VALUE: "Take as many ranks as here, and chunks of one number. Rank r needs"
+        " chunks[r] of each rank, once: which messages bring it, and is there a rank from which"
+        " none comes, or more than one?",
+        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
+        " send: if you write to (rank + k) % n, what you read comes from (rank − k) % n.",
         Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: nobody has to see whole lists."
         " Each rank sends n − 1 chunks, one to each of the others.",
         Diagnosis.TOO_FEW_BYTES: "Each rank has one chunk for each of the others, and no rank sends"
@@ -289,8 +281,9 @@ ring_reduce_scatter = Exercise(
         ),
         Mistake(
             "That is your own chunks[rank], with nothing of the others in it. Either what came was"
-            " not combined with it, or your ring completes another chunk: in the last step chunk"
-            " rank has to come, so begin by sending chunk (rank − 1) % n.",
+            " not combined with it, or too early, before wait(); or your ring completes another"
+            " chunk: in the last step chunk rank has to come, so begin by sending chunk"
+            " (rank − 1) % n.",
             when=NOTHING_COMBINED.when,
         ),
         CHUNK_ZERO,
@@ -324,18 +317,15 @@ ring_reduce_scatter = Exercise(
             ),
         ),
         OWN_LIST,
-        POWERS_OF_TWO,
-        PAST_THE_END,
-        ITSELF,
+        *PARTNERS,
     ),
     advice={
         **ADVICE,
         Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down for each step"
         " which chunk you send and which comes: in step s you send chunk (rank − s) % n, and chunk"
         " (rank − s − 1) % n comes.",
-        Diagnosis.DEADLOCK: "Everybody sends to one side and receives from the other: send to the"
-        " right, receive from the left. And start the send with isend: if all of them stand in"
-        " send, nobody receives.",
+        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other: send to the"
+        " right, receive from the left. And start the send with isend before you receive.",
         Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone: a partial result"
         " passes through every rank.",
         Diagnosis.TOO_MANY_ROUNDS: "In every one of the n − 1 steps all ranks send at the same"

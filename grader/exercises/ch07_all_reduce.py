@@ -5,28 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 import torch.nn.functional as F
 
-from grader.cases import Case, Draw, Kind, demo, tags
+from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake, calls, messages
-from grader.oracles import OPS, REDUCTIONS, magnitude, op_name, reduced, terms
+from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
 _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:
-    for name, kind in REDUCTIONS:
-        yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
-
-
-def _inputs_around_n(draw: Draw) -> Iterator[Case]:
-    """As above, and the lengths around n: one element too few, one each, one too many."""
-    yield from _inputs(draw)
-    for name, dtype, length in (
-        ("MIN", torch.float32, draw.n - 1),
-        ("MAX", torch.int64, draw.n),
-        ("AVG", torch.float64, draw.n + 1),
-    ):
-        kind = Kind(dtype, (length,))
+    for name, kind in reductions(draw.n):
         yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
 
 
@@ -248,7 +236,7 @@ all_reduce_rooted = Exercise(
 all_reduce_sharded = Exercise(
     signature="all_reduce_sharded(x: Tensor, op: dist.ReduceOp) -> None",
     summary="in place; a reduce-scatter, then an all-gather, for any length",
-    inputs=_inputs_around_n,
+    inputs=_inputs,
     result="x",
     expected=lambda c: [reduced(c.op, c.x)] * c.n,
     reduced=lambda c: c.n,

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tag_lists
+from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
 from grader.exercise import Evidence, Exercise, Mistake, messages, rounds, total_bytes
+from grader.exercises.ch05_all_gather import ALL_SEND
 from grader.exercises.uneven import (
     empty_message_alone,
     even_shares,
@@ -17,7 +18,7 @@ from grader.exercises.uneven import (
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
-COPY = "A tensor of the caller's is in the result. What stays on its rank is copied: .clone()."
+COPY = "The result shares memory with the input. What stays on its rank is copied: .clone()."
 
 
 def _is_one_tensor(value: Any) -> bool:
@@ -63,7 +64,7 @@ all_to_all = Exercise(
             str(kind),
             chunks=PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks),
         )
-        for kind in KINDS
+        for kind in kinds(draw.n)
     ),
     expected=_transposed,
     limits=(
@@ -116,7 +117,7 @@ all_to_all = Exercise(
             ],
         ),
         Mistake(
-            "Everybody got chunk number j of rank j. Rank j keeps that one for itself; for rank dst"
+            "Every rank sends its chunks[rank] to all. That one it keeps for itself; for rank dst"
             " it has chunks[dst].",
             gives=lambda c: [[c.chunks[j][j] for j in c.ranks] for _ in c.ranks],
         ),
@@ -139,23 +140,24 @@ all_to_all = Exercise(
             " rank.",
             when=_only_own_entry_is_wrong,
         ),
+        ALL_SEND,
     ),
     advice={
         Diagnosis.WRONG_TYPE: "Return a list of n tensors, entry j from rank j.",
         Diagnosis.ALIASED: COPY,
         Diagnosis.INPUT_CHANGED: "The chunks belong to the caller: receive into new tensors.",
-        Diagnosis.DEADLOCK: "In every step each rank both sends and receives, so one of the two"
-        " must not block: isend, then recv, then wait(). And if you write to the rank s places to"
-        " the right, what you read comes from the rank s places to the left.",
+        Diagnosis.DEADLOCK: "If you write to the rank s places to the right, what you read comes"
+        " from the rank s places to the left. And one of the two must not block: isend, then recv,"
+        " then wait().",
         Diagnosis.TOO_MANY_MESSAGES: "Every rank needs one message from each of the others, so"
         " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
         " one, and once.",
         Diagnosis.TOO_FEW_MESSAGES: "Every rank needs one message from each of the others, so"
         " n(n − 1) in all. With fewer, somebody passes on what is meant for others.",
-        Diagnosis.TOO_MANY_ROUNDS: "Somebody has to queue. If all write to rank 0 first, rank 0 can"
-        " take one message at a time; if ranks meet in pairs and their number is odd, one is always"
-        " idle. Let the peers rotate: in step s write to (rank + s) % n and read from"
-        " (rank - s) % n.",
+        Diagnosis.TOO_MANY_ROUNDS: "Somebody has to queue. If all write to rank 0 first, or all"
+        " passes through it, rank 0 takes one message at a time; if one rank sends after the other,"
+        " the rest wait; if an odd number meet in pairs, one is always idle. Let the peers rotate:"
+        " in step s write to (rank + s) % n and read from (rank - s) % n.",
         Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
         " return.",
     },
@@ -172,13 +174,13 @@ def _ragged(n: int, i: int, j: int) -> int:
 #: How many rows rank i of n has for rank j.
 PATTERNS: dict[str, Callable[[int, int, int], int]] = {
     "ragged": _ragged,
-    "all to the last rank": lambda n, i, j: i + 1 if j == n - 1 else 0,
-    "all to the right": lambda n, i, j: 3 if j == (i + 1) % n else 0,
+    "all to the last rank": lambda n, i, j: i + 3 if j == n - 1 else 0,
+    "all to the right": lambda n, i, j: 7 if j == (i + 1) % n else 0,
     "only the last rank has rows": lambda n, i, j: j + 1 if i == n - 1 else 0,
     "all stay": lambda n, i, j: i + 2 if i == j else 0,
-    "even": lambda n, i, j: 2,
+    "even": lambda n, i, j: n,
     "no rows": lambda n, i, j: 0,
-    "one long": lambda n, i, j: 9 if j == (i + 2) % n else 1,
+    "one long": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
 }
 
 #: A pattern, and what a row is: dtype and shape.
@@ -192,7 +194,7 @@ UNEVEN = (
     ("even", Kind(torch.int64, ())),
     ("no rows", Kind(torch.float32, (4,))),
     ("ragged", Kind(torch.float32, (0,))),
-    ("one long", Kind(torch.float64, (16,))),
+    ("one long", Kind(torch.float64, (3,))),
 )
 
 
@@ -322,6 +324,7 @@ all_to_all_uneven = Exercise(
             " alone.",
             when=sends_everything,
         ),
+        ALL_SEND,
     ),
     advice={
         Diagnosis.WRONG_TYPE: "Return one tensor: torch.cat joins the rows that arrived.",

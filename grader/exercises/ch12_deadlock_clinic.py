@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.cases import KINDS, Case, Draw, Kind, PerRank, demo, tags
+from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
@@ -13,7 +13,7 @@ from grader.verdict import Diagnosis
 unblock_ring = Exercise(
     signature="unblock_ring(x: Tensor) -> Tensor",
     summary="the left neighbour's x, without a ring of sends that wait",
-    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
     limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
     demo=lambda n: demo(n, x=tags(n, 1)),
@@ -89,7 +89,7 @@ def _all(c: Case, op: str) -> torch.Tensor:
 unblock_order = Exercise(
     signature="unblock_order(x: Tensor) -> Tensor",
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
-    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in KINDS),
+    inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[0]),
     allowed=frozenset({"all_reduce", "broadcast"}),
     hints=(

@@ -100,10 +100,11 @@ def reductions(draw: Draw) -> Iterator[Case]:
         yield case(dtype, reduce, own)
     yield case(_LONG, "sum", True, "every place once", (4, 2, 0, 5, 1, 3))
     yield case(_LONG, "prod", False, "all to one place", (2,) * 5)
+    yield case(_LONG, "mean", True, "one number", (3,))
     yield case(_LONG, "sum", False, "index shorter than src", _INDEX[:7], 4)
     yield case(_FLOAT, "amin", False, "empty index", ())
     yield case(_FLOAT, "mean", True, "empty index, src is not", (), 3)
-    many = draw.tensor(Kind(_LONG, (100,))) % 6
+    many = draw.tensor(Kind(_LONG, (1000,))) % 6
     yield case(_LONG, "mean", False, "many duplicates", tuple(many.tolist()))
     nothing = torch.empty(0, dtype=_FLOAT)
     yield _case(

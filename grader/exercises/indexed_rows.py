@@ -45,7 +45,7 @@ def segments(draw: Draw) -> Iterator[Case]:
         ("one row, one column", torch.float64, (1,), 2, 1),
         ("empty segments", torch.bfloat16, (1, 0, 1, 4, 1, 0, 1), 6, 5),
         ("no rows", torch.float32, (), 3, 2),
-        ("many rows", torch.float32, _many(draw, 60, 7), 8, 3),
+        ("many rows", torch.float32, _many(draw, 1000, 7), 8, 3),
     )
     for name, dtype, ids, num_segments, width in kinds:
         values = Kind(dtype, (len(ids), width))
@@ -69,7 +69,7 @@ def combinations(draw: Draw) -> Iterator[Case]:
         ("one row", torch.float32, (0,), 1, 1),
         ("bfloat16", torch.bfloat16, (0, 1, 2, 3, 2, 0, 3, 1), 4, 6),
         ("no rows", torch.float32, (), 3, 2),
-        ("many rows", torch.float32, _many(draw, 96, 20), 20, 4),
+        ("many rows", torch.float32, _many(draw, 1000, 20), 20, 4),
     )
     for i, (name, dtype, index, num_tokens, width) in enumerate(kinds):
         rows = Kind(dtype, (len(index), width))

@@ -3,7 +3,7 @@
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const COLOURS = ["#a6cfe6", "#f7d9a6", "#a6dac8", "#ecd0de", "#c4e4f7", "#f0c3a6", "#dbdbb8", "#cccccc"];
-  const CELL = { width: 76, height: 24 }, GAP = 64, SIDE = 84;
+  const CELL = { width: 84, height: 24 }, GAP = 72, SIDE = 84;
 
   const element = (parent, name, attributes = {}, text = "") => {
     const made = parent.namespaceURI === SVG || name === "svg"
@@ -165,7 +165,7 @@
           x, y, width: CELL.width, height: CELL.height,
           class: busy.has(`${rank}/${row}`) ? "gr-cell gr-busy" : owners.length || text ? "gr-cell" : "gr-empty",
         });
-        const size = Math.min(13, 1.62 * (CELL.width - 6) / Math.max(text.length, 1));
+        const size = Math.min(13, 1.42 * (CELL.width - 6) / Math.max(text.length, 1));
         element(picture, "text", {
           x: x + CELL.width / 2, y: y + CELL.height / 2 + size * 0.36,
           class: owners.length ? "gr-label gr-dark" : "gr-label", "font-size": size,
@@ -184,7 +184,7 @@
         d: "M0,0 L-9,-4.5 L-9,4.5 Z", transform: `translate(${x} ${y}) rotate(${angle})`, class: "gr-head",
       });
       const note = (x, y) => {
-        const size = Math.min(11, 1.6 * GAP / Math.max(text.length, 1));
+        const size = Math.min(11, 1.35 * (GAP - 4) / Math.max(text.length, 1));
         element(group, "text", { x, y: y - 5, "font-size": Math.max(size, 7.5), class: "gr-note" }, text);
       };
       if (this.isWrap(from, to) && to === 0) {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-
-from PIL import Image
 
 from grader.pictures.drawing import FAINT, Cell, Sheet
 from grader.pictures.frames import Arrow, Film, Frame
@@ -43,11 +40,7 @@ def strip(film: Film) -> bytes:
         name = "the end" if ends else f"round {number + 1} of {film.rounds}"
         sheet.text(left + wide / 2, top - 0.16, name, 9, bold=True)
         _panel(sheet, film.frames[number], film.ring, left + _MARGIN, top - 0.62)
-    drawn, small = io.BytesIO(), io.BytesIO()
-    sheet.save(drawn, dpi=_DPI)
-    # few colours: a palette makes the file a quarter of the size
-    Image.open(drawn).convert("RGB").quantize(64).save(small, "PNG", optimize=True)
-    return small.getvalue()
+    return sheet.small_png(_DPI)
 
 
 def _panel(sheet: Sheet, frame: Frame, ring: bool, left: float, top: float) -> None:

@@ -9,16 +9,32 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from grader.reports.summary import headline, key_traffic, output_lines, points, visible
+from grader.reports.graph import graph_image
+from grader.reports.summary import (
+    headline,
+    key_traffic,
+    output_lines,
+    points,
+    standing_cells,
+    sum_of,
+    visible,
+)
+from grader.standing import Overview, Standing, State
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
 
-__all__ = ["exercise_html", "failure_html"]
+__all__ = ["exercise_html", "failure_html", "progress_html"]
 
 _LOOKS = {
     Status.PASSED: ("✓", "var(--jp-success-color0, #1b5e20)"),
     Status.FAILED: ("✗", "var(--jp-error-color0, #b71c1c)"),
     Status.SKIPPED: ("–", "var(--jp-warn-color0, #8a5300)"),
     Status.ERROR: ("!", "var(--jp-warn-color0, #8a5300)"),
+}
+
+_STATES = {
+    State.PASSED: _LOOKS[Status.PASSED],
+    State.TRIED: _LOOKS[Status.FAILED],
+    State.UNTOUCHED: ("·", "inherit"),
 }
 
 _STYLE = (
@@ -44,6 +60,7 @@ def failure_html(failure: Failure) -> str:
         f'<div><strong style="color: {colour}">{mark} {word}</strong></div>',
         f"<div>{escape(failure.message)}</div>",
         *_list(failure.detail),
+        *_graph(failure),
         "</div>",
     ]
     return "\n".join(parts)
@@ -95,13 +112,65 @@ def _details(case: CaseVerdict) -> Iterator[str]:
             yield f"<tr>{cells}</tr>"
         yield "</tbody></table>"
     yield from _list(case.detail)
+    yield from _graph(case)
     printed = output_lines(case)
     if printed:
         text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
         yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
 
 
+def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
+    if of.diagnosis is Diagnosis.DEADLOCK:
+        image = graph_image(of.waits, of.cycle, of.ended)
+        if image:
+            yield f'<div style="margin: 4px 0">{image}</div>'
+
+
 def _list(lines: Sequence[str]) -> Iterator[str]:
     if lines:
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
+
+
+def progress_html(overview: Overview) -> str:
+    """How far a learner is: a table with a part for each chapter, and the sum."""
+    done = bool(overview.standings) and overview.passed == len(overview.standings)
+    colour = _LOOKS[Status.PASSED][1] if done else "var(--jp-border-color1, #9e9e9e)"
+    parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
+    if overview.standings:
+        parts.append('<table style="margin: 0; border-collapse: collapse">')
+        heads = "".join(
+            f'<th scope="col" style="{_CELL}">{title}</th>'
+            for title in ("exercise", "state", "last check", "took")
+        )
+        parts.append(f"<thead><tr>{heads}</tr></thead>")
+        for chapter, standings in overview.chapters().items():
+            parts += ["<tbody>", *_chapter_rows(chapter, standings), "</tbody>"]
+        parts.append("</table>")
+    if overview.unknown:
+        names = escape(", ".join(overview.unknown))
+        parts.append(f"<div>in the file, but not in this course: {names}</div>")
+    mark, colour = _LOOKS[Status.ERROR]
+    parts += [
+        f'<div><strong style="color: {colour}">{mark}</strong> {escape(text)}</div>'
+        for text in overview.trouble
+    ]
+    parts += [f"<div><strong>{escape(sum_of(overview))}</strong></div>", "</div>"]
+    return "\n".join(parts)
+
+
+def _chapter_rows(chapter: str, standings: Sequence[Standing]) -> Iterator[str]:
+    passed = sum(standing.state is State.PASSED for standing in standings)
+    yield (
+        f'<tr><th colspan="4" scope="rowgroup" style="{_CELL} padding-top: 6px">'
+        f"{escape(chapter)} ({passed} of {len(standings)})</th></tr>"
+    )
+    for standing in standings:
+        mark, colour = _STATES[standing.state]
+        state, when, took = map(escape, standing_cells(standing))
+        yield (
+            f'<tr><td style="{_CELL}"><strong style="color: {colour}">{mark}</strong>'
+            f" {escape(standing.exercise.name)}</td>"
+            f'<td style="{_CELL}">{state}</td>'
+            f'<td style="{_CELL}">{when}</td><td style="{_CELL}">{took}</td></tr>'
+        )

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from grader.standing import Overview, Standing
 from grader.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.version import __version__
 
-__all__ = ["SCHEMA_VERSION", "submission_as_dict", "to_json"]
+__all__ = ["SCHEMA_VERSION", "progress_as_dict", "submission_as_dict", "to_json"]
 
 #: Raised whenever a field changes its meaning or goes away.
 SCHEMA_VERSION = 1
 
 
-def to_json(verdict: SubmissionVerdict) -> str:
-    """A submission's verdict as one JSON object."""
+def to_json(report: SubmissionVerdict | Overview) -> str:
+    """A submission's verdict, or a learner's progress, as one JSON object."""
+    if isinstance(report, Overview):
+        fields = progress_as_dict(report)
+    else:
+        fields = submission_as_dict(report)
     # lone surrogates in a student's text have no UTF-8; they are escaped
-    return json.dumps(submission_as_dict(verdict), ensure_ascii=True, indent=1)
+    return json.dumps(fields, ensure_ascii=True, indent=1)
 
 
 def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
@@ -66,4 +71,32 @@ def _case(verdict: CaseVerdict) -> dict[str, Any]:
             "max_sent": traffic.max_sent,
             "rounds": traffic.rounds,
         },
+    }
+
+
+def progress_as_dict(overview: Overview) -> dict[str, Any]:
+    """The fields of a learner's progress."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": __version__,
+        "file": str(overview.file) if overview.file else None,
+        "trouble": list(overview.trouble),
+        "unknown": list(overview.unknown),
+        "passed": overview.passed,
+        "exercises": [_standing(standing) for standing in overview.standings],
+    }
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    entry = standing.entry
+    return {
+        "name": standing.exercise.name,
+        "chapter": standing.exercise.chapter,
+        "state": standing.state.value,
+        "score": entry.best if entry else 0.0,
+        "max_score": standing.exercise.points,
+        "checks": entry.checks if entry else 0,
+        "last_check": entry.when.isoformat() if entry else None,
+        "last_passed": entry.last_passed if entry else None,
+        "seconds": entry.seconds if entry else None,
     }

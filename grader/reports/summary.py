@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from grader.standing import Overview, Standing, State
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 
-__all__ = ["headline", "key_traffic", "listed", "output_lines", "points", "visible"]
+__all__ = [
+    "headline",
+    "key_traffic",
+    "listed",
+    "output_lines",
+    "points",
+    "standing_cells",
+    "sum_of",
+    "visible",
+]
 
 #: Lines of a rank's output that are shown; the rest is counted.
 OUTPUT_LINES = 8
@@ -72,3 +82,25 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
         if len(lines) > OUTPUT_LINES:
             found.append((rank, f"… {len(lines) - OUTPUT_LINES} more lines"))
     return found
+
+
+def standing_cells(standing: Standing) -> tuple[str, str, str]:
+    """How far the learner is with an exercise; when the last check was, and how long it took."""
+    entry = standing.entry
+    if entry is None:
+        return standing.state.value, "", ""
+    state = standing.state.value
+    if standing.state is State.TRIED:
+        state += f", best {points(entry.best)} of {points(entry.max_score)}"
+    elif not entry.last_passed:
+        state += ", not the last time"
+    return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}", f"{entry.seconds:.1f} s"
+
+
+def sum_of(overview: Overview) -> str:
+    """How much of the course is done, in one line."""
+    if overview.file is None:
+        return "Progress is not kept: GRADER_PROGRESS is set to nothing."
+    if not overview.standings:
+        return "What you have passed is not known until that is mended."
+    return f"{overview.passed} of {len(overview.standings)} exercises passed"

@@ -10,7 +10,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.reports.summary import headline, key_traffic, output_lines, points, visible
+from grader.reports.summary import (
+    headline,
+    key_traffic,
+    output_lines,
+    points,
+    standing_cells,
+    sum_of,
+    visible,
+)
+from grader.standing import Overview, State
 from grader.verdict import (
     CaseVerdict,
     Diagnosis,
@@ -20,7 +29,7 @@ from grader.verdict import (
     SubmissionVerdict,
 )
 
-__all__ = ["exercise_report", "failure_report", "plain", "submission_report"]
+__all__ = ["exercise_report", "failure_report", "plain", "progress_report", "submission_report"]
 
 #: Width of plain text, as in a terminal of the usual size.
 WIDTH = 80
@@ -30,6 +39,12 @@ _MARKS = {
     Status.FAILED: ("✗", "red"),
     Status.SKIPPED: ("–", "yellow"),
     Status.ERROR: ("!", "magenta"),
+}
+
+_STATES = {
+    State.PASSED: ("✓", "green"),
+    State.TRIED: ("✗", "red"),
+    State.UNTOUCHED: ("·", "dim"),
 }
 
 
@@ -119,3 +134,30 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
     lines += [Text(visible(f"  · {line}")) for line in failure.detail]
     lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
     return Group(*lines)
+
+
+def progress_report(overview: Overview) -> RenderableType:
+    """How far a learner is, chapter by chapter; the sum is the last line."""
+    parts: list[RenderableType] = []
+    # one width for all chapters, so that the columns stand below each other
+    width = max((len(s.exercise.name) for s in overview.standings), default=0)
+    for chapter, standings in overview.chapters().items():
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, width=2 + width)
+        table.add_column(width=25)
+        for _ in range(2):
+            table.add_column(no_wrap=True, style="dim")
+        for standing in standings:
+            mark, colour = _STATES[standing.state]
+            state, when, took = standing_cells(standing)
+            name = Text.assemble((mark, colour), " ", standing.exercise.name)
+            table.add_row(name, Text(state, style=colour), when, took)
+        done = sum(standing.state is State.PASSED for standing in standings)
+        head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
+        parts += [head, Padding(table, (0, 0, 0, 2))]
+    if overview.unknown:
+        names = ", ".join(visible(name) for name in overview.unknown)
+        parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
+    parts += [Text(visible(f"! {text}"), style="yellow") for text in overview.trouble]
+    parts.append(Text(sum_of(overview), style="bold"))
+    return Group(*parts)

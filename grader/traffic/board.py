@@ -13,21 +13,24 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
+from grader.traffic.agreement import disagreement, misfit
 from grader.traffic.events import (
     ANY,
     WORLD,
     Blocked,
     Done,
+    Entered,
     Event,
     Failed,
     Grouped,
     Held,
+    Left,
     Polled,
     Posted,
     Seen,
     Violated,
 )
-from grader.traffic.trace import Operation, Trace
+from grader.traffic.trace import Operation, Stay, Trace
 from grader.verdict import Diagnosis, Failure, Site
 
 __all__ = ["Board", "Resolution"]
@@ -73,6 +76,8 @@ class Board:
         polling: ranks that ask again and again whether a request is complete.
         ended: ranks that post nothing any more.
         sights: by rank, what was seen in its tensors.
+        stays: by rank, when it was in the function.
+        closed: when the record was closed, if it has been.
     """
 
     def __init__(self, size: int) -> None:
@@ -83,6 +88,8 @@ class Board:
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
+        self.stays = [Stay()] * size
+        self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
         self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -116,7 +123,7 @@ class Board:
             self._unblock(rank, op)
         elif isinstance(event, Failed):
             op = self.operations[rank][event.op]
-            op.failed = True
+            op.failed, op.given_up = True, event.time
             self._unblock(rank, op)
         elif isinstance(event, Polled):
             self.polling.add(rank)
@@ -124,12 +131,19 @@ class Board:
             self._group(rank, event)
         elif isinstance(event, Violated):
             self._violated(rank, event)
+        elif isinstance(event, Entered):
+            self.stays[rank] = Stay(event.time)
+        elif isinstance(event, Left):
+            how = "raised" if event.raised else "returned"
+            self.stays[rank] = self.stays[rank].until(event.time, how)
         elif isinstance(event, (Held, Seen)):
             self.sights[rank].append(event)
 
-    def end(self, rank: int) -> None:
-        """``rank`` has returned, raised or died."""
+    def end(self, rank: int, gone: int | None = None) -> None:
+        """``rank`` has returned or raised, or its process was found ``gone`` at that time."""
         self.ended.add(rank)
+        if gone is not None:
+            self.stays[rank] = self.stays[rank].until(gone, "gone")
         self.blocked[rank] = None
 
     def _block(self, op: Operation, time: int, site: Site) -> None:
@@ -220,23 +234,9 @@ class Board:
         receive.peer = send.rank
         if receive.deferred:
             self._resolutions.append(Resolution(receive.rank, receive.number, send.rank))
-        self._check_ends(send, receive)
-
-    def _check_ends(self, send: Operation, receive: Operation) -> None:
-        route = (
-            f"rank {send.rank} sends {{}} at {send.site},"
-            f" rank {receive.rank} receives {{}} at {receive.site}"
-        )
-        if send.dtype != receive.dtype:
-            diagnosis, text = Diagnosis.DTYPE_MISMATCH, route.format(send.dtype, receive.dtype)
-        elif send.count != receive.count:
-            diagnosis, text = (
-                Diagnosis.SIZE_MISMATCH,
-                route.format(f"{send.count} elements", f"into {receive.count}"),
-            )
-        else:
-            return
-        self._failures.append(Failure(diagnosis, text, receive.rank, receive.site))
+        failure = misfit(send, receive)
+        if failure:
+            self._failures.append(failure)
 
     def candidates(self, receive: Operation) -> list[int]:
         """Ranks whose message a waiting wildcard could take."""
@@ -282,7 +282,7 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        agree = all(_disagreement(other, op) is None for other in slot.values())
+        agree = all(disagreement(other, op) is None for other in slot.values())
         slot[op.rank] = op
         if not agree:
             self._agree = False
@@ -311,7 +311,7 @@ class Board:
         for group in self.groups.values():
             for slot in group.slots:
                 first, *others = (slot[rank] for rank in sorted(slot))
-                failure = next(filter(None, (_disagreement(first, op) for op in others)), None)
+                failure = next(filter(None, (disagreement(first, op) for op in others)), None)
                 if failure:
                     found.append(failure)
                     break
@@ -321,30 +321,5 @@ class Board:
 
     def trace(self) -> Trace:
         """The record as it stands."""
-        return Trace(tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights)))
-
-
-def _call_text(op: Operation) -> str:
-    details = [f"root {op.peer}"] if op.peer != ANY else []
-    details += [op.detail] if op.detail else []
-    inside = f" ({', '.join(details)})" if details else ""
-    return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
-
-
-def _disagreement(first: Operation, second: Operation) -> Failure | None:
-    """Why two ranks cannot be in the same collective call; ``first`` has the lower rank."""
-    if (first.kind, first.peer, first.detail) != (second.kind, second.peer, second.detail):
-        diagnosis = Diagnosis.ORDER_MISMATCH
-        text = f"{_call_text(first)}, while {_call_text(second)}"
-    elif (first.dtype, first.count) != (second.dtype, second.count):
-        sort = first.dtype != second.dtype
-        diagnosis = Diagnosis.DTYPE_MISMATCH if sort else Diagnosis.SIZE_MISMATCH
-        text = f"{first.kind} of {_amount(first)} on rank {first.rank} ({first.site}), of"
-        text += f" {_amount(second)} on rank {second.rank} ({second.site})"
-    else:
-        return None
-    return Failure(diagnosis, text, second.rank, second.site)
-
-
-def _amount(op: Operation) -> str:
-    return f"{op.count} {op.dtype} elements"
+        operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
+        return Trace(operations, sights, tuple(self.stays), self.closed)

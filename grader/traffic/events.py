@@ -15,10 +15,12 @@ __all__ = [
     "WORLD",
     "Blocked",
     "Done",
+    "Entered",
     "Event",
     "Failed",
     "Grouped",
     "Held",
+    "Left",
     "Polled",
     "Posted",
     "Seen",
@@ -125,6 +127,19 @@ class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     time: int
 
 
+class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
+    """The student's function is about to be called."""
+
+    time: int
+
+
+class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
+    """The student's function has returned, or raised."""
+
+    raised: bool
+    time: int
+
+
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
     """A tensor of the call itself, where its contents are to be seen.
 
@@ -148,4 +163,6 @@ class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
     time: int
 
 
-Event = Posted | Blocked | Polled | Done | Failed | Grouped | Violated | Held | Seen
+Event = (
+    Posted | Blocked | Polled | Done | Failed | Grouped | Violated | Entered | Left | Held | Seen
+)

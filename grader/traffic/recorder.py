@@ -98,7 +98,7 @@ class Recorder:
         """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
         if self.allowed is None or kind in self.allowed:
             return
-        message = f"{kind} is what this exercise asks you to write; use send and recv"
+        message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
         if self.allowed:
             message += f" (allowed besides: {', '.join(sorted(self.allowed))})"
         self.violated(Diagnosis.FORBIDDEN_CALL, message)

@@ -10,7 +10,7 @@ from grader.traffic.events import Held, Seen
 from grader.traffic.rounds import Step, replay
 from grader.verdict import Site, Traffic
 
-__all__ = ["Message", "Operation", "Trace"]
+__all__ = ["Message", "Operation", "Stay", "Trace"]
 
 
 @dataclass(eq=False)
@@ -36,6 +36,7 @@ class Operation:
         doomed: whether it can never complete, since other ranks called another
             collective in its place.
         failed: whether the transport gave up on it.
+        given_up: when the rank saw that, if it did.
         partner: the matching operation of a message.
     """
 
@@ -59,6 +60,7 @@ class Operation:
     blocked_site: Site | None = None
     done: int | None = None
     failed: bool = False
+    given_up: int | None = None
     matched: bool = False
     doomed: bool = False
     partner: Operation | None = field(default=None, repr=False)
@@ -100,15 +102,39 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Stay:
+    """When a rank was in the student's function, in nanoseconds.
+
+    Attributes:
+        entered: ``None`` if it was never called.
+        left: ``None`` if the rank was still in it when the record was closed.
+        how: ``returned``, ``raised``, or ``gone`` if the process ended inside;
+            empty while it is in it.
+    """
+
+    entered: int | None = None
+    left: int | None = None
+    how: str = ""
+
+    def until(self, time: int, how: str) -> Stay:
+        """The stay when it ends now; the first end is the end."""
+        return Stay(self.entered, time, how) if self.left is None else self
+
+
+@dataclass(frozen=True)
 class Trace:
     """Every operation of a run, by rank, in program order.
 
     ``sights`` holds, by rank and in order, what was seen in its tensors: empty
-    unless the run was watched.
+    unless the run was watched.  ``stays`` tells when each rank was in the
+    function, and ``closed`` when nobody looked any more, because all ranks had
+    ended or because the run was ended for them.
     """
 
     operations: tuple[Sequence[Operation], ...]
     sights: tuple[Sequence[Held | Seen], ...] = ()
+    stays: tuple[Stay, ...] = ()
+    closed: int | None = None
 
     @property
     def world_size(self) -> int:

@@ -106,6 +106,7 @@ def deadlock(board: Board) -> Failure | None:
         detail,
         tuple(waits.values()),
         tuple(cycle),
+        tuple(ended),
     )
 
 
@@ -125,7 +126,7 @@ def _wait(board: Board, rank: int) -> Wait:
         text = f"waits to receive from rank {op.peer} {at}"
     else:
         text = f"waits in {op.kind} {at} for {_ranks(peers)}"
-    return Wait(rank, peers, text + _other_tag(board, op), site)
+    return Wait(rank, peers, text + _other_tag(board, op), site, op.kind, op.wildcard)
 
 
 def _ranks(ranks: Iterable[int]) -> str:

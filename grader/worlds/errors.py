@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BrokenFrame"]
+__all__ = ["BrokenFrame", "TooMuch"]
 
 
 class BrokenFrame(Exception):

@@ -171,7 +171,7 @@ class ProcessWorld:
         self._tell(rank, Resolved(op, source))
 
     def close(self) -> None:
-        """Kill every rank; the launcher reaps them."""
+        """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
         if self._watch is not None:
             self._watch.close()
         self._crew.close()
@@ -180,7 +180,9 @@ class ProcessWorld:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Kill every rank, and wait until it is gone."""
         self.close()
+        self._launcher.settle()
 
 
 def _result(reply: Returned, arguments: int) -> RankResult:

@@ -28,7 +28,7 @@ from grader.definitions import Broken
 from grader.errors import UnreadableFile
 from grader.program import LoadedProgram, NotDefined, Program, load
 from grader.traffic import guard
-from grader.traffic.events import Event
+from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import ForbiddenCall, Recorder
 from grader.traffic.requests import TransportError
 from grader.traffic.sites import lines_of
@@ -195,8 +195,7 @@ class _Rank:
         try:
             if witness is not None:
                 witness.hold("argument", tensors_in(arguments))
-            value = _run(loaded, call.entry, adapter, arguments)
-            finished = time.monotonic_ns()
+            value, finished = self._time(loaded, call.entry, adapter, arguments)
             if witness is not None:
                 witness.hold("result", tensors_in(value))
             stage = "pack"
@@ -210,6 +209,19 @@ class _Rank:
             self._writer.write(_raised(stage, error))
         else:
             self._writer.write(reply)
+
+    def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
+        """Make the call and report when it began and ended; its value, and the latter."""
+        # the first must leave now: a rank that never communicates sends nothing more
+        self._emit(Entered(time.monotonic_ns()), True)
+        try:
+            value = _run(loaded, *call)
+        except BaseException:
+            self._emit(Left(True, time.monotonic_ns()), False)
+            raise
+        finished = time.monotonic_ns()
+        self._emit(Left(False, finished), False)
+        return value, finished
 
 
 def _parsed(request: Parse) -> Parsed:

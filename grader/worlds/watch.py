@@ -148,6 +148,7 @@ class Watch:
         )
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
+        board.closed = time.monotonic_ns()
         if failure is None:
             failure = self.causes.first() or self.causes.leftover()
         return failure
@@ -322,7 +323,7 @@ class Watch:
                 key = self._selector.get_map().get(fd)
         if rank not in self.board.ended or rank in self._replies:
             self._replies.pop(rank, None)
-            self.board.end(rank)
+            self.board.end(rank, time.monotonic_ns())
             printed = bytes(self._printed[rank]).decode("utf-8", "replace")
             self.causes.ended(rank, self.crew.statuses.get(rank), self._dumped_site(rank), printed)
 

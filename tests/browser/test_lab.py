@@ -131,6 +131,11 @@ def test_a_notebook_that_is_not_trusted_shows_its_pictures(reader: Reader) -> No
     strip = page.locator('.jp-OutputArea-output img[src^="data:image/png"]').first
     strip.scroll_into_view_if_needed()
     expect(strip).to_be_visible()
+    # vector graphics, which stay because they are an image
+    graph = page.get_by_role("img", name="Who waits for whom.")
+    graph.scroll_into_view_if_needed()
+    expect(graph).to_be_visible()
+    assert graph.get_attribute("src").startswith("data:image/svg+xml,")
     broken = page.evaluate(
         """async () => {
             const all = [...document.querySelectorAll(".jp-Notebook img")];

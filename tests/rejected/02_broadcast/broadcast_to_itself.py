@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: exception
-# hint: leave yourself out
+# hint: leave the calling rank out
 import torch.distributed as dist
 
 

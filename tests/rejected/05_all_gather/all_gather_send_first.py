@@ -1,6 +1,6 @@
 # exercise: all_gather
 # diagnosis: deadlock
-# hint: nobody receives
+# hint: All ranks stand in send
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: ring_all_gather
 # diagnosis: deadlock
-# hint: all of them stand in send
+# hint: All ranks stand in send
 import torch
 import torch.distributed as dist
 

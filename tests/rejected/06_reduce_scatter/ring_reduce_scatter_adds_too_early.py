@@ -1,6 +1,6 @@
 # exercise: ring_reduce_scatter
 # diagnosis: buffer_race
-# hint: Receive into another tensor
+# hint: do not write to it
 # Changes what is being sent, before it has waited.
 import torch
 import torch.distributed as dist

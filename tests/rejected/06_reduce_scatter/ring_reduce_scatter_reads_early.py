@@ -1,6 +1,6 @@
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
-# hint: nothing of the others in it
+# hint: too early, before wait()
 # Combines before the message is there.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: too_many_rounds
-# hint: Let the peers rotate
+# hint: sends after
 # An all-to-all is n scatters, one from every rank.
 import torch
 import torch.distributed as dist

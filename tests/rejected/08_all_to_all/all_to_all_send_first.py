@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: deadlock
-# hint: must not block
+# hint: All ranks stand in send
 import torch
 import torch.distributed as dist
 

@@ -1,0 +1,231 @@
+"""Zip and tar archives of strangers, unpacked within bounds.
+
+An archive's own words about itself are not believed: bytes are counted as they
+come out, and unpacking ends at the bound.  Members that lead out of the
+archive, links, devices and encrypted members are not opened but noted.  Only
+what can be graded, and archives within, are kept, in numbered files; a
+member's name is never a path on this machine.  The rest appears in the tree
+with its name, so that it can be said what came instead.
+
+What a zip's directory or a tar's headers may cost is bounded, too:
+:class:`Guard` refuses a large read while they are being parsed.  An archive in
+an archive in an archive is never opened (see :mod:`grader.classroom.piles`),
+so that one that holds itself a billion times costs one level.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from grader.classroom.names import raw, shown
+from grader.classroom.streams import Guard, unpacked_stream
+from grader.classroom.tree import File, MemoryFolder, Oddity, describe, is_archive, is_code, is_junk
+from grader.classroom.vault import Meter, TooMuch, Vault
+
+__all__ = ["METADATA", "unpack"]
+
+#: The file of Gradescope's that a class's archive may hold.
+METADATA = b"submission_metadata.yml"
+
+#: Folders within folders.
+DEEPEST = 32
+
+_CHUNK = 64 << 10
+
+#: Bytes of headers before one member of a tar: real ones take a few kilobytes.
+_HEADER = 1 << 20
+
+#: Zip's methods that can be unpacked piece by piece.
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+
+def unpack(
+    stream: BinaryIO, name: bytes, vault: Vault, meter: Meter
+) -> tuple[MemoryFolder, tuple[str, ...]]:
+    """The tree in an archive, and what is wrong with the archive itself.
+
+    Args:
+        stream: the archive; it can seek.
+        name: what it is called, for the tree's root.
+        vault: where its files are kept.
+        meter: counts what it costs, and knows the bounds.
+    """
+    unpacking = _Unpacking(MemoryFolder(name), vault, meter)
+    try:
+        head = stream.read(8)
+        stream.seek(0)
+        if head.startswith((b"Rar!", b"7z\xbc\xaf")):
+            unpacking.problems.append("is a RAR or 7z archive; a .zip is needed")
+        elif head.startswith(b"PK"):
+            unpacking.zip(stream)
+        else:
+            unpacking.tar(unpacked_stream(stream, meter))
+    except TooMuch as error:
+        unpacking.problems.append(str(error))
+    except RecursionError:
+        unpacking.problems.append("cannot be read: it is nested too deeply")
+    except Exception as error:  # the libraries raise all kinds over hostile bytes
+        detail = shown(raw(str(error))) or type(error).__name__
+        unpacking.problems.append(f"cannot be read as a zip or tar archive: {detail}")
+    return unpacking.root, tuple(dict.fromkeys(unpacking.problems))
+
+
+class _Unpacking:
+    def __init__(self, root: MemoryFolder, vault: Vault, meter: Meter) -> None:
+        self.root = root
+        self.vault = vault
+        self.meter = meter
+        self.bounds = meter.bounds
+        self.problems: list[str] = []
+
+    def zip(self, stream: BinaryIO) -> None:
+        guard = Guard(stream)
+        with guard.parsing(self.bounds.directory, "its directory"):
+            archive = zipfile.ZipFile(guard)
+        with archive:
+            for info in archive.infolist():
+                self.meter.member()
+                path = self._path(_zip_name(info), b"\\")
+                if path is None:
+                    continue
+                kind = stat.S_IFMT(info.external_attr >> 16)
+                if info.filename.endswith(("/", "\\")):
+                    self._folder(path)
+                elif stat.S_ISLNK(kind):
+                    self._odd(path, "a symbolic link, which is not followed")
+                elif kind not in (0, stat.S_IFREG):
+                    self._odd(path, "no regular file, and is not opened")
+                elif info.flag_bits & 0x1:
+                    self._odd(path, "encrypted; hand it in without a password")
+                elif info.compress_type not in _METHODS and _wanted(path):
+                    self._odd(path, "packed in a rare way; pack it again as a plain .zip")
+                else:
+                    self._zip_member(archive, info, path)
+
+    def _zip_member(
+        self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: tuple[bytes, ...]
+    ) -> None:
+        if not _wanted(path):
+            self._place(path, File(path[-1], info.file_size, io.BytesIO))
+            return
+        try:
+            with archive.open(info) as member:
+                self._keep(path, self._pieces(member, max(info.compress_size, 1)))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            self._odd(path, f"damaged: {shown(raw(str(error)))}")
+
+    def tar(self, stream: Guard) -> None:
+        with stream.parsing(_HEADER, "its headers"):
+            archive = tarfile.TarFile(fileobj=stream, mode="r", errors="surrogateescape")
+        while True:
+            with stream.parsing(_HEADER, "its headers"):
+                info = archive.next()
+            if info is None:
+                return
+            archive.members = []  # type: ignore[attr-defined]  # or it remembers all of them
+            self.meter.member()
+            path = self._path(raw(info.name), b"")
+            if path is None or info.isdir():
+                if path is not None:
+                    self._folder(path)
+            elif info.issym() or info.islnk():
+                self._odd(path, "a link, which is not followed")
+            elif not info.isreg():
+                self._odd(path, "no regular file, and is not opened")
+            elif not _wanted(path):
+                self._place(path, File(path[-1], info.size, io.BytesIO))
+            else:
+                member = archive.extractfile(info)
+                if member is not None:
+                    self._keep(path, self._pieces(member, None))
+
+    def _pieces(self, member: object, packed: int | None) -> Iterator[bytes]:
+        """The contents of a member, no more than may be."""
+        size = 0
+        while piece := member.read(_CHUNK):  # type: ignore[attr-defined]
+            size += len(piece)
+            self.meter.deliver(len(piece))
+            if size > self.bounds.file:
+                raise _MemberTooMuch(f"larger than {self.bounds.file >> 20} MB")
+            if packed and size > max(self.bounds.slack, self.bounds.ratio * packed):
+                raise _MemberTooMuch(f"packed more than {self.bounds.ratio} times, like a zip bomb")
+            yield piece
+
+    def _keep(self, path: tuple[bytes, ...], pieces: Iterator[bytes]) -> None:
+        try:
+            stored = self.vault.store(pieces)
+        except _MemberTooMuch as error:
+            self._odd(path, str(error))
+            return
+        size = stored.stat().st_size
+        self.meter.keep(size)
+        self._place(path, File(path[-1], size, lambda: self.vault.reader(stored)))
+
+    def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:
+        """The parts of a member's name; none if it is not looked at."""
+        if other_slash:  # of a zip made by old programs on Windows
+            name = name.replace(other_slash, b"/")
+        parts = tuple(part for part in name.split(b"/") if part not in (b"", b"."))
+        drive = len(name) > 1 and name[1:2] == b":" and name[:1].isalpha()
+        if name.startswith(b"/") or drive or b".." in parts or b"\0" in name:
+            self.problems.append(f"has a member that leads out of it: {shown(name)}")
+            return None
+        if not parts or any(map(is_junk, parts)):
+            return None
+        if len(parts) > DEEPEST:
+            self.problems.append(f"has folders more than {DEEPEST} deep; they are not opened")
+            return None
+        return parts
+
+    def _folder(self, path: tuple[bytes, ...]) -> MemoryFolder | None:
+        folder = self.root
+        for part in path:
+            below = folder.nodes.setdefault(part, MemoryFolder(part))
+            if not isinstance(below, MemoryFolder):
+                self.problems.append(f"has {describe(path)} in a file as in a folder")
+                return None
+            folder = below
+        return folder
+
+    def _place(self, path: tuple[bytes, ...], node: File | Oddity) -> None:
+        folder = self._folder(path[:-1])
+        if folder is None:
+            return
+        before = folder.nodes.get(path[-1])
+        if isinstance(before, MemoryFolder):
+            self.problems.append(f"has {describe(path)} as a folder and as a file")
+            return
+        if before is not None and _wanted(path):
+            self.problems.append(f"has {describe(path)} more than once; the last one counts")
+        folder.nodes[path[-1]] = node
+
+    def _odd(self, path: tuple[bytes, ...], reason: str) -> None:
+        self._place(path, Oddity(path[-1], reason))
+
+
+class _MemberTooMuch(Exception):
+    """One member goes beyond a bound; the archive is read on."""
+
+
+def _wanted(path: tuple[bytes, ...]) -> bool:
+    return is_code(path[-1]) or is_archive(path[-1]) or path[-1] == METADATA
+
+
+def _zip_name(info: zipfile.ZipInfo) -> bytes:
+    """A member's name: its bytes if they are UTF-8, said so or not, else DOS'."""
+    name = info.orig_filename
+    if not info.flag_bits & 0x800:
+        try:
+            old = name.encode("cp437")
+            old.decode("utf-8")
+        except UnicodeError:
+            pass
+        else:
+            return old
+    return raw(name)

@@ -1,0 +1,145 @@
+"""Submissions judged by a Dask cluster: other machines, or SLURM's.
+
+Every Dask worker needs what this machine needs to grade: the course, its
+packages, and bubblewrap.  Orders carry the files, so no shared folder does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from grader.classroom.engines.local import LocalEngine
+from grader.classroom.orders import Done, Lost, Order, Told
+from grader.errors import RequestError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["DaskEngine", "connect", "slurm"]
+
+#: A worker that dies over a submission takes it along; another one tries again.
+_TRIES = 2
+
+#: Orders beyond those at work that wait in the cluster already, for each worker.
+_AHEAD = 1
+
+
+class DaskEngine:
+    """Workers of a Dask cluster, each with one submission at a time.
+
+    Args:
+        client: of the cluster.
+        cluster: to be closed with it, if it is our own.
+    """
+
+    def __init__(self, client: Client, cluster: Any = None) -> None:
+        self._client = client
+        self._cluster = cluster
+
+    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost]:
+        """See :class:`grader.classroom.engines.Engine`."""
+        from distributed import as_completed
+
+        coming = iter(orders)
+        keys: dict[Any, str] = {}
+        work = as_completed()
+
+        def give() -> bool:
+            order = next(coming, None)
+            if order is None:
+                return False
+            # pure=False: the same files are judged again when that is asked for
+            future = self._client.submit(carry_out, order, pure=False, retries=_TRIES - 1)
+            keys[future] = order.key
+            work.add(future)
+            return True
+
+        for _ in range(self._width()):
+            if not give():
+                break
+        for future in work:
+            key = keys.pop(future)
+            if future.status == "finished":
+                yield from future.result()
+            else:
+                yield Lost(key, f"the cluster failed at it: {future.exception()}")
+            give()
+
+    def _width(self) -> int:
+        """How many orders to have in the cluster at a time."""
+        threads: int = sum(self._client.nthreads().values())
+        return max(threads * (1 + _AHEAD), 1)
+
+    def close(self) -> None:
+        """Stop all work."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def carry_out(order: Order) -> list[Told | Done | Lost]:
+    """In a Dask worker: one submission, in a process of its own.
+
+    A Dask worker runs tasks in threads; a sandbox lives no longer than the
+    thread that started it, and a judge wants a process to itself.
+    """
+    engine = LocalEngine(jobs=1)
+    try:
+        return list(engine.run([order]))
+    finally:
+        engine.close()
+
+
+def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
+    """An engine on the cluster at an address, or on one of this machine.
+
+    Raises:
+        RequestError: Dask is not installed, or nobody answers.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise RequestError(_INSTALL) from None
+    if scheduler is None:
+        from grader.classroom.engines.local import cores
+
+        cluster = LocalCluster(
+            n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=None
+        )
+        return DaskEngine(Client(cluster), cluster)
+    try:
+        return DaskEngine(Client(scheduler, timeout=30))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+
+
+def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
+    """An engine on a SLURM cluster.
+
+    Args:
+        jobs: how many of SLURM's; what a job is (queue, cores, memory, time)
+            stands in dask-jobqueue's configuration,
+            https://jobqueue.dask.org/en/latest/clusters-configuration.html
+        settings: what shall not be as in the configuration.
+
+    Raises:
+        RequestError: dask-jobqueue is not installed, or not configured.
+    """
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+        from distributed import Client
+    except ImportError:
+        raise RequestError(_INSTALL) from None
+    try:
+        cluster = SLURMCluster(**settings)
+    except ValueError as error:
+        raise RequestError(
+            f"dask-jobqueue is not configured for this cluster: {error};"
+            " see docs/grading.md for an example"
+        ) from None
+    cluster.scale(jobs=jobs or 1)
+    return DaskEngine(Client(cluster), cluster)
+
+
+_INSTALL = "Dask is not installed: pip install 'gather-round[class]'"

@@ -1,0 +1,84 @@
+"""``python -m grader export``: results as other systems take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.classroom.outputs.autograder import autograder
+from grader.classroom.outputs.canvas import canvas
+from grader.classroom.outputs.files import write_gradescope
+from grader.classroom.outputs.gradebook import gradebook
+from grader.classroom.outputs.nbgrader import nbgrader
+from grader.classroom.outputs.results import ClassResults
+from grader.classroom.report import class_results
+from grader.classroom.store import Store
+from grader.errors import RequestError
+from grader.exercises import Catalogue
+from grader.reports.summary import visible
+
+__all__ = ["FORMATS", "export"]
+
+
+def _csv(results: ClassResults, to: Path, book: Path | None) -> list[str]:
+    _write(to, gradebook(results))
+    return []
+
+
+def _canvas(results: ClassResults, to: Path, book: Path | None) -> list[str]:
+    made = canvas(results, book)
+    _write(to, made.data)
+    said = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
+    said += [f"found by the name alone: {row.student}" for row in made.by_name]
+    if made.scaled is not None:
+        said.append(f"a full score is {made.scaled:g} in Canvas; scores are in proportion")
+    return said
+
+
+def _gradescope(results: ClassResults, to: Path, book: Path | None) -> list[str]:
+    left_out = write_gradescope(results, to)
+    _write(to / "autograder.zip", autograder())
+    return [f"no results for {row.student}: {row.fault}" for row in left_out]
+
+
+def _nbgrader(results: ClassResults, to: Path, book: Path | None) -> list[str]:
+    _write(to, nbgrader(results))
+    return []
+
+
+FORMATS: dict[str, Callable[[ClassResults, Path, Path | None], list[str]]] = {
+    "csv": _csv,
+    "canvas": _canvas,
+    "gradescope": _gradescope,
+    "nbgrader": _nbgrader,
+}
+
+
+def export(
+    folder: Path, form: str, to: Path, catalogue: Catalogue, book: Path | None = None
+) -> list[str]:
+    """Write results in a format; what there is to say about it.
+
+    Args:
+        folder: of the results.
+        form: one of :data:`FORMATS`.
+        to: a file; for Gradescope, a folder.
+        catalogue: the exercises of the course.
+        book: for Canvas, an exported gradebook to fill in.
+
+    Raises:
+        RequestError: there are no results, or the target cannot be written.
+    """
+    if book is not None and form != "canvas":
+        raise RequestError("--gradebook is for --format canvas")
+    with Store(folder, readonly=True) as store:
+        results = class_results(store, catalogue)
+    try:
+        return [visible(line) for line in FORMATS[form](results, to, book)]
+    except OSError as error:
+        raise RequestError(f"{error.filename or to}: {error.strerror}") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)

@@ -1,0 +1,264 @@
+"""Whose file is which: the layouts in which a class's work arrives.
+
+- **Canvas**, "Download Submissions": flat files
+  ``<name>[_LATE]_<user>_<upload>_<file>``, or ``[LATE_]anon_<id>_<upload>_<file>``
+  where grading is anonymous; text entries end in ``_text.html`` or
+  ``_link.html`` without an upload's number.  The name is in lower case without
+  spaces; a name that occurs twice gets ``-1``, ``-2``.  From ``ContentZipper``
+  (``lib/content_zipper.rb``) and ``Attachment.make_unique_filename`` of
+  https://github.com/instructure/canvas-lms.
+- **Moodle**, "Download all submissions": with "Download submissions in
+  folders" ``<Full Name>_<id>_assignsubmission_file[_]/…``, else flat files
+  ``<Full Name>_<id>_assignsubmission_file_<file>``; online texts say
+  ``onlinetext`` for ``file``.  A blind assignment has ``Participant`` for the
+  name, a group's name stands before it.  From ``assign::download_submissions``
+  (``mod/assign/locallib.php``) of https://github.com/moodle/moodle.
+- **Gradescope**, "Export Submissions": see :mod:`grader.classroom.gradescope`.
+- **nbgrader**: ``submitted/<student>/<assignment>/…``, from "How to structure
+  course files" (``user_guide/philosophy``) of https://nbgrader.readthedocs.io.
+- otherwise one folder per student, and flat files and archives of one student
+  each, named for their student.
+
+Canvas' and Moodle's numbers become the student's ``sid``, Gradescope's ``:sid:``
+as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from grader.classroom.archives import METADATA
+from grader.classroom.gradescope import Submitter, submitters
+from grader.classroom.names import raw, shown
+from grader.classroom.piles import Pile, Source
+from grader.classroom.tree import File, Folder, Node, Oddity, is_archive, is_code, is_junk, stem
+from grader.errors import UnreadableFile
+
+__all__ = ["sort_out"]
+
+_CANVAS = re.compile(
+    rb"(?P<name>[^/]+?)(?:_LATE)?_(?P<sid>\d{1,20})_(?P<upload>\d{1,20})_(?P<file>.+)", re.DOTALL
+)
+_CANVAS_ANONYMOUS = re.compile(
+    rb"(?:LATE_)?(?P<name>anon_(?P<sid>[A-Za-z0-9]+))_(?P<upload>\d{1,20})_(?P<file>.+)", re.DOTALL
+)
+_CANVAS_TEXT = re.compile(
+    rb"(?:(?P<name>[^/]+?)(?:_LATE)?_(?P<sid>\d{1,20}))_(?P<file>(?:text|link)\.html)", re.DOTALL
+)
+_MOODLE = re.compile(
+    rb"(?P<name>.+?)_(?P<sid>\d{1,20})_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL
+)
+
+_SUBMITTED = b"submitted"
+
+#: What stands beside nbgrader's ``submitted``.
+_NBGRADER = frozenset(
+    {
+        *(b"nbgrader_config.py", b"gradebook.db", b"source", b"release"),
+        *(b"autograded", b"feedback", b"downloaded"),
+    }
+)
+
+#: Folders around everything that are opened to find the students.
+_WRAPPINGS = 4
+
+
+def sort_out(root: Folder, archive: bytes | None) -> tuple[list[Pile], list[str]]:
+    """The students of a tree, and problems about none of them.
+
+    Args:
+        root: where submissions were said to be.
+        archive: the name of the archive that the tree came from, if it did.
+
+    Raises:
+        UnreadableFile: the root cannot be listed.
+    """
+    children = _clean(root)
+    for _ in range(_WRAPPINGS):
+        inner = _inner(children, archive)
+        if inner is None:
+            break
+        children = _clean(inner)
+        if inner.name == _SUBMITTED:
+            break
+    piles = _Piles()
+    metadata = next((c for c in children if c.name == METADATA and isinstance(c, File)), None)
+    if metadata is not None:
+        _gradescope(piles, children, metadata)
+    else:
+        _plain(piles, children)
+        if len(children) == 1 and _holds_many(children[0]):
+            piles.problems.append(
+                f"everything is in the folder {shown(children[0].name)}, which is taken for one"
+                " student; if it holds the class, name that folder"
+            )
+    return list(piles.by_identity.values()), piles.problems
+
+
+class _Piles:
+    def __init__(self) -> None:
+        self.by_identity: dict[bytes, Pile] = {}
+        self.problems: list[str] = []
+
+    def add(
+        self, identity: bytes, student: str, source: Source | None, who: Submitter | None = None
+    ) -> Pile:
+        who = who or Submitter()
+        pile = self.by_identity.get(identity)
+        if pile is None:
+            pile = Pile(identity, student, who.email, who.sid)
+            self.by_identity[identity] = pile
+        if source is not None:
+            pile.sources.append(source)
+        return pile
+
+
+def _clean(folder: Folder) -> list[Node]:
+    return [child for child in folder.children() if not is_junk(child.name)]
+
+
+def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
+    """The folder to look into instead, where this one only wraps it."""
+    folders = {c.name: c for c in children if not isinstance(c, (File, Oddity))}
+    alone = len(children) == 1
+    submitted = folders.get(_SUBMITTED)
+    if submitted is not None and (alone or any(c.name in _NBGRADER for c in children)):
+        return submitted
+    if not alone or not folders:
+        return None
+    (folder,) = folders.values()
+    try:
+        below = _clean(folder)
+    except UnreadableFile:
+        return None
+    if any(c.name == METADATA for c in below) or _pattern(below) or _SUBMITTED in _names(below):
+        return folder
+    # what packs a folder often wraps it in one of the archive's name
+    wraps = archive is not None and folder.name == stem(archive)
+    return folder if wraps or folder.name == b"submissions" else None
+
+
+def _holds_many(node: Node) -> bool:
+    """Whether a folder looks like a class rather than like a student."""
+    if isinstance(node, (File, Oddity)):
+        return False
+    try:
+        below = _clean(node)
+    except UnreadableFile:
+        return False
+    folders = [c for c in below if not isinstance(c, (File, Oddity))]
+    return len(folders) > 1 and not any(is_code(c.name) for c in below)
+
+
+def _names(nodes: Iterable[Node]) -> set[bytes]:
+    return {node.name for node in nodes}
+
+
+def _pattern(children: list[Node]) -> str | None:
+    """The system whose way of naming most entries follow."""
+    moodle = [c for c in children if _MOODLE.fullmatch(c.name)]
+    if moodle and 2 * len(moodle) > len(children):
+        return "moodle"
+    files = [c for c in children if isinstance(c, (File, Oddity))]
+    canvas = [c for c in files if _canvas(c.name)]
+    return "canvas" if canvas and 2 * len(canvas) > len(children) else None
+
+
+def _canvas(name: bytes) -> re.Match[bytes] | None:
+    return (
+        _CANVAS_ANONYMOUS.fullmatch(name) or _CANVAS.fullmatch(name) or _CANVAS_TEXT.fullmatch(name)
+    )
+
+
+def _plain(piles: _Piles, children: list[Node]) -> None:
+    """Every layout in which names tell everything."""
+    system = _pattern(children)
+    for child in children:
+        found = None
+        if system == "moodle":
+            found = _MOODLE.fullmatch(child.name)
+        elif system == "canvas" and isinstance(child, (File, Oddity)):
+            found = _canvas(child.name)
+        if found:
+            _named(piles, child, found)
+        elif not isinstance(child, File):
+            piles.add(child.name, shown(child.name), Source(child, _top(child)))
+        elif is_code(child.name) or is_archive(child.name):
+            student = stem(child.name)
+            piles.add(student, shown(student), Source(child, (child.name,)))
+        elif child.name.lower().endswith((b".rar", b".7z")):
+            student = child.name.rpartition(b".")[0]
+            piles.add(student, shown(student), Source(child, (child.name,)))
+
+
+def _named(piles: _Piles, node: Node, found: re.Match[bytes]) -> None:
+    """Something whose name tells the student."""
+    parts = found.groupdict()
+    sid = parts["sid"]
+    identity = parts["name"] if parts["name"].endswith(sid) else parts["name"] + b"_" + sid
+    file = parts.get("file") or b""
+    path = (file,) if file and isinstance(node, (File, Oddity)) else _top(node)
+    source = Source(node, path, int(parts.get("upload") or 0))
+    who = Submitter(sid=sid.decode("ascii"))
+    piles.add(identity, shown(parts["name"]), source, who)
+
+
+def _top(node: Node) -> tuple[bytes, ...]:
+    """Paths within a student's folder do not name it again."""
+    return (node.name,) if isinstance(node, (File, Oddity)) else ()
+
+
+def _gradescope(piles: _Piles, children: list[Node], metadata: File) -> None:
+    people: dict[str, tuple[Submitter, ...]] = {}
+    try:
+        with metadata.open() as stream:
+            people = submitters(stream)
+    except UnreadableFile as error:
+        piles.problems.append(
+            f"{shown(METADATA)} {error}; students are called by their folders' names"
+        )
+    except OSError as error:
+        piles.problems.append(f"{shown(METADATA)} cannot be read: {error.strerror}")
+    by_folder = {raw(folder): each for folder, each in people.items()}
+    for child in children:
+        if child.name == METADATA:
+            continue
+        if isinstance(child, File) and child.name not in by_folder:
+            if is_code(child.name) or is_archive(child.name):
+                piles.problems.append(
+                    f"{shown(child.name)} stands beside the folders of the export; it is not graded"
+                )
+            continue
+        _submitted(piles, child.name, Source(child, _top(child)), by_folder.get(child.name, ()))
+    for folder in sorted(by_folder.keys() - _names(children)):
+        for pile in _submitted(piles, folder, None, by_folder[folder]):
+            pile.problems.append(f"the export has no folder {shown(folder)}")
+
+
+def _submitted(
+    piles: _Piles, folder: bytes, source: Source | None, people: tuple[Submitter, ...]
+) -> list[Pile]:
+    """One row for everyone of a group."""
+    if len(people) <= 1:
+        who = people[0] if people else Submitter()
+        return [piles.add(folder, _called(who, folder), source, _shown(who))]
+    return [
+        piles.add(
+            b"\0".join((folder, raw(who.sid or who.email or who.name or ""), b"%d" % number)),
+            _called(who, folder),
+            source,
+            _shown(who),
+        )
+        for number, who in enumerate(people)
+    ]
+
+
+def _called(who: Submitter, folder: bytes) -> str:
+    return shown(raw(who.name or who.email or who.sid or "") or folder)
+
+
+def _shown(who: Submitter) -> Submitter:
+    return Submitter(
+        *(None if text is None else shown(raw(text)) for text in (who.name, who.sid, who.email))
+    )

@@ -1,0 +1,138 @@
+"""Names of students and files: data, never paths.
+
+Names come as bytes, as a file system or an archive holds them.  What people
+read is :func:`shown`; what a program stores under is :func:`key`.
+
+Which of two files is the newer
+-------------------------------
+Clocks cannot say: downloads and archives set them as they like.  Names can,
+and :func:`age` puts them in order.  From the name of the file, without its
+ending, the marks of people and programs are taken off:
+
+- dates and times, ``2024-05-01`` or ``20240501_1530``;
+- counters of resubmissions: Canvas' ``-1`` (also put on where two names in one
+  download are equal), a browser's ``(1)``, Jupyter's ``-Copy1``, a desktop's
+  ``copy 2``, ``Copy of``.
+
+Then files are ordered by what is left of the name, in natural order (``lab2``
+before ``lab10``); among equals a higher counter is newer, whatever the dates
+say; then a later date; then a later upload where the system numbers them; then
+the folders and archives around the file, by the same rule.  Capitals and
+Unicode's forms make no difference until nothing else does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Any
+
+__all__ = ["age", "key", "lookalike", "raw", "shown"]
+
+#: Characters of a name that people are shown.
+_LONGEST, _END = 255, 20
+
+#: Characters of a key that tell whose it is, and of those that tell keys apart.
+_READABLE, _HASH = 40, 16
+
+_DATE = re.compile(
+    r"[-_. ]*(?<!\d)(20\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
+    r"(?:[-_ T.]*([01]\d|2[0-3])[-_:.h]?([0-5]\d)(?:[-_:.m]?([0-5]\d))?)?(?!\d)",
+    re.ASCII | re.IGNORECASE,
+)
+_COUNTER = re.compile(
+    r"(?:\s*\((\d{1,9})\)|[-_\s]+copy[-_\s]*(\d{0,9})|(?<=.)-(\d{1,3}))\s*$", re.ASCII
+)
+_COPY_OF = re.compile(r"^copy(?: \((\d{1,9})\))? of\s+(?=.)", re.ASCII)
+
+#: What turns a line of text around or hides in it.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def raw(name: str) -> bytes:
+    """A name as bytes, whatever is in it."""
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogatepass")
+
+
+def shown(name: bytes) -> str:
+    """A name for people: one line of valid Unicode, with nothing hidden in it.
+
+    It may still hold quotes, ``<``, ``=`` and slashes: whoever writes HTML or
+    CSV escapes it, and nobody uses it as a path.
+    """
+    text = name.decode("utf-8", "backslashreplace")
+    text = "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
+    # the end says what kind of file it is
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END - 1]}…{text[-_END:]}"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def key(identity: bytes, name: str) -> str:
+    """A name that is a safe file name everywhere, and differs where identities differ.
+
+    Args:
+        identity: the exact bytes that tell a student from all others.
+        name: the student's name, from which the readable part is made.
+    """
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii").lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_READABLE].strip("-") or "student"
+    return f"{slug}-{hashlib.sha256(identity).hexdigest()[:_HASH]}"
+
+
+def lookalike(name: str) -> str:
+    """The same text for names that people may take for the same."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def age(label: str, upload: int = 0) -> tuple[Any, ...]:
+    """A key to sort files by, oldest first; this module's docstring tells the rule.
+
+    Args:
+        label: the file's path within the submission, with ``/``.
+        upload: the number that the system gave to the upload, if it has one.
+    """
+    *folders, name = label.split("/")
+    stem, counters, date = _marks(name.rpartition(".")[0] or name)
+    return (
+        _natural(stem),
+        counters,
+        date,
+        upload,
+        tuple((_natural(s), c, d) for s, c, d in map(_marks, folders)),
+        label,
+    )
+
+
+def _marks(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """A name without its marks, its counters, its date."""
+    rest = unicodedata.normalize("NFC", name).casefold()
+    for ending in (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz"):
+        rest = rest.removesuffix(ending)
+    date: tuple[int, ...] = ()
+    found = _DATE.search(rest)
+    if found:
+        date = tuple(int(found[i] or 0) for i in (1, 3, 4, 5, 6, 7))
+        rest = rest[: found.start()] + rest[found.end() :]
+    counters: list[int] = []
+    while len(counters) < 8 and (found := _COUNTER.search(rest)):
+        counters.insert(0, int(found[1] or found[2] or found[3] or 1))
+        rest = rest[: found.start()]
+    if found := _COPY_OF.search(rest):
+        counters.append(int(found[1] or 1))
+        rest = rest[found.end() :]
+    return rest.strip(" -_."), tuple(counters), date
+
+
+def _natural(text: str) -> tuple[Any, ...]:
+    """A key for natural order: numbers count as numbers, of any length."""
+    parts = re.split(r"([0-9]+)", text)
+    return tuple(
+        (len(part.lstrip("0")), part.lstrip("0")) if i % 2 else part for i, part in enumerate(parts)
+    )

@@ -1,0 +1,282 @@
+"""Grades for Canvas' gradebook, as the CSV file that Canvas imports.
+
+The form is Canvas' own: "How do I import grades in the Gradebook?"
+(https://community.canvaslms.com/t5/Instructor-Guide/How-do-I-import-grades-in-the-Gradebook/ta-p/807),
+and, where that is silent, what Canvas does when it writes and reads the file
+(https://github.com/instructure/canvas-lms, ``lib/gradebook_exporter.rb`` and
+``lib/gradebook_importer.rb``): the columns Student, ID, SIS User ID, SIS Login
+ID and Section, then assignments as ``Title (id)``, then read-only totals; below
+the header perhaps a row that says which assignments are posted by hand, then a
+row "Points Possible"; a file with semicolons is read as one.
+
+Canvas finds students by ID, SIS user ID, SIS login ID and at last by name, and
+so is it done here; but where two would fit, nobody is graded.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.classroom.outputs.cells import number, table, text
+from grader.classroom.outputs.results import ClassResults, Row, Standing
+from grader.errors import RequestError
+
+__all__ = ["Canvas", "LeftOut", "canvas"]
+
+COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
+#: Canvas itself shows and compares two decimals.
+_DECIMALS = 2
+
+#: A column of this name is taken for one of Canvas' totals, and ignored.
+_RESERVED = re.compile(r"(Current|Final|Override) (Score|Points|Grade|Status)")
+
+_NAMED = re.compile(r"^(?P<title>.*?)(?: \(\d+\))?$", re.DOTALL)
+
+#: Cells that say something other than a grade: excused, not assigned.
+_KEPT = frozenset({"ex", "n/a"})
+
+#: Lines of a gradebook that a submission fits.
+_Finder = Callable[[Row], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A submission that got no grade in the file, and why."""
+
+    row: Row
+    reason: str
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """The file, and what there is to say about it.
+
+    Attributes:
+        data: of the file.
+        left_out: submissions without a grade in it.
+        by_name: submissions whose student was found by nothing but the name,
+            which anyone can write; worth a look.
+        scaled: what a full score is in Canvas, where that is something else
+            than in the course; scores are in proportion.
+    """
+
+    data: bytes
+    left_out: tuple[LeftOut, ...] = ()
+    by_name: tuple[Row, ...] = ()
+    scaled: float | None = None
+
+
+def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
+    """Grades for Canvas.
+
+    Args:
+        results: the class; its title names the assignment.
+        gradebook: a file that Canvas has exported.  Its rows, columns and
+            other grades are kept, and the assignment's column is filled in, or
+            added if there is none.  Without it, a new file is made.
+
+    Raises:
+        RequestError: the file is no gradebook of Canvas', or the title is that
+            of one of Canvas' own columns.
+    """
+    if _RESERVED.search(results.title):
+        raise RequestError(
+            f"Canvas takes a column named {results.title!r} for one of its totals; "
+            "give the assignment another title"
+        )
+    if gradebook is None:
+        return _fresh(results)
+    return _Gradebook(gradebook).fill(results)
+
+
+def _ungraded(row: Row) -> str:
+    """Why a submission has no grade to hand on; empty if it has one."""
+    return {
+        Standing.ERROR: "the grader failed on it; grade it again",
+        Standing.NOTHING: "nothing was handed in",
+    }.get(row.standing, "")
+
+
+def _fresh(results: ClassResults) -> Canvas:
+    rows = [[*COLUMNS, text(results.title)]]
+    rows.append(["    Points Possible", "", "", "", "", number(results.points)])
+    left_out = []
+    for row in results.rows:
+        reason = _ungraded(row)
+        if reason:
+            left_out.append(LeftOut(row, reason))
+        # as an ID of Canvas' own, a number from elsewhere could be another student's
+        identity = [text(row.student), "", text(row.number), text(row.email), ""]
+        rows.append([*identity, "" if reason else _points(row.score)])
+    return Canvas(table(rows), tuple(left_out))
+
+
+def _points(score: float) -> str:
+    return number(round(score, _DECIMALS))
+
+
+class _Gradebook:
+    """A gradebook that Canvas has exported."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            raw = path.read_bytes()
+            decoded = raw.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RequestError(f"{path} cannot be read as a gradebook: {error}") from None
+        self._bom = raw.startswith(b"\xef\xbb\xbf")
+        self._newline = "\r\n" if "\r\n" in decoded else "\n"
+        header = decoded.partition("\n")[0]
+        self._delimiter = ";" if header.count(";") > header.count(",") else ","
+        stream = io.StringIO(decoded, newline="")
+        try:
+            self.rows = list(csv.reader(stream, delimiter=self._delimiter, strict=True))
+        except csv.Error as error:
+            raise RequestError(f"{path} is no CSV file: {error}") from None
+        head = self.rows[0] if self.rows else []
+        named = head[:1] == ["Student"] or head[:2] == ["LastName", "FirstName"]
+        if not named or "ID" not in head or "Section" not in head:
+            raise RequestError(
+                f"{path} is no gradebook of Canvas': its first row should hold Student, ID and"
+                f" Section, but holds {', '.join(head[:6]) or 'nothing'}; export one in Canvas with"
+                " Gradebook, Export, Export Entire Gradebook"
+            )
+        self.head = head
+        self._unsure: set[str] = set()
+
+    def fill(self, results: ClassResults) -> Canvas:
+        """The same with the assignment's grades."""
+        column = self._column(results.title)
+        scale = self._scale(column, results.points)
+        matched, left_out = self._match(results.rows)
+        for line, row in matched:
+            if _ungraded(row):
+                left_out.append(LeftOut(row, _ungraded(row)))
+            elif line[column].strip().lower() in _KEPT:
+                reason = f"the gradebook says {line[column].strip()} for this student"
+                left_out.append(LeftOut(row, reason))
+            else:
+                line[column] = _points(row.score * scale)
+        data = table(self.rows, delimiter=self._delimiter, newline=self._newline, bom=self._bom)
+        order = {row.key: position for position, row in enumerate(results.rows)}
+        left_out.sort(key=lambda item: order[item.row.key])
+        scaled = None if scale == 1 else round(scale * results.points, 3)
+        by_name = tuple(row for _, row in matched if row.key in self._unsure)
+        return Canvas(data, tuple(left_out), by_name, scaled)
+
+    def _column(self, title: str) -> int:
+        """Where the assignment is; a new column at the end if it is new."""
+        first = self.head.index("Section") + 1
+        exact = [i for i in range(first, len(self.head)) if self.head[i] == title]
+        named = [
+            i
+            for i in range(first, len(self.head))
+            if (match := _NAMED.match(self.head[i])) and match["title"] == title
+        ]
+        found = exact or named
+        if len(found) > 1:
+            raise RequestError(
+                f"{self.path} has {len(found)} columns for {title!r}; give the title with its"
+                f" number, as in {self.head[found[0]]!r}"
+            )
+        if not found:
+            self.head.append(text(title))
+        for line in self.rows:
+            line += [""] * (len(self.head) - len(line))
+        return found[0] if found else len(self.head) - 1
+
+    def _scale(self, column: int, points: float) -> float:
+        """What scores are multiplied by; says what is possible if nobody has."""
+        for line in self.rows[1:]:
+            if "Points Possible" in line[0]:
+                possible = _number(line[column])
+                if possible is None:
+                    line[column] = number(points)
+                    return 1.0
+                return possible / points if points and possible else 1.0
+        self.rows.insert(1, ["    Points Possible", *[""] * (len(self.head) - 1)])
+        self.rows[1][column] = number(points)
+        return 1.0
+
+    def _students(self) -> Iterator[list[str]]:
+        for line in self.rows[1:]:
+            ours = any(line[self.head.index(name)] for name in self._identity())
+            if "Points Possible" not in line[0] and (ours or line[0].strip()):
+                yield line
+
+    def _identity(self) -> list[str]:
+        return [name for name in COLUMNS[1:4] if name in self.head]
+
+    def _match(self, rows: Sequence[Row]) -> tuple[list[tuple[list[str], Row]], list[LeftOut]]:
+        """Submissions by line of the gradebook, and those that fit none, or not for certain."""
+        sure, by_name = list(self._by_identity()), list(self._by_name())
+        claims: dict[int, tuple[list[str], list[Row]]] = {}
+        left_out = []
+        for row in rows:
+            found = next(filter(None, (find(row) for find in sure)), [])
+            if not found:
+                found = next(filter(None, (find(row) for find in by_name)), [])
+                self._unsure.add(row.key)
+            if len(found) == 1:
+                claims.setdefault(id(found[0]), (found[0], []))[1].append(row)
+            elif found:
+                left_out.append(LeftOut(row, f"{len(found)} students of the gradebook fit"))
+            else:
+                left_out.append(LeftOut(row, "no student of the gradebook fits"))
+        matched = []
+        for line, claimants in claims.values():
+            if len(claimants) == 1:
+                matched.append((line, claimants[0]))
+            else:
+                reason = f"{len(claimants)} submissions fit one student of the gradebook"
+                left_out += [LeftOut(row, reason) for row in claimants]
+        return matched, left_out
+
+    def _by_identity(self) -> Iterator[_Finder]:
+        """Ways to find a submission's student, the surest first."""
+        lines = list(self._students())
+        for name in self._identity():
+            yield _finder(lines, self.head.index(name), lambda row: row.number)
+        if "SIS Login ID" in self.head:
+            login = self.head.index("SIS Login ID")
+            yield _finder(lines, login, lambda row: row.email)
+            yield _finder(lines, login, lambda row: (row.email or "").partition("@")[0])
+
+    def _by_name(self) -> Iterator[_Finder]:
+        """A way that a student could lead astray."""
+        if self.head[0] == "Student":
+            named = [(_turned(line[0]), line) for line in self._students()]
+            yield lambda row: [line for name, line in named if name == _turned(row.student)]
+
+
+def _finder(lines: list[list[str]], column: int, wanted: Callable[[Row], str | None]) -> _Finder:
+    index: dict[str, list[list[str]]] = {}
+    for line in lines:
+        index.setdefault(_folded(line[column]), []).append(line)
+    return lambda row: index.get(_folded(wanted(row) or ""), []) if wanted(row) else []
+
+
+def _folded(name: str) -> str:
+    """Equal for spellings of one name that people take for the same."""
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
+def _turned(name: str) -> str:
+    """``Last, First`` as ``First Last``, which is left as it is."""
+    last, _, first = name.partition(",")
+    return _folded(f"{first} {last}")
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell.strip().replace(",", "."))
+    except ValueError:
+        return None

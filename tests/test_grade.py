@@ -1,0 +1,191 @@
+"""``python -m grader grade``: a whole class, on the real command line, in real sandboxes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.store import Store
+from grader.verdict import Status
+from grader.worlds.sandbox import missing
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+HEAD = "import torch\nimport torch.distributed as dist\n\n\n"
+
+RIGHT = """def neighbours():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    return (rank - 1) % n, (rank + 1) % n
+
+
+def who_am_i():
+    return torch.tensor([dist.get_rank(), dist.get_world_size()])
+"""
+
+SUBMISSIONS = {
+    "right": RIGHT,
+    "wrong": "def neighbours():\n    return 0, 0\n",
+    "hangs": "def neighbours():\n    dist.recv(torch.ones(1), dist.get_rank() - 1)\n",
+    "garbage": "def neighbours(:\n",
+    "hostile": "import os\n\n\ndef neighbours():\n    os.kill(os.getppid(), 9)\n",
+}
+
+
+def grade(*arguments, environment=None):
+    return subprocess.run(
+        [sys.executable, "-m", "grader", "grade", *map(str, arguments)],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+
+
+def hand_in(folder, submissions):
+    for name, code in submissions.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "answers.py").write_text(HEAD + code)
+
+
+def found(out):
+    """What the results say, without times."""
+    with Store(out, readonly=True) as store:
+        return {
+            entry.student: {
+                name: (verdict.status, verdict.score, verdict.diagnosis, verdict.message)
+                for name, verdict in store.verdicts(entry.key).items()
+            }
+            for entry in store.entries()
+        }
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A class, graded once: where it is, where the results are, what was said."""
+    home = tmp_path_factory.mktemp("class")
+    hand_in(home / "in", SUBMISSIONS)
+    (home / "in" / "empty").mkdir()
+    (home / "in" / "picture").mkdir()
+    (home / "in" / "picture" / "answers.ipynb").write_bytes(b"\x89PNG\r\n")
+    return home, grade(home / "in", "--out", home / "out", "--json")
+
+
+def test_everybody_gets_what_was_earned(graded):
+    home, done = graded
+    assert done.returncode == 0, done.stderr
+    rows = found(home / "out")
+    assert set(rows) == {*SUBMISSIONS, "empty", "picture"}
+    assert {name: verdict[0] for name, verdict in rows["right"].items()} == {
+        "neighbours": Status.PASSED,
+        "who_am_i": Status.PASSED,
+    }
+    words = {student: row["neighbours"][2] for student, row in rows.items() if "neighbours" in row}
+    assert words == {
+        "right": None,
+        "wrong": "wrong_value",
+        "hangs": "exception",
+        "garbage": "syntax_error",
+        "hostile": "exception",
+    }
+    assert rows["empty"] == rows["picture"] == {}
+    with Store(home / "out", readonly=True) as store:
+        entries = {entry.student: entry for entry in store.entries()}
+    assert "not text in UTF-8" in " ".join(entries["picture"].found)
+
+
+def test_the_summary_is_for_machines_too(graded):
+    _, done = graded
+    summary = json.loads(done.stdout)
+    assert summary["submissions"] == 7
+    assert summary["verdicts"]["passed"] == 2
+    assert sorted(summary["nothing_handed_in"]) == ["empty", "picture"]
+    assert summary["errors"] == []
+
+
+def test_only_what_has_changed_is_judged_again(graded, tmp_path):
+    home, _ = graded
+    shutil.copytree(home, tmp_path / "again")
+    home = tmp_path / "again"
+    before = found(home / "out")
+    (home / "in" / "wrong" / "answers.py").write_text(HEAD + RIGHT)
+    done = grade(home / "in", "--out", home / "out", "--json")
+    summary = json.loads(done.stdout)
+    # the file that is no notebook is looked at again: nothing was judged of it
+    assert summary["judged"] + summary["kept"] == 6
+    assert summary["kept"] >= 4
+    after = found(home / "out")
+    assert after.pop("wrong")["neighbours"][0] is Status.PASSED
+    before.pop("wrong")
+    assert after == before
+
+
+def test_a_killed_grading_goes_on_where_it_was(graded, tmp_path):
+    home, _ = graded
+    out = tmp_path / "out"
+    wait = random.Random(7).randrange(1, 3)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grader", "grade", str(home / "in"), "--out", str(out)],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    while not (out / "grades.sqlite").is_file() or len(_verdicts(out)) < wait:
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = _verdicts(out)
+    done = grade(home / "in", "--out", out, "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    assert set(kept) <= set(_verdicts(out))
+    assert {s: {n: v[0] for n, v in row.items()} for s, row in found(out).items()} == {
+        s: {n: v[0] for n, v in row.items()} for s, row in found(home / "out").items()
+    }
+
+
+def _verdicts(out):
+    try:
+        with Store(out, readonly=True) as store:
+            return [(e.key, name) for e in store.entries() for name in store.verdicts(e.key)]
+    except Exception:  # it is just being made
+        return []
+
+
+def test_without_bubblewrap_it_says_what_to_install(tmp_path):
+    hand_in(tmp_path / "in", {"right": RIGHT})
+    done = grade(tmp_path / "in", "--out", tmp_path / "out", environment={**os.environ, "PATH": ""})
+    assert done.returncode == 2
+    assert "apt install bubblewrap" in done.stderr
+    assert "--sandbox none" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_sandbox_it_warns(tmp_path):
+    hand_in(tmp_path / "in", {"right": RIGHT})
+    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--sandbox", "none")
+    assert done.returncode == 0, done.stderr
+    assert "no sandbox" in done.stderr
+    with Store(tmp_path / "out", readonly=True) as store:
+        (entry,) = store.entries()
+    assert entry.unsafe
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "--out", "o"], "nowhere"),
+        ([".", "--out", "pyproject.toml"], "pyproject.toml"),
+        ([".", "--out", "o", "--jobs", "0"], "whole number"),
+        (["."], "--out"),
+    ],
+)
+def test_a_wrong_request_is_one_line(arguments, message, tmp_path):
+    done = grade(*arguments)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

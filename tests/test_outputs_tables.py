@@ -1,0 +1,141 @@
+"""The CSV files of a class, read back; and its files as a whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from grader.classroom.outputs import nbgrader as nb
+from grader.classroom.outputs.cells import number, table, text
+from grader.classroom.outputs.files import write
+from grader.classroom.outputs.gradebook import COLUMNS, gradebook
+from grader.classroom.outputs.results import ClassResults, Row
+from tests.classes import ASKED, HOSTILE, hostile_class, passed, small_class
+
+#: What makes a spreadsheet compute, by OWASP's list and its full-width forms.
+TRIGGERS = tuple("=+-@\t\r\n＝＋－＠")
+
+
+def read(data, delimiter=","):
+    assert b"\x00" not in data
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig")), delimiter=delimiter))
+
+
+@pytest.mark.parametrize("stranger", HOSTILE)
+def test_a_strangers_text_is_a_cell_that_computes_nothing(stranger):
+    cell = text(stranger)
+    for begin in re.split(r"^|[;,|]", cell):
+        assert not begin.lstrip(' "').startswith(TRIGGERS)
+    assert all(c.isprintable() for c in cell)
+    ((back,),) = csv.reader(io.StringIO(table([[cell]]).decode()))
+    assert back == cell
+
+
+def test_harmless_text_is_left_alone():
+    for name in ("Zoë Nguyễn", "名前 太郎", "محمد", 'O\'Neil, Jo "J"', "1-2", "a=b"):
+        assert text(name) == name
+    assert text(None) == ""
+
+
+def test_numbers_have_no_more_digits_than_points():
+    assert [number(n) for n in (0.0, 1.0, 1 / 3, 2.5, 1000000.0)] == [
+        "0", "1", "0.333", "2.5", "1000000",
+    ]  # fmt: skip
+
+
+def test_the_gradebook_has_every_row_and_the_course_in_order():
+    rows = read(gradebook(small_class()))
+    assert list(rows[0]) == [*COLUMNS, "broadcast", "exchange", "barrier"]
+    assert [row["key"] for row in rows] == ["ada", "bob", "cyd", "dee", "eve", "fay"]
+    said = [(row["score"], row["max_score"], row["status"]) for row in rows]
+    assert said == [
+        ("4", "4", "graded"),
+        ("0.25", "3", "graded"),  # what could not be judged here does not count
+        ("1", "4", "error"),
+        ("", "4", "error"),
+        ("0", "4", "nothing handed in"),
+        ("1", "4", "graded"),
+    ]
+    assert [row["barrier"] for row in rows] == ["1", "skipped", "error", "", "", ""]
+    assert "sandbox could not be started" in rows[3]["notes"]
+    assert rows[5]["notes"] == "graded without a sandbox"
+
+
+def test_the_gradebook_opens_in_excel_with_its_letters():
+    results = ClassResults("t", "now", (Row("zoe", "Zoë"),))
+    assert gradebook(results).startswith(b'\xef\xbb\xbf"student","key"')
+    assert "Zoë".encode() in gradebook(results)
+
+
+def test_a_hostile_class_is_one_line_each():
+    rows = gradebook(hostile_class()).decode("utf-8-sig").split("\r\n")
+    assert len(rows) == len(HOSTILE) + 2  # the header, and the end
+    for row in read(gradebook(hostile_class())):
+        for name in ("student", "email", "number", "notes"):
+            assert not row[name].lstrip().startswith(TRIGGERS)
+
+
+def test_what_nobody_was_asked_for_has_a_column_all_the_same():
+    rows = (Row("a", "A", exercises=(passed(ASKED[2]),)), Row("b", "B", exercises=(passed(),)))
+    results = ClassResults("t", "now", rows, course=ASKED[1:2])
+    assert [asked.name for asked in results.asked] == ["exchange", "broadcast", "barrier"]
+    assert results.points == 4.0
+
+
+@pytest.mark.parametrize(
+    "key", ["", ".", "..", "a/b", "a\\b", "a\x00", "-rf", "é" * 120, "a\ud800"]
+)
+def test_a_key_that_is_no_file_name_is_refused(key):
+    with pytest.raises(ValueError, match="no safe file name"):
+        ClassResults("t", "now", (Row(key, "x"),))
+
+
+def test_keys_that_a_file_system_may_mix_up_are_refused():
+    with pytest.raises(ValueError, match="two submissions"):
+        ClassResults("t", "now", (Row("Ada", "x"), Row("ada", "y")))
+
+
+def test_nbgraders_columns():
+    data = nb.nbgrader(small_class())
+    assert data.decode().splitlines()[0].replace('"', "") == (
+        "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
+        "raw_score,late_submission_penalty,score,max_score"
+    )
+    rows = read(data)
+    assert [row["student_id"] for row in rows] == [
+        "101", "102", "103", "dee", "eve@example.edu", "106",
+    ]  # fmt: skip
+    assert (rows[5]["last_name"], rows[5]["first_name"]) == ("Fay", "Gus")
+    assert (rows[0]["last_name"], rows[0]["first_name"]) == ("Ada Lovelace", "")
+    assert [row["score"] for row in rows] == ["4", "0.25", "", "", "0", "1"]
+    assert {row["assignment"] for row in rows} == {"Week 2"}
+    assert len(read(nb.nbgrader(hostile_class()))) == len(HOSTILE)
+
+
+def test_all_files_of_a_class(tmp_path):
+    results = small_class()
+    write(results, tmp_path)
+    write(results, tmp_path)  # again, over what is there
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    keys = [row.key for row in results.rows]
+    assert found == {
+        "class.html", "gradebook.csv",
+        *(f"results/{key}.json" for key in keys), *(f"feedback/{key}.html" for key in keys),
+    }  # fmt: skip
+    ada = json.loads((tmp_path / "results" / "ada.json").read_text())
+    assert (ada["submission"], ada["score"], ada["max_score"]) == ("Ada Lovelace", 4.0, 4.0)
+    assert [e["name"] for e in ada["exercises"]] == ["broadcast", "exchange", "barrier"]
+
+
+def test_a_hostile_class_makes_files_that_can_be_read(tmp_path):
+    results = hostile_class()
+    write(results, tmp_path)
+    for number_, name in enumerate(HOSTILE):
+        read_back = json.loads((tmp_path / "results" / f"h{number_}.json").read_text("utf-8"))
+        assert read_back["submission"] == name
+    for path in tmp_path.rglob("*.html"):
+        path.read_text("utf-8")

@@ -1,0 +1,238 @@
+"""The results of a class: kept whatever happens, and never judged twice."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.fingerprint import declaration, fingerprint, seed_for
+from grader.classroom.store import Entry, Store, StoreError
+from grader.errors import RequestError
+from grader.exercises import discover
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def entry(key="ada", exercises=("broadcast", "shift"), **fields):
+    return Entry(key=key, student=key.title(), digest="d", exercises=list(exercises), **fields)
+
+
+def verdict(name="broadcast", status=Status.PASSED, **fields):
+    return ExerciseVerdict(name, "02_broadcast", status, 1.0, 1.0, seed=2**127, **fields)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as made:
+        yield made
+
+
+def test_what_is_kept_is_read_again(tmp_path):
+    failed = verdict(
+        status=Status.FAILED,
+        diagnosis=Diagnosis.DEADLOCK,
+        message="rank 0 waits 🕳 \ud800".encode("utf-8", "replace").decode(),
+        cases=(CaseVerdict("c", 4, Status.FAILED, Diagnosis.DEADLOCK, "m", 1, Site("f.py", 3)),),
+    )
+    with Store(tmp_path) as store:
+        store.note(0, entry(email="ada@example.org", problems=["late"]))
+        store.save("ada", "print", failed)
+    with Store(tmp_path, readonly=True) as store:
+        assert store.entries() == [entry(email="ada@example.org", problems=["late"])]
+        assert store.verdicts("ada") == {"broadcast": failed}
+        assert store.known("ada") == {"broadcast": "print"}
+
+
+def test_the_class_keeps_its_order(store):
+    for position, key in enumerate(["zoe", "ada", "bob"]):
+        store.note(position, entry(key))
+    assert [one.key for one in store.entries()] == ["zoe", "ada", "bob"]
+
+
+def test_who_is_gone_is_forgotten(store):
+    for position, key in enumerate(["zoe", "ada"]):
+        store.note(position, entry(key))
+        store.save(key, "print", verdict())
+    store.keep_only({"ada"})
+    assert [one.key for one in store.entries()] == ["ada"]
+    assert store.verdicts("zoe") == {}
+
+
+def test_an_exercise_that_is_not_handed_in_any_more_is_forgotten(store):
+    store.note(0, entry())
+    store.save("ada", "print", verdict("broadcast"))
+    store.save("ada", "print", verdict("shift"))
+    store.note(0, entry(exercises=["shift"]))
+    assert set(store.verdicts("ada")) == {"shift"}
+
+
+def test_a_second_verdict_remembers_the_first(store):
+    store.save("ada", "one", verdict(status=Status.FAILED))
+    assert store.earlier("ada") == {}
+    store.save("ada", "two", verdict())
+    assert store.earlier("ada")["broadcast"].status is Status.FAILED
+    assert store.verdicts("ada")["broadcast"].passed
+
+
+def test_faults_of_the_grader_are_not_known(store):
+    store.save("ada", "print", verdict(status=Status.ERROR))
+    assert store.known("ada") == {}
+    assert store.verdicts("ada")["broadcast"].status is Status.ERROR
+
+
+def test_the_secret_is_drawn_once(tmp_path):
+    with Store(tmp_path) as store:
+        secret = store.secret()
+        assert len(secret) == 16
+        assert store.secret() == secret
+    with Store(tmp_path) as store:
+        assert store.secret() == secret
+        assert store.secret(7) == store.secret(7) != secret
+
+
+def test_two_graders_do_not_share_a_folder(tmp_path):
+    with Store(tmp_path):
+        with pytest.raises(RequestError, match="another grader is at work"):
+            Store(tmp_path)
+        with Store(tmp_path, readonly=True) as looking:
+            assert looking.entries() == []
+    Store(tmp_path).close()
+
+
+def test_what_is_no_store_is_said(tmp_path):
+    with pytest.raises(RequestError, match="holds no results"):
+        Store(tmp_path, readonly=True)
+    (tmp_path / "grades.sqlite").write_text("no database, but long enough to be taken for one" * 9)
+    with pytest.raises(StoreError, match=r"grades\.sqlite"):
+        Store(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used for results"):
+        Store(tmp_path / "file")
+
+
+def test_a_store_of_another_version_is_left_alone(tmp_path):
+    with sqlite3.connect(tmp_path / "grades.sqlite") as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(RequestError, match="another version"):
+        Store(tmp_path)
+
+
+#: Saves verdict after verdict, and says so after each.
+_WRITER = """
+import sys
+from pathlib import Path
+from grader.classroom.store import Store
+from tests.test_store import verdict
+with Store(Path(sys.argv[1])) as store:
+    for number in range(int(sys.argv[2])):
+        store.save("ada", str(number), verdict(f"exercise {number}", message="x" * 500))
+        print(number, flush=True)
+"""
+
+
+def writer(folder, count, prefix=()):
+    return subprocess.Popen(
+        [*prefix, sys.executable, "-c", _WRITER, str(folder), str(count)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_what_was_said_to_be_saved_survives_a_kill(tmp_path):
+    for number in range(4):
+        folder = tmp_path / str(number)
+        process = writer(folder, 10_000)
+        wanted = random.Random(number).randrange(1, 60)
+        said = [process.stdout.readline() for _ in range(wanted)]
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read().splitlines()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+        last = int(([*said, *rest])[-1])
+        with Store(folder) as store:
+            # the one after it may have been saved and not said
+            assert set(range(last + 1)) <= set(map(int, store.known("ada").values()))
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    """A file system of 300 kB: it fills up, says so, and goes on when there is room."""
+    script = textwrap.dedent(
+        """
+        from pathlib import Path
+        from grader.classroom.store import Store, StoreError
+        from tests.test_store import verdict
+        folder = Path("/small/results")
+        with Store(folder) as store:
+            store.secret()
+            ballast = Path("/small/ballast")
+            ballast.write_bytes(bytes(120_000))
+            saved = 0
+            try:
+                while True:
+                    store.save("ada", str(saved), verdict(f"e{saved}", message="x" * 500))
+                    saved += 1
+            except StoreError as error:
+                print(error)
+            ballast.unlink()
+            assert len(store.known("ada")) == saved, "lost"
+            store.save("ada", "after", verdict("after"))
+        with Store(folder) as store:
+            assert len(store.known("ada")) == saved + 1
+        print(saved > 20)
+        """
+    )
+    done = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--size", "300000", "--tmpfs", "/small", "--",
+         sys.executable, "-c", script],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    message, enough = done.stdout.splitlines()
+    assert "make room and grade again" in message
+    assert enough == "True"
+
+
+# What a verdict depends on. --------------------------------------------------
+
+
+def test_a_fingerprint_changes_with_all_that_a_verdict_depends_on():
+    exercises = discover()
+    prints = {
+        fingerprint(exercises[name], digest, seed, limits)
+        for name in ("broadcast", "ring_all_reduce")
+        for digest in ("a", "b")
+        for seed in (1, 2)
+        for limits in ((5.0,), (6.0,))
+    }
+    assert len(prints) == 16
+
+
+def test_a_declaration_includes_what_it_imports(monkeypatch):
+    from grader.classroom import fingerprint as module
+
+    before = declaration(discover()["broadcast"])
+    real = module._text
+
+    def changed(name):
+        return real(name) + "# changed" * (name == "grader.oracles")
+
+    monkeypatch.setattr(module, "_text", changed)
+    module._sources.cache_clear()
+    try:
+        assert declaration(discover()["broadcast"]) != before
+    finally:
+        module._sources.cache_clear()
+
+
+def test_seeds_are_of_128_bits_and_each_students_own():
+    seeds = {seed_for(secret, key) for secret in (b"a", b"b") for key in ("ada", "bob", "\udcff")}
+    assert len(seeds) == 6
+    assert max(seeds).bit_length() > 100

@@ -1,0 +1,199 @@
+"""Every length and every dtype of the contract is drawn, at every world size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from grader.api import catalogue
+from grader.cases import Case, PerRank
+from grader.exercise import STANDARD_SIZES
+
+LENGTHS: dict[str, Callable[[int], int]] = {
+    "0": lambda n: 0,
+    "1": lambda n: 1,
+    "n − 1": lambda n: n - 1,
+    "n": lambda n: n,
+    "n + 1": lambda n: n + 1,
+    "7": lambda n: 7,
+    "1000": lambda n: 1000,
+}
+#: Cases at one world size.
+MOST = 10
+FLOATING = frozenset({torch.float32, torch.float64, torch.bfloat16})
+DTYPES = FLOATING | {torch.int64}
+
+#: A dtype and a number of elements (of rows, where rows are what is shared out).
+Drawn = tuple[torch.dtype, int]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What the cases of an exercise have to go through.
+
+    Attributes:
+        drawn: what a case brings.
+        lengths, dtypes: which of them must come up at each world size.
+        sizes: the world sizes.
+        because: why not all of them, where it is not all.
+    """
+
+    drawn: Callable[[Case], Iterable[Drawn]]
+    lengths: frozenset[str] = frozenset(LENGTHS)
+    dtypes: frozenset[torch.dtype] = DTYPES
+    sizes: tuple[int, ...] = STANDARD_SIZES
+    because: str = ""
+
+    def missing(self, cases: Iterable[Case], n: int) -> list[str]:
+        """What never comes up in these cases."""
+        drawn = {one for case in cases for one in self.drawn(case)}
+        lengths = {length for _, length in drawn}
+        dtypes = {dtype for dtype, length in drawn if length}  # an empty tensor shows none
+        return [
+            *(
+                f"length {name}"
+                for name, of in LENGTHS.items()
+                if name in self.lengths and of(n) not in lengths
+            ),
+            *sorted(str(dtype) for dtype in self.dtypes - dtypes),
+        ]
+
+
+def column(name: str) -> Callable[[Case], Iterator[Drawn]]:
+    """The tensors of one argument, wherever they lie: for each rank, in lists, or one for all."""
+
+    def tensors(value: object) -> Iterator[torch.Tensor]:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            for part in value:
+                yield from tensors(part)
+
+    return lambda c: ((t.dtype, t.numel()) for t in tensors(c.columns[name]))
+
+
+def rows(name: str) -> Callable[[Case], Iterator[Drawn]]:
+    """How many rows one argument has."""
+    return lambda c: iter([(c.columns[name].dtype, len(c.columns[name]))])
+
+
+def rows_that_travel(c: Case) -> Iterator[Drawn]:
+    """The rows of each message; a rank alone has no other message than its own."""
+    for r in c.ranks:
+        for to, count in enumerate(c.counts[r]):
+            if to != r or c.n == 1:
+                yield c.rows[r].dtype, count
+
+
+def nothing(c: Case) -> Iterator[Drawn]:
+    """No tensor is among the arguments."""
+    assert not any(
+        isinstance(t, torch.Tensor)
+        for value in c.columns.values()
+        for t in (value if isinstance(value, PerRank) else [value])
+    )
+    return iter(())
+
+
+def without(because: str, sizes: tuple[int, ...] = STANDARD_SIZES) -> Sweep:
+    """An exercise that takes no tensor."""
+    return Sweep(nothing, frozenset(), frozenset(), sizes, because)
+
+
+NO_N = LENGTHS.keys() - {"n − 1", "n", "n + 1"}
+X = Sweep(column("x"))
+CHUNKS = Sweep(column("chunks"))
+
+SWEEPS = {
+    "who_am_i": without("takes no arguments"),
+    "neighbours": without("takes no arguments"),
+    "ping_pong": Sweep(
+        column("x"), sizes=STANDARD_SIZES[1:], because="one rank has nobody to play"
+    ),
+    "shift": X,
+    "exchange": X,
+    "broadcast": X,
+    "sync_parameters": Sweep(
+        column("state"),
+        frozenset(),
+        DTYPES | {torch.bool},
+        because="the lengths are those of a module's layers",
+    ),
+    "scatter": Sweep(column("out")),
+    "gather": X,
+    "reduce": X,
+    "all_gather": X,
+    "ring_all_gather": X,
+    "reduce_scatter": CHUNKS,
+    "ring_reduce_scatter": CHUNKS,
+    "all_reduce_rooted": X,
+    "all_reduce_sharded": X,
+    "all_to_all": CHUNKS,
+    "all_to_all_uneven": Sweep(rows_that_travel),
+    "barrier": without("takes no arguments"),
+    "scatter_reduce_1d": Sweep(
+        lambda c: [(c.src.dtype, len(c.index))],
+        NO_N,
+        DTYPES
+        | {torch.float16, torch.int32, torch.int16, torch.int8, torch.uint8}
+        | {torch.bool, torch.complex64},
+        (1,),
+        "one process: nothing is shared out among n",
+    ),
+    "segment_mean": Sweep(
+        rows("values"), NO_N, FLOATING, (1,), "one process; a mean with a gradient has no integers"
+    ),
+    "combine_experts": Sweep(
+        rows("rows"), NO_N, FLOATING, (1,), "one process; weights with a gradient are no integers"
+    ),
+    "ring_schedule": without("takes numbers"),
+    "ring_all_reduce": X,
+    "unblock_ring": X,
+    "unblock_order": X,
+    "unblock_branch": Sweep(
+        column("loss"), frozenset({"1"}), FLOATING, because="a loss is one number, and no integer"
+    ),
+    "stuck_ranks": without("takes a dictionary", (1,)),
+}
+
+
+def test_every_exercise_is_in_the_table():
+    assert set(SWEEPS) == set(catalogue())
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_what_is_left_out_has_a_reason(name):
+    sweep = SWEEPS[name]
+    whole = sweep.lengths == set(LENGTHS) and sweep.dtypes >= DTYPES
+    assert bool(sweep.because) != (whole and sweep.sizes == STANDARD_SIZES)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_length_and_dtype_is_drawn_at_every_world_size(name):
+    sweep, exercise = SWEEPS[name], catalogue()[name]
+    assert tuple(sorted(exercise.world_sizes)) == sweep.sizes
+    for n in sweep.sizes:
+        cases = exercise.cases(1, n)
+        assert not sweep.missing(cases, n), f"never drawn by {name} on {n} ranks"
+        # each case of several ranks costs the student time
+        assert sweep.sizes == (1,) or len(cases) <= MOST, f"{len(cases)} cases on {n} ranks"
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_length_that_is_not_drawn_is_noticed(length):
+    n = 3
+    cases = catalogue()["all_gather"].cases(1, n)
+    others = [c for c in cases if c.x[0].numel() != LENGTHS[length](n)]
+    assert f"length {length}" not in X.missing(cases, n)
+    assert f"length {length}" in X.missing(others, n)
+
+
+@pytest.mark.parametrize("dtype", sorted(DTYPES, key=str), ids=str)
+def test_a_dtype_that_is_not_drawn_is_noticed(dtype):
+    cases = catalogue()["all_gather"].cases(1, 4)
+    others = [c for c in cases if c.x[0].dtype != dtype or not c.x[0].numel()]
+    assert X.missing(cases, 4) == []
+    assert str(dtype) in X.missing(others, 4)
