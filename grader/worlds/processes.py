@@ -68,6 +68,7 @@ class ProcessWorld:
         self._program = program
         self._subgroups = subgroups or not launcher.setting.sealed
         self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
+        self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):
             self._tell(
@@ -131,8 +132,6 @@ class ProcessWorld:
         assert self._watch is not None
         if len(job.arguments) != self.size:
             raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
-        # once all have joined, only those who may make subgroups have need of it
-        self._meeting.open = job.allowed is None or "new_group" in job.allowed
         for rank, arguments in enumerate(job.arguments):
             self._tell(
                 rank,
@@ -150,6 +149,7 @@ class ProcessWorld:
 
     def _load(self) -> None:
         """Everybody has joined: now the stranger's code may run."""
+        # only those who may make subgroups have need of the store from here on
         self._meeting.open = self._subgroups
         self._tell_all(Load(self._program.to_bytes()))
 

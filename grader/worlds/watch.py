@@ -55,8 +55,7 @@ class Watch:
 
     Args:
         crew: the processes.
-        resolve: tells a rank that its deferred receive gets its message from
-            a source: ``resolve(rank, op, source)``.
+        resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
         put: takes what a rank puts into the store: ``put(rank, entry)``.
         joined: called once, when every rank has joined.
     """
@@ -73,6 +72,7 @@ class Watch:
         self._resolve = resolve
         self._put = put
         self._all_joined = joined
+        self.subgroups = True
         self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
         self._dumps = [b""] * self.size
@@ -104,7 +104,7 @@ class Watch:
     ) -> None:
         board.know_groups_of(self.board)
         self.board = board
-        self._scrutiny = Scrutiny(board, allowed, watched)
+        self._scrutiny = Scrutiny(board, allowed, self.subgroups, watched)
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
