@@ -16,7 +16,7 @@ from grader.submission import Submission
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.worlds.base import Job, Luck, Outcome, World
 from grader.worlds.crew import Launcher
-from grader.worlds.processes import ProcessWorld
+from grader.worlds.processes import SETUP_SECONDS, ProcessWorld
 
 __all__ = ["Judge", "Settings"]
 
@@ -143,7 +143,12 @@ class Judge:
 
         def open_world(n: int) -> World:
             return ProcessWorld(
-                self._launcher, n, submission.program, self._settings.memory, subgroups
+                self._launcher,
+                n,
+                submission.program,
+                self._settings.memory,
+                subgroups,
+                min(self._settings.patience, SETUP_SECONDS),
             )
 
         return open_world

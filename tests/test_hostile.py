@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,7 @@ class Fixture:
     diagnosis: str | None = None
     score: str | None = None
     says: str = ""
+    seconds: str = ""
 
     @classmethod
     def read(cls, path):
@@ -123,21 +124,25 @@ def by_family():
 def test_an_attack_fails_and_harms_nobody(fixture, outside):
     attack = ("answer.py", fixture.path.read_bytes())
     # the newest file counts where two define the same
-    planned, verdicts, seconds = submit(("honest.py", HONEST), attack)
+    limits = replace(LIMITS, exercise=float(fixture.seconds or LIMITS.exercise))
+    planned, verdicts, seconds = submit(("honest.py", HONEST), attack, limits=limits)
     verdict = verdicts[fixture.exercise]
     said = everything_said(planned, verdicts)
 
-    assert (str(verdict.status), verdict.diagnosis) == (fixture.verdict, fixture.diagnosis), (
-        verdict.message
-    )
-    wanted = verdict.max_score if fixture.verdict == "passed" else float(fixture.score or 0)
-    assert verdict.score == wanted
+    words = fixture.diagnosis.split(" or ") if fixture.diagnosis else [None]
+    assert str(verdict.status) == fixture.verdict, verdict.message
+    assert verdict.diagnosis in words, verdict.message
+    if fixture.score == "some":
+        assert 0 < verdict.score < verdict.max_score
+    else:
+        assert verdict.score == (verdict.max_score if fixture.verdict == "passed" else 0)
     assert fixture.says in verdict.message
     assert SECRET not in said
     assert "BREACH" not in said
     assert len(said) < 4 << 20
     assert verdicts["gather"].status is Status.PASSED, verdicts["gather"].message
-    assert verdict.seconds < LIMITS.exercise + 2 * LIMITS.call
+    # the call that is at work when time is up, and what ending it takes
+    assert verdict.seconds < limits.exercise + 2 * limits.call
     assert seconds < LIMITS.submission
 
 
@@ -153,17 +158,18 @@ def code(source):
     return {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
 
 
-#: Files that are hard to read, and what is said of them; None where they are read.
+#: Files that are hard to read, and what is said of them; None where they are
+#: read, and ... where that depends on Python's version.
 UNREADABLE = {
     "open.py": (b"(" * (32 << 20), "too many nested parentheses"),
     "deep.py": (b"x = " + deep("[", "]"), "too many nested parentheses"),
-    "minus.py": (b"x = " + b"-" * 1_000_000 + b"1", ""),
-    "lambda.py": (b"x = " + b"lambda:" * 100_000 + b"1", ""),
-    "dots.py": (b"x = a" + b".a" * 1_000_000, ""),
-    "calls.py": (b"x = f" + b"()" * 200_000, ""),
-    "elif.py": (b"if 0: pass\n" + b"elif 0: pass\n" * 20_000, ""),
+    "minus.py": (b"x = " + b"-" * 1_000_000 + b"1", ...),
+    "lambda.py": (b"x = " + b"lambda:" * 100_000 + b"1", ...),
+    "dots.py": (b"x = a" + b".a" * 1_000_000, ...),
+    "calls.py": (b"x = f" + b"()" * 200_000, ...),
+    "elif.py": (b"if 0: pass\n" + b"elif 0: pass\n" * 20_000, ...),
     "indented.py": (b"".join(b" " * i + b"if 1:\n" for i in range(3_000)), ""),
-    "sum.py": (b"x = 1" + b"+1" * 1_000_000, ""),
+    "sum.py": (b"x = 1" + b"+1" * 1_000_000, ...),
     "number.py": (b"x = " + b"9" * 5_000_000, ""),
     "power.py": (b"x = 9 ** 9 ** 9 ** 9", None),
     "text.py": (b"x = 'a' * 10 ** 12", None),
@@ -200,8 +206,9 @@ def test_a_file_that_is_hard_to_read_costs_itself_only(outside):
     assert all(len(note) < 2000 for note in planned.notes)
     for label, (_, said) in UNREADABLE.items():
         notes = [note for note in planned.notes if note.startswith(label)]
-        assert bool(notes) == (said is not None), (label, notes)
-        assert said is None or said in notes[0]
+        if said is not ...:
+            assert bool(notes) == (said is not None), (label, notes)
+            assert said is None or said in notes[0]
     assert seconds < LIMITS.submission
 
 

@@ -105,8 +105,7 @@ class Board:
 
     def know_groups_of(self, before: Board) -> None:
         """Take over the groups that an earlier call has made."""
-        for name, group in before.groups.items():
-            self.groups.setdefault(name, _Group(group.members))
+        self.groups |= {name: _Group(group.members) for name, group in before.groups.items()}
 
     # Events. -----------------------------------------------------------------
 
@@ -156,12 +155,10 @@ class Board:
             self.blocked[rank] = None
 
     def _violated(self, rank: int, event: Violated) -> None:
-        if len(self._failures) >= _ENOUGH:
-            return
         site = Site(event.file, event.line)
-        self._failures.append(
-            Failure(Diagnosis(event.diagnosis), f"rank {rank}, {site}: {event.message}", rank, site)
-        )
+        message = f"rank {rank}, {site}: {event.message}"
+        if len(self._failures) < _ENOUGH:
+            self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
 
     def _group(self, rank: int, event: Grouped) -> None:
         known = self.groups.setdefault(event.name, _Group(tuple(event.members)))

@@ -99,6 +99,7 @@ def _make_group(
     if name != WORLD:
         # A subgroup forms when all its members have asked for it; until then
         # they wait, and who waits for whom is worth knowing here too.
+        recorder.require_subgroups()
         group = RecordingGroup(None, rank, size, members, name, recorder)
         group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
         recorder.blocked(group_event)

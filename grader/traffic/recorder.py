@@ -74,6 +74,7 @@ class Recorder:
             is in flight.  Both make mistakes show every time instead of
             sometimes; both cost a pass over the data.
         witness: reports what lies in small tensors, for a replay.
+        subgroups: whether the rank may make groups, for which it has to connect.
     """
 
     rank: int
@@ -81,6 +82,7 @@ class Recorder:
     allowed: frozenset[str] | None = None
     strict: bool = True
     witness: Witness | None = None
+    subgroups: bool = True
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
@@ -103,6 +105,13 @@ class Recorder:
             message += f" (allowed besides: {', '.join(sorted(self.allowed))})"
         self.violated(Diagnosis.FORBIDDEN_CALL, message)
         raise ForbiddenCall(message)
+
+    def require_subgroups(self) -> None:
+        """Raise :class:`ForbiddenCall`, and report it, unless groups may be made."""
+        if not self.subgroups:
+            message = "new_group is closed when a class is graded; use the default group"
+            self.violated(Diagnosis.FORBIDDEN_CALL, message)
+            raise ForbiddenCall(message)
 
     def violated(self, diagnosis: Diagnosis, message: str) -> None:
         """Report that this rank broke a rule, at the line that is running."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -15,6 +16,9 @@ from typing import IO, Any, Protocol
 from grader.worlds.odometer import Counts
 
 __all__ = ["Crew", "Ends", "Launcher", "Setting", "start"]
+
+#: Seconds in which a rank must take what it is told, if its socket's buffer is full.
+DEAF = 2
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ class Ends:
         ends = cls()
         for _ in range(size):
             ours, theirs = socket.socketpair()
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
             output, output_end = os.pipe()
             fault, fault_end = os.pipe()
             ends.controls.append(ours)

@@ -17,9 +17,9 @@ from grader.worlds.errors import BrokenFrame
 from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, FrameWriter, Resolved, Returned, Setup
+from grader.worlds.wire import Call, FrameWriter, Load, Resolved, Returned, Setup
 
-__all__ = ["ProcessWorld"]
+__all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
 #: Seconds in which a rank must have joined its group and loaded the program.
 SETUP_SECONDS = 30.0
@@ -40,6 +40,7 @@ class ProcessWorld:
         program: the code of the answer.
         memory: bytes that each rank may allocate.
         subgroups: whether sealed ranks may still connect, to make subgroups.
+        loading: seconds in which every rank must have joined and loaded the program.
 
     Raises:
         WorldError: the processes cannot be started.
@@ -52,18 +53,22 @@ class ProcessWorld:
         program: Program,
         memory: int = MEMORY,
         subgroups: bool = True,
+        loading: float = SETUP_SECONDS,
     ) -> None:
         self.size = size
         self._watch: Watch | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
+        self._loading = loading
         self._launcher = launcher
         self._crew = launcher.launch(size)
         self._deaf: set[int] = set()
         self._writers = [FrameWriter(control) for control in self._crew.controls]
         self._meeting = Meeting(self._tell_all)
-        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take)
-        packed = program.to_bytes()
+        self._program = program
+        self._subgroups = subgroups or not launcher.setting.sealed
+        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
+        self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):
             self._tell(
@@ -71,7 +76,6 @@ class ProcessWorld:
                 Setup(
                     rank=rank,
                     size=size,
-                    program=packed,
                     path=setting.path,
                     folder=setting.folder,
                     memory=memory,
@@ -120,7 +124,7 @@ class ProcessWorld:
         """Wait until every rank has joined and loaded; why not, if not."""
         assert self._watch is not None
         if not self._is_set_up:
-            self._setup_failure = self._watch.until_ready(SETUP_SECONDS)
+            self._setup_failure = self._watch.until_ready(self._loading)
             self._is_set_up = True
         return self._setup_failure
 
@@ -128,8 +132,6 @@ class ProcessWorld:
         assert self._watch is not None
         if len(job.arguments) != self.size:
             raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
-        # once all have joined, only those who may make subgroups have need of it
-        self._meeting.open = job.allowed is None or "new_group" in job.allowed
         for rank, arguments in enumerate(job.arguments):
             self._tell(
                 rank,
@@ -144,6 +146,12 @@ class ProcessWorld:
                 ),
             )
         return self._watch.until_returned(board, job)
+
+    def _load(self) -> None:
+        """Everybody has joined: now the stranger's code may run."""
+        # only those who may make subgroups have need of the store from here on
+        self._meeting.open = self._subgroups
+        self._tell_all(Load(self._program.to_bytes()))
 
     def _tell_all(self, message: msgspec.Struct) -> None:
         for rank in range(self.size):

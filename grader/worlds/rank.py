@@ -40,6 +40,7 @@ from grader.worlds.wire import (
     Call,
     FrameWriter,
     Joined,
+    Load,
     Parse,
     Parsed,
     Raised,
@@ -108,6 +109,7 @@ class _Rank:
     def __init__(self, sock: socket.socket) -> None:
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
+        self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
         self._store: RankStore | None = None
@@ -120,10 +122,11 @@ class _Rank:
             return
         try:
             self._start(setup)
-            program = Program.from_bytes(setup.program)
-            self._writer.write(Joined())
         except Exception as error:
             self._fail("join", error)
+        self._writer.write(Joined())
+        # nobody's code runs while others join: it could end their connections
+        program = Program.from_bytes(self._programs.get())
         try:
             loaded = load(program)
         except BaseException as error:
@@ -152,6 +155,7 @@ class _Rank:
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
+        self._recorder.subgroups = setup.subgroups or not setup.sealed
         self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
         guard.join(self._store, setup.rank, setup.size, self._recorder)
@@ -174,6 +178,8 @@ class _Rank:
                 store.hear(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Load):
+                self._programs.put(frame.program)
             elif isinstance(frame, Call):
                 self._calls.put(frame)
         # the judge has hung up: whatever runs here runs for nobody
@@ -310,7 +316,7 @@ def _text_of(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:
         return f"(its __str__ raised {type(broken).__name__})"
-    return text.encode("utf-8", "replace").decode()[:2000]
+    return text[:2000].encode("utf-8", "replace").decode()
 
 
 if __name__ == "__main__":

@@ -52,14 +52,20 @@ class Scrutiny:
     Args:
         board: where they are entered if they can be meant.
         allowed: the collectives that may be called; ``None`` is all.
+        subgroups: whether ranks may make groups.
         watched: whether contents of tensors were asked for.
     """
 
-    def __init__(self, board: Board, allowed: frozenset[str] | None, watched: bool) -> None:
+    def __init__(
+        self, board: Board, allowed: frozenset[str] | None, subgroups: bool, watched: bool
+    ) -> None:
         self._board = board
         self._allowed = allowed
+        self._subgroups = subgroups
         self._watched = watched
         self._events = [0] * board.size
+        #: members of a group as a rank sees it; ranks may disagree, which is no forgery
+        self._views: dict[tuple[int, str], list[int]] = {}
 
     def look(self, rank: int, event: object) -> None:
         """Let an event pass.
@@ -98,15 +104,20 @@ class Scrutiny:
             raise BrokenFrame(f"operation {event.op} where operation {expected} comes next")
         if event.kind not in _KINDS:
             raise BrokenFrame("an operation of no kind that there is")
-        group = self._board.groups.get(event.group)
-        if group is None or rank not in group.members:
+        known = self._board.groups.get(event.group)
+        members = self._views.get((rank, event.group)) or (known.members if known else ())
+        if rank not in members:
             raise BrokenFrame("an operation in a group that it is not in")
         message = event.kind in ("send", "recv")
-        if event.peer not in group.members and (event.kind == "send" or event.peer != ANY):
+        if event.peer not in members and (event.kind == "send" or event.peer != ANY):
             raise BrokenFrame(f"an operation with rank {event.peer}, which is not in the group")
         if message and event.peer == rank:
             raise BrokenFrame("a message to itself, which gloo refuses")
-        if self._allowed is not None and not message and event.kind not in self._allowed:
+        if event.kind == "new_group":
+            refused = not self._subgroups
+        else:
+            refused = not message and self._allowed is not None and event.kind not in self._allowed
+        if refused:
             raise BrokenFrame(f"a call of {event.kind}, which the recorder refuses")
         if event.count < 0 or event.nbytes < 0:
             raise BrokenFrame(f"a message of {event.nbytes} bytes")
@@ -122,6 +133,7 @@ class Scrutiny:
         if event.name not in self._board.groups and len(self._board.groups) >= GROUPS:
             raise BrokenFrame(f"more than {GROUPS} groups")
         _name(event.name)
+        self._views[rank, event.name] = members
 
 
 def _name(text: str) -> None:

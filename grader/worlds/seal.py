@@ -18,6 +18,7 @@ import fcntl
 import mmap
 import os
 import resource
+import socket
 import termios
 from functools import lru_cache
 from typing import Any
@@ -31,7 +32,7 @@ _OWN = {
         fstat fstatfs getdents getdents64 fadvise64 dup dup2 dup3 pipe pipe2 poll ppoll select
         pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
         eventfd2 timerfd_create timerfd_settime timerfd_gettime sendto recvfrom sendmsg recvmsg
-        sendmmsg recvmmsg shutdown getsockopt setsockopt getsockname getpeername""",
+        sendmmsg recvmmsg shutdown getsockname getpeername""",
     "files, none of which can be written": """
         open openat newfstatat stat lstat statx statfs access faccessat faccessat2 readlink
         readlinkat getcwd chdir fchdir umask""",
@@ -50,7 +51,7 @@ _OWN = {
 }
 
 #: What a rank needs besides, to make a subgroup with connections of its own.
-_CONNECTING = ("bind", "connect", "listen", "accept", "accept4")
+_CONNECTING = ("setsockopt", "getsockopt", "bind", "connect", "listen", "accept", "accept4")
 
 _CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
 _FUTEX_PRIVATE = 128
@@ -115,6 +116,8 @@ def seal(subgroups: bool) -> None:
         allow("fcntl", argument(1, command))
     for request in (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO):
         allow("ioctl", argument(1, request))
+    # the state of a connection tells what the other side does with its own end
+    allow("getsockopt", argument(1, socket.SOL_SOCKET))
     for option in (_PR_SET_NAME, _PR_GET_NAME):
         allow("prctl", argument(0, option))
     if subgroups:

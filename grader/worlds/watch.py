@@ -6,11 +6,10 @@ import os
 import re
 import selectors
 import signal
-import socket
-import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from grader.errors import WorldError
 from grader.traffic.board import Board
@@ -42,15 +41,8 @@ DRAIN = 1.0
 #: Bytes of a rank's fault handler; a dump of all its threads takes a few thousand.
 FAULTS = 1 << 18
 
-#: Seconds in which a rank must take what it is told; one that does not listen is not told again.
-DEAF = 2
-
-#: Bytes of an answer besides its tensors.
-STRUCTURE = 16 << 20
-
-#: Bytes of a frame from a rank that has not been called yet: an address, an exception.
-LONGEST_BEFORE = 1 << 20
-
+#: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
+STRUCTURE, LONGEST_BEFORE = 16 << 20, 1 << 20
 
 #: What the C++ runtime prints when gloo aborts a rank over a message that does
 #: not fit.  Whether it gets that far before the world is ended is chance, and
@@ -63,9 +55,9 @@ class Watch:
 
     Args:
         crew: the processes.
-        resolve: tells a rank that its deferred receive gets its message from
-            a source: ``resolve(rank, op, source)``.
+        resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
         put: takes what a rank puts into the store: ``put(rank, entry)``.
+        joined: called once, when every rank has joined.
     """
 
     def __init__(
@@ -73,20 +65,20 @@ class Watch:
         crew: Crew,
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
+        joined: Callable[[], None],
     ) -> None:
         self.crew = crew
         self.size = len(crew.controls)
         self._resolve = resolve
         self._put = put
+        self._all_joined = joined
+        self.subgroups = True
         self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
         self._dumps = [b""] * self.size
         self._selector = selectors.DefaultSelector()
         for rank in range(self.size):
             crew.controls[rank].setblocking(True)
-            crew.controls[rank].setsockopt(
-                socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0)
-            )
             for fd, kind in (
                 (crew.controls[rank].fileno(), "control"),
                 (crew.outputs[rank], "output"),
@@ -112,7 +104,7 @@ class Watch:
     ) -> None:
         board.know_groups_of(self.board)
         self.board = board
-        self._scrutiny = Scrutiny(board, allowed, watched)
+        self._scrutiny = Scrutiny(board, allowed, self.subgroups, watched)
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
@@ -295,24 +287,30 @@ class Watch:
         elif isinstance(message, Put):
             self._put(rank, message)
         elif isinstance(message, Joined):
+            if rank in self._joined:
+                raise BrokenFrame("that it has joined, twice")
             self._joined.add(rank)
+            if len(self._joined) == self.size:
+                self._all_joined()
         elif rank in self.board.ended:
             self.causes.forged(rank, "a second answer")
         elif isinstance(message, Returned):
             self._replies[rank] = message
             self.board.end(rank)
         elif isinstance(message, Raised):
-            message = clipped(message)
-            if message.stage == "join" and rank in self._joined:
-                raise BrokenFrame("that it cannot join, when it has joined")
             if message.stage == "join":
-                raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
+                self._cannot_join(rank, message)
             self.board.end(rank)
-            self.causes.raised(rank, message)
+            self.causes.raised(rank, clipped(message))
         elif isinstance(message, Ready):
             self._ready.add(rank)
         else:
             raise BrokenFrame("an answer to what nobody has asked")
+
+    def _cannot_join(self, rank: int, message: Raised) -> NoReturn:
+        if rank in self._joined:
+            raise BrokenFrame("that it cannot join, when it has joined")
+        raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
 
     def _lose(self, rank: int) -> None:
         """The process of ``rank`` is gone."""

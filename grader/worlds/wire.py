@@ -22,6 +22,7 @@ __all__ = [
     "FrameWriter",
     "FromRank",
     "Joined",
+    "Load",
     "Parse",
     "Parsed",
     "Put",
@@ -42,11 +43,10 @@ LONGEST = 1 << 30
 
 
 class Setup(msgspec.Struct, tag="setup", frozen=True):
-    """The first frame to a rank: who it is, and what code it runs.
+    """The first frame to a rank: who it is, and what it finds around it.
 
     Attributes:
         rank, size: of the rank in its world.
-        program: a packed :class:`grader.program.Program`.
         path: what to put on ``sys.path``.
         folder: the working directory.
         memory: bytes that the rank may allocate beyond what it starts with.
@@ -56,7 +56,6 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
 
     rank: int
     size: int
-    program: bytes
     path: list[str]
     folder: str
     memory: int
@@ -78,6 +77,12 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
     label: str
     wanted: list[str]
     sealed: bool
+
+
+class Load(msgspec.Struct, tag="load", frozen=True):
+    """All ranks have joined: load this packed :class:`grader.program.Program`."""
+
+    program: bytes
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):
@@ -123,7 +128,7 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Setup | Call | Resolved | Told
+ToRank = Parse | Setup | Load | Call | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):

@@ -1,7 +1,7 @@
 # promise: a tensor counts by its values, whatever it claims
 # exercise: who_am_i
 # verdict: failed
-# diagnosis: wrong_type
+# diagnosis: exception
 import torch
 
 

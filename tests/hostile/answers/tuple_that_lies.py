@@ -1,7 +1,7 @@
 # promise: what is returned is data: nothing of it runs in the judge
 # exercise: neighbours
 # verdict: failed
-# diagnosis: wrong_type
+# diagnosis: timeout
 class Lying(tuple):
     def __len__(self):
         return 2

@@ -29,7 +29,7 @@ def write_anywhere():
 
 ATTEMPTS = {
     "somewhere": write_anywhere,
-    "temporary": lambda: tempfile.TemporaryFile().name,
+    "temporary": lambda: tempfile.mkstemp(),
     "shared memory": lambda: Path("/dev/shm/hostile").write_text("x"),
     "link": lambda: os.symlink("a", "/tmp/hostile"),
     "folder": lambda: os.mkdir("/hostile"),

@@ -4,7 +4,9 @@
 # diagnosis: exception
 # says: every way is closed
 import ctypes
+import mmap
 import os
+import sys
 from pathlib import Path
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -19,14 +21,11 @@ def call(name, *args):
 
 
 def resident():
-    """Which pages of the C library are in memory: others can be seen to read."""
-    import mmap
-    import sys
-
+    """Which pages of a common file are in memory: others can be seen to read."""
+    libc.mmap.restype = ctypes.c_void_p
     with open(sys.executable, "rb") as file:
-        pages = mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ)
-    place = (ctypes.c_char * 1).from_buffer_copy(pages)
-    return call("mincore", ctypes.byref(place), 4096, ctypes.create_string_buffer(1))
+        place = libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_PRIVATE, file.fileno(), 0)
+    return call("mincore", ctypes.c_void_p(place), 4096, ctypes.create_string_buffer(1))
 
 
 ATTEMPTS = {

@@ -1,13 +1,13 @@
 # promise: a rank that ends without an answer has failed
 # exercise: neighbours
 # verdict: failed
-# diagnosis: crashed
+# diagnosis: crashed or exception
 import sys
 
 
 def neighbours():
     sys.setrecursionlimit(2**31 - 1)
     answer = 0
-    for _ in range(3_000_000):
+    for _ in range(300_000):
         answer = (answer,)
     return repr(answer) == repr(answer) and hash(answer)

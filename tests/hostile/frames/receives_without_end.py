@@ -38,9 +38,9 @@ def ping_pong(x):
     sock, op, peer = control(), 0, 1 - dist.get_rank()
     while True:
         batch = []
-        for op in range(op, op + 1000):
+        for _ in range(1000):
             batch.append(
                 Posted(op, "recv", peer, 0, "world", 1, 4, "int8", "", False, False, "f", 1, 0)
             )
-        op += 1
+            op += 1
         sock.sendall(framed(*batch))

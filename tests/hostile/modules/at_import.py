@@ -30,5 +30,5 @@ class Answer(metaclass=Meta):
 
 
 @decorated
-def neighbours(first=decorated(-1)):
+def neighbours(first=decorated(-1)):  # noqa: B008
     return first, first

@@ -15,7 +15,7 @@ class Ring:
         return (self.rank - 1) % self.n, (self.rank + 1) % self.n
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def ring(rank, n):
     return Ring(rank, n)
 

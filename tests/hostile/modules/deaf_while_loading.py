@@ -2,7 +2,6 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: tampering
-# score: 0.0
 import ctypes
 import os
 import socket

@@ -10,7 +10,7 @@ class Hook(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
         if name.startswith("grader"):
             print("asked for", name)
-        return None
+        return
 
 
 HOOKS = sys.meta_path

@@ -2,7 +2,6 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: wrong_value
-import sys
 
 __name__ = "__main__"
 __builtins__ = {}

@@ -3,4 +3,4 @@
 # verdict: failed
 # diagnosis: exception
 def neighbours():
-    raise ValueError("A" * 200_000_000)
+    raise ValueError("A" * 50_000_000)

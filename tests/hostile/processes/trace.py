@@ -29,7 +29,7 @@ def read(pid):
     buffer = ctypes.create_string_buffer(64)
     mine = Vector(ctypes.addressof(buffer), 64)
     theirs = Vector(
-        ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "Py_None")) if False else id(None),
+        id(None),
         16,
     )
     return call("process_vm_readv", pid, ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0)
@@ -49,7 +49,7 @@ ATTEMPTS = {
     "seize": lambda: each(lambda pid: call("ptrace", 0x4206, pid, None, None)),
     "be traced": lambda: call("ptrace", 0, 0, None, None),
     "read memory": lambda: each(read),
-    "memory file": lambda: each(lambda pid: open(f"/proc/{pid}/mem", "rb").read(1)),
+    "memory file": lambda: each(lambda pid: os.open(f"/proc/{pid}/mem", os.O_RDONLY)),
     "become dumpable": lambda: call("prctl", 4, 1, 0, 0, 0),
     "outlive the parent": lambda: call("prctl", 1, 0, 0, 0, 0),
     "adopt": lambda: call("prctl", 36, 1, 0, 0, 0),

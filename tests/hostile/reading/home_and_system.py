@@ -6,11 +6,15 @@
 import glob
 import os
 import pwd
+import sys
 from pathlib import Path
 
 
 def listed(*patterns):
+    # this Python itself may be installed anywhere
+    own = (sys.base_prefix, sys.prefix)
     found = [path for pattern in patterns for path in glob.glob(pattern)]
+    found = [path for path in found if not any(one.startswith(path) for one in own)]
     return found or os.stat("/nothing/found")
 
 

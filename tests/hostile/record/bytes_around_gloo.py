@@ -2,13 +2,18 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: tampering
-import ctypes
 import os
 import socket
 import stat
-import time
 
 import torch.distributed as dist
+
+
+def connected(sock):
+    try:
+        return bool(sock.getpeername())
+    except OSError:
+        return False
 
 
 def neighbours():
@@ -20,7 +25,7 @@ def neighbours():
         except OSError:
             continue
         sock = socket.socket(fileno=os.dup(fd))
-        if sock.family == socket.AF_INET and rank == 0:
+        if sock.family == socket.AF_INET and rank == 0 and connected(sock):
             sock.send(b"x")
             break
     return (rank - 1) % n, (rank + 1) % n

@@ -3,7 +3,6 @@
 # verdict: failed
 # diagnosis: tampering
 import gc
-import time
 
 import torch.distributed as dist
 

@@ -2,8 +2,19 @@
 # exercise: broadcast
 # verdict: failed
 # diagnosis: timeout
+# score: some
+# seconds: 8
 import time
+
+import torch.distributed as dist
 
 
 def broadcast(x, src):
-    time.sleep(2.5)
+    time.sleep(1.5)
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank == src:
+        for dst in range(n):
+            if dst != src:
+                dist.send(x, dst)
+    else:
+        dist.recv(x, src)

@@ -2,6 +2,7 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: timeout
+# seconds: 8
 class Endless(type):
     def __new__(cls, *args):
         while True:

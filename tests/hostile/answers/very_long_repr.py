@@ -4,7 +4,7 @@
 # diagnosis: wrong_type
 class Loud:
     def __repr__(self):
-        return "x" * 300_000_000
+        return "x" * 30_000_000
 
 
 def neighbours():
