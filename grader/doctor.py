@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import platform
 import shutil
@@ -62,7 +63,7 @@ def findings() -> Iterator[Finding]:
     yield from _world()
     yield _module("jupyterlab", "JupyterLab", "pip install -r requirements.txt", needed=True)
     yield _module("nbval", "nbval", "pip install -r requirements.txt", needed=False)
-    yield _command("bwrap", "bubblewrap", "grading strangers in a sandbox: apt install bubblewrap")
+    yield from _sandbox()
     yield _command(("c++", "g++", "clang++"), "C++ compiler", "C++ extensions: apt install g++")
     yield _command(("chromium", "google-chrome"), "Chromium", "browser tests: apt install chromium")
 
@@ -123,6 +124,35 @@ def _greet() -> None:
 
     x = torch.ones(1)
     dist.all_reduce(x)
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Start one, and two ranks in it."""
+    from grader.errors import GraderError
+    from grader.submission import Submission
+    from grader.worlds.base import Job
+    from grader.worlds.processes import ProcessWorld
+    from grader.worlds.sandbox import SandboxedServer, missing
+
+    reason = missing()
+    if reason:
+        yield Finding("sandbox", "missing", f"to grade a class: {reason}")
+        return
+    # this module is not there inside, so its functions cannot go by name
+    greeting = Submission.from_bytes(inspect.getsource(_greet).encode(), "greet.py")
+    server = SandboxedServer()
+    try:
+        with ProcessWorld(server, 2, greeting.program) as world:
+            outcome = world.run(Job("_greet", ((), ()), allowed=None))
+    except GraderError as error:
+        yield Finding("sandbox", "missing", f"to grade a class: it does not start: {error}")
+        return
+    finally:
+        server.close()
+    if outcome.failure is not None:
+        yield Finding("sandbox", "missing", f"to grade a class: {outcome.failure.message}")
+    else:
+        yield Finding("sandbox", "ok", "bubblewrap and seccomp; two ranks ran in it")
 
 
 def _module(name: str, what: str, mend: str, needed: bool) -> Finding:
