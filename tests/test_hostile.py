@@ -111,13 +111,14 @@ def everything_said(planned, verdicts):
     return json.dumps([asdict(planned), *map(asdict, verdicts.values())], default=str)
 
 
-def by_family():
-    for fixture in FIXTURES:
-        mark = pytest.mark.xdist_group(f"hostile {sum(map(ord, fixture.path.parent.name)) % 2}")
+def in_two_groups():
+    """Two workers are busy with them at most: worlds of 8 processes run in each."""
+    for i, fixture in enumerate(FIXTURES):
+        mark = pytest.mark.xdist_group(f"hostile {i % 2}")
         yield pytest.param(fixture, id=str(fixture), marks=mark)
 
 
-@pytest.mark.parametrize("fixture", list(by_family()))
+@pytest.mark.parametrize("fixture", list(in_two_groups()))
 def test_an_attack_fails_and_harms_nobody(fixture, outside):
     attack = ("answer.py", fixture.path.read_bytes())
     # the newest file counts where two define the same
