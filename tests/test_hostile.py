@@ -37,19 +37,16 @@ LIMITS = Limits(call=4.0, exercise=30.0, submission=90.0, memory=2 << 30)
 #: Nothing that runs in a sandbox may ever say this.
 SECRET = "canary-7d1f0c52e9"
 
+#: The cheapest exercise with messages that comes after those that are attacked.
 HONEST = b"""
 import torch, torch.distributed as dist
 
-def gather(x, dst):
+def barrier():
     rank, n = dist.get_rank(), dist.get_world_size()
-    if rank != dst:
-        dist.send(x, dst)
-        return None
-    parts = [x.clone() if r == rank else torch.empty_like(x) for r in range(n)]
-    for r in range(n):
-        if r != rank:
-            dist.recv(parts[r], r)
-    return parts
+    for k in range((n - 1).bit_length()):
+        request = dist.isend(torch.zeros(1), (rank + 2**k) % n)
+        dist.recv(torch.zeros(1), (rank - 2**k) % n)
+        request.wait()
 """
 
 
@@ -114,13 +111,14 @@ def everything_said(planned, verdicts):
     return json.dumps([asdict(planned), *map(asdict, verdicts.values())], default=str)
 
 
-def by_family():
-    for fixture in FIXTURES:
-        mark = pytest.mark.xdist_group(f"hostile {sum(map(ord, fixture.path.parent.name)) % 2}")
+def in_two_groups():
+    """Two workers are busy with them at most: worlds of 8 processes run in each."""
+    for i, fixture in enumerate(FIXTURES):
+        mark = pytest.mark.xdist_group(f"hostile {i % 2}")
         yield pytest.param(fixture, id=str(fixture), marks=mark)
 
 
-@pytest.mark.parametrize("fixture", list(by_family()))
+@pytest.mark.parametrize("fixture", list(in_two_groups()))
 def test_an_attack_fails_and_harms_nobody(fixture, outside):
     attack = ("answer.py", fixture.path.read_bytes())
     # the newest file counts where two define the same
@@ -140,7 +138,7 @@ def test_an_attack_fails_and_harms_nobody(fixture, outside):
     assert SECRET not in said
     assert "BREACH" not in said
     assert len(said) < 4 << 20
-    assert verdicts["gather"].status is Status.PASSED, verdicts["gather"].message
+    assert verdicts["barrier"].status is Status.PASSED, verdicts["barrier"].message
     # the call that is at work when time is up, and what ending it takes
     assert verdict.seconds < limits.exercise + 2 * limits.call
     assert seconds < LIMITS.submission
@@ -201,8 +199,8 @@ def test_a_file_that_is_hard_to_read_costs_itself_only(outside):
     """Every file is read in a process of its own, so one order can hold them all."""
     files = [(label, data) for label, (data, _) in UNREADABLE.items()]
     planned, verdicts, seconds = submit(*files, ("honest.py", HONEST))
-    assert list(verdicts) == ["gather"]
-    assert verdicts["gather"].status is Status.PASSED
+    assert list(verdicts) == ["barrier"]
+    assert verdicts["barrier"].status is Status.PASSED
     assert all(len(note) < 2000 for note in planned.notes)
     for label, (_, said) in UNREADABLE.items():
         notes = [note for note in planned.notes if note.startswith(label)]
@@ -219,7 +217,7 @@ def test_a_file_that_is_hard_to_read_costs_itself_only(outside):
 def test_the_name_of_a_file_is_data(label, outside):
     """Nothing is imported from where a submission lies: it lies nowhere."""
     planned, verdicts, _ = submit((label, HONEST))
-    assert verdicts["gather"].status is Status.PASSED
+    assert verdicts["barrier"].status is Status.PASSED
     assert planned.notes == ()
 
 

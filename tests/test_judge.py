@@ -18,6 +18,7 @@ from grader.hints import choose_hint
 from grader.judge import Judge, Settings
 from grader.submission import Submission
 from grader.verdict import Bound, Diagnosis, Status
+from grader.worlds.crew import Setting
 from grader.worlds.launch import default_launcher
 
 TOY = discover("tests.toy.exercises")
@@ -272,6 +273,8 @@ def test_a_definition_that_could_not_be_made():
 
 def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     class Broken:
+        setting = Setting.here()
+
         def launch(self, size):
             from grader.errors import WorldError
 

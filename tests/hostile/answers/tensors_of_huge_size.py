@@ -1,7 +1,7 @@
 # promise: a tensor counts by its values, whatever it claims
 # exercise: who_am_i
 # verdict: failed
-# diagnosis: memory_limit
+# diagnosis: wrong_type
 import torch
 
 
