@@ -109,7 +109,7 @@ class Recorder:
     def require_subgroups(self) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless groups may be made."""
         if not self.subgroups:
-            message = "new_group is closed when a class is graded; use the default group"
+            message = "new_group is not allowed in this exercise; use the default group"
             self.violated(Diagnosis.FORBIDDEN_CALL, message)
             raise ForbiddenCall(message)
 

@@ -39,7 +39,7 @@ class ProcessWorld:
         size: how many ranks.
         program: the code of the answer.
         memory: bytes that each rank may allocate.
-        subgroups: whether sealed ranks may still connect, to make subgroups.
+        subgroups: whether the ranks may make groups, for which they have to connect.
         loading: seconds in which every rank must have joined and loaded the program.
 
     Raises:
@@ -66,7 +66,7 @@ class ProcessWorld:
         self._writers = [FrameWriter(control) for control in self._crew.controls]
         self._meeting = Meeting(self._tell_all)
         self._program = program
-        self._subgroups = subgroups or not launcher.setting.sealed
+        self._subgroups = subgroups
         self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
         self._watch.subgroups = self._subgroups
         setting = launcher.setting

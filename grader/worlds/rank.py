@@ -155,7 +155,7 @@ class _Rank:
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
-        self._recorder.subgroups = setup.subgroups or not setup.sealed
+        self._recorder.subgroups = setup.subgroups
         self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
         guard.join(self._store, setup.rank, setup.size, self._recorder)

@@ -51,7 +51,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         folder: the working directory.
         memory: bytes that the rank may allocate beyond what it starts with.
         sealed: give up what could reach beyond it, once it has joined.
-        subgroups: if sealed, go on to be able to connect.
+        subgroups: whether it may make groups; if sealed, it needs to connect for that.
     """
 
     rank: int

@@ -2,7 +2,7 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: forbidden_call
-# says: new_group is closed
+# says: new_group is not allowed
 import torch.distributed as dist
 
 
