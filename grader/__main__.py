@@ -113,6 +113,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
 
+    release = commands.add_parser("release", help="what students get: everything but solutions")
+    release.add_argument("to", metavar="DIR", help="a new folder")
+
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
 
@@ -274,6 +277,18 @@ def _export(request: argparse.Namespace) -> int:
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), catalogue(), book):
         print(line)
+    return 0
+
+
+def _release(request: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from grader.api import catalogue
+    from grader.releasing import release
+
+    course = Path(__file__).resolve().parent.parent
+    count = release(course, Path(request.to), catalogue())
+    print(f"{request.to}: {count} files, without solutions")
     return 0
 
 

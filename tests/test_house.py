@@ -32,7 +32,7 @@ LAYERS = (
     {"standing"},
     {"session", "reports", "pictures"},
     {"classroom"},
-    {"api", "doctor"},
+    {"api", "doctor", "releasing"},
     {"replaying", "timing"},
     {"__init__", "__main__"},
 )

@@ -1,0 +1,142 @@
+"""What students get: the course without its solutions, and a look before it goes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.errors import RequestError
+from grader.exercises import discover
+from grader.releasing import Leak, release
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A checkout to spoil."""
+    home = tmp_path / "course"
+    for name in ("docs", "grader", "imgs", "notebooks", "solutions"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("README.md", "LICENSE", "Makefile", "pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / name, home / name)
+    return home
+
+
+def test_the_bundle_is_the_course_without_solutions(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "release", str(tmp_path / "bundle")],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "files, without solutions" in done.stdout
+    bundle = tmp_path / "bundle"
+    assert not {"solutions", "tests", "tools", ".git"} & {path.name for path in bundle.iterdir()}
+    assert not list(bundle.rglob("__pycache__"))
+    names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert {path.name for path in (bundle / "notebooks").iterdir()} == names
+    checked = subprocess.run(
+        [sys.executable, "-m", "grader", "check", "notebooks/02_broadcast.ipynb", "--json"],
+        cwd=bundle, env={**os.environ, "PYTHONPATH": str(bundle)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    words = {one["diagnosis"] for one in json.loads(checked.stdout)["exercises"]}
+    assert words == {"not_attempted"}
+
+
+def change(path, edit):
+    notebook = json.loads(path.read_text())
+    edit(notebook["cells"])
+    path.write_text(json.dumps(notebook))
+
+
+def solved(course):
+    shutil.copy(course / "solutions" / "04_reduce.ipynb", course / "notebooks" / "04_reduce.ipynb")
+
+
+def half_solved(course):
+    def edit(cells):
+        cell = next(c for c in cells if "def broadcast" in "".join(c["source"]))
+        cell["source"] = "".join(cell["source"]).replace(
+            "    raise NotImplementedError",
+            "    rank = dist.get_rank()\n    raise NotImplementedError",
+        )
+
+    change(course / "notebooks" / "02_broadcast.ipynb", edit)
+
+
+def run_before(course):
+    def edit(cells):
+        next(c for c in cells if c["cell_type"] == "code")["execution_count"] = 1
+
+    change(course / "notebooks" / "02_broadcast.ipynb", edit)
+
+
+def told_in_a_page(course):
+    source = (course / "solutions" / "02_broadcast.py").read_text()
+    block = source.partition("### BEGIN SOLUTION\n")[2].partition("### END SOLUTION")[0]
+    with (course / "docs" / "teaching.md").open("a") as page:
+        page.write("\nOne way:\n\n" + block.replace("    ", "  "))
+
+
+def marked(course):
+    with (course / "docs" / "teaching.md").open("a") as page:
+        page.write("\n### BEGIN SOLUTION\n")
+
+
+def linked(course):
+    (course / "imgs" / "more").symlink_to(course / "solutions")
+
+
+def lost(course):
+    (course / "notebooks" / "05_all_gather.ipynb").unlink()
+
+
+def without_a_stub(course):
+    def edit(cells):
+        cells[:] = [c for c in cells if "def gather" not in "".join(c["source"])]
+
+    change(course / "notebooks" / "03_scatter_gather.ipynb", edit)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (solved, "reduce is more than a stub"),
+        (half_solved, "broadcast is more than a stub"),
+        (run_before, "has been run"),
+        (told_in_a_page, "has a solution of 02_broadcast"),
+        (marked, "has the marks of a solution"),
+        (linked, "imgs/more is a link"),
+        (lost, "05_all_gather.ipynb is missing"),
+        (without_a_stub, "has no stub of gather"),
+    ],
+)
+def test_a_leak_is_named_and_nothing_is_written(course, tmp_path, spoil, message):
+    spoil(course)
+    with pytest.raises(Leak) as caught:
+        release(course, tmp_path / "bundle", discover())
+    assert message in str(caught.value)
+    assert not (tmp_path / "bundle").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["course"]
+
+
+def test_an_empty_folder_is_filled_and_another_one_is_not(course, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert release(course, tmp_path / "empty", discover()) > 100
+    with pytest.raises(RequestError, match="not empty"):
+        release(course, tmp_path / "empty", discover())
+    with pytest.raises(RequestError, match="what is to be released"):
+        release(course, course / "grader" / "bundle", discover())
+
+
+def test_a_bundle_cannot_be_released_again(course, tmp_path):
+    shutil.rmtree(course / "solutions")
+    with pytest.raises(RequestError, match="no checkout"):
+        release(course, tmp_path / "bundle", discover())
