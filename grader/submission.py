@@ -50,6 +50,7 @@ class Submission:
         broken: names whose definition does not parse.
         unparsed: every piece that does not parse.
         sources: text by file or cell, to quote lines from.
+        prints: fingerprints by exercise, where somebody asked for them.
     """
 
     label: str
@@ -58,6 +59,7 @@ class Submission:
     broken: dict[str, Broken] = field(default_factory=dict)
     unparsed: tuple[Broken, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
+    prints: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], name: str) -> Submission:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     {"errors", "verdict", "version"},
     {"values", "program", "tags"},
-    {"traffic", "compare", "definitions"},
+    {"traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes"},
     {"oracles"},
     {"exercise"},

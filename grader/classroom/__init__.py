@@ -13,6 +13,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``fingerprint``, ``orders`` — what a verdict depends on; what a worker is asked for
 - ``warden``, ``grading`` — one submission judged, in a sandbox of its own
 - ``engines`` — many submissions side by side, here or on a cluster
+- ``similarity`` — which submissions are alike beyond what the exercise explains
 - ``store`` — what has been judged, kept whatever happens
 - ``session`` — a class from its arrival to the store
 - :mod:`~grader.classroom.outputs` — what comes of it: gradebooks and pages

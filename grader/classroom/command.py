@@ -26,6 +26,7 @@ from grader.classroom.outputs.files import write
 from grader.classroom.report import class_results
 from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
+from grader.classroom.similarity import alike
 from grader.classroom.store import Store
 from grader.errors import RequestError, WorldError
 from grader.exercises import Catalogue
@@ -69,7 +70,8 @@ def grade(
             engine.close()
             # also of what was found before it was stopped
             if store.entries():
-                write(class_results(store, catalogue), out)
+                pairs = alike({entry.key: entry.prints for entry in store.entries()})
+                write(class_results(store, catalogue), out, pairs)
         summary = _Summary(store, step)
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))

@@ -37,7 +37,12 @@ def grade(order: Order, catalogue: Catalogue, tell: Callable[[Told], None]) -> N
     """
     with _Box(order) as box:
         work = _read(box, order, catalogue)
-        tell(Planned(order.key, tuple(work.sources), tuple(work.notes)))
+        prints = {
+            name: submission.prints[name]
+            for name, submission in work.sources.items()
+            if name in submission.prints
+        }
+        tell(Planned(order.key, tuple(work.sources), tuple(work.notes), prints))
         for name, submission in work.sources.items():
             exercise = catalogue[name]
             mark = fingerprint(exercise, order.digest, order.seed, order.limits.key())

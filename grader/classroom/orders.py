@@ -60,11 +60,15 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a submission will be judged on, and what is to be said about its files."""
+    """What a submission will be judged on, and what is to be said about its files.
+
+    ``prints`` are its answers' fingerprints, by exercise.
+    """
 
     key: str
     exercises: tuple[str, ...]
     notes: tuple[str, ...]
+    prints: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

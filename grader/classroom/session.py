@@ -118,7 +118,7 @@ class _Session:
         for told in engine.run(self._orders()):
             verdict = None
             if isinstance(told, Planned):
-                self._note(told.key, told.exercises, told.notes)
+                self._note(told.key, told.exercises, told.notes, told.prints)
             elif isinstance(told, Judged):
                 self._store.save(told.key, told.fingerprint, told.verdict)
                 self._progress.exercises += 1
@@ -137,14 +137,14 @@ class _Session:
             self._digests[key] = digest = handed.digest()
             seed = seed_for(self._secret, key)
             if not handed.files:
-                self._note(key, (), ())
+                self._note(key, (), (), {})
                 self._progress.empty += 1
                 self._skip()
                 continue
             known = {} if self._options.force else self._store.known(key)
             entry = entries.get(key)
             if entry is not None and self._is_done(entry, digest, seed, known):
-                self._note(key, tuple(entry.exercises), tuple(entry.found))
+                self._note(key, tuple(entry.exercises), tuple(entry.found), entry.prints)
                 self._progress.kept += 1
                 self._skip()
                 continue
@@ -185,7 +185,12 @@ class _Session:
         self._observe(self._progress, None)
 
     def _note(
-        self, key: str, exercises: tuple[str, ...], found: tuple[str, ...], fault: str = ""
+        self,
+        key: str,
+        exercises: tuple[str, ...],
+        found: tuple[str, ...],
+        prints: dict[str, list[int]],
+        fault: str = "",
     ) -> None:
         position, handed = self._handed[key]
         self._store.note(
@@ -201,6 +206,7 @@ class _Session:
                 number=handed.sid,
                 unsafe=not self._options.sandbox,
                 fault=fault,
+                prints=prints,
             ),
         )
 
@@ -209,5 +215,6 @@ class _Session:
         entry = next((one for one in self._store.entries() if one.key == told.key), None)
         exercises = tuple(entry.exercises) if entry is not None else ()
         found = tuple(entry.found) if entry is not None else ()
-        self._note(told.key, exercises, found, told.reason)
+        prints = entry.prints if entry is not None else {}
+        self._note(told.key, exercises, found, prints, told.reason)
         self._progress.lost += 1

@@ -57,6 +57,7 @@ class Entry(msgspec.Struct, frozen=True):
         found: what is to be said about what its files hold.
         unsafe: whether it was graded without a sandbox.
         fault: what the grader itself failed at, if it could not even begin.
+        prints: fingerprints of its answers, by exercise.
     """
 
     key: str
@@ -69,6 +70,7 @@ class Entry(msgspec.Struct, frozen=True):
     number: str | None = None
     unsafe: bool = False
     fault: str = ""
+    prints: dict[str, list[int]] = {}
 
 
 _encode = msgspec.msgpack.encode

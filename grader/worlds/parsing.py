@@ -67,6 +67,7 @@ def parse(
         {name: Broken(*fault) for name, fault in parsed.broken.items()},
         tuple(Broken(*fault) for fault in parsed.unparsed),
         dict(parsed.sources),
+        dict(parsed.prints),
     )
 
 

@@ -228,6 +228,7 @@ class _Rank:
 def _parsed(request: Parse) -> Parsed:
     """A file's definitions, as data."""
     from grader.submission import Submission
+    from grader.winnowing import prints_of
 
     limits.limit_memory(1 << 30)
     if request.sealed:
@@ -245,13 +246,14 @@ def _parsed(request: Parse) -> Parsed:
     try:
         found = Submission.from_bytes(request.data, request.label, request.wanted)
     except UnreadableFile as error:
-        return Parsed(b"", [], {}, [], {}, plain(str(error)))
+        return Parsed(b"", [], {}, [], {}, error=plain(str(error)))
     return Parsed(
         found.program.to_bytes(),
         sorted(map(plain, found.names)),
         {plain(name): row(fault) for name, fault in found.broken.items()},
         [row(fault) for fault in found.unparsed],
         {plain(label): plain(text) for label, text in found.sources.items()},
+        prints_of(found.sources.values(), request.wanted),
     )
 
 

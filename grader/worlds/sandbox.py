@@ -36,6 +36,7 @@ MODULES = (
     "values.py",
     "verdict.py",
     "version.py",
+    "winnowing.py",
     "worlds",
 )
 

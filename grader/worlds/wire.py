@@ -206,6 +206,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         program: the packed :class:`grader.program.Program`.
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
+        prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
         error: why it is no submission at all, or empty.
     """
 
@@ -214,6 +215,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     broken: dict[str, tuple[str, int, str]]
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
+    prints: dict[str, list[int]] = {}
     error: str = ""
 
 

@@ -7,6 +7,7 @@
 - :mod:`~grader.classroom.outputs.pages` — templates, style and script of pages.
 - :mod:`~grader.classroom.outputs.class_page` — ``class.html``, for the instructor.
 - :mod:`~grader.classroom.outputs.feedback` — ``feedback/<key>.html``, for a student.
+- :mod:`~grader.classroom.outputs.similar` — ``similar.html``: who to compare.
 - :mod:`~grader.classroom.outputs.canvas`,
   :mod:`~grader.classroom.outputs.gradescope`,
   :mod:`~grader.classroom.outputs.nbgrader` — for other systems.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.classroom.outputs import gradescope as gs
@@ -11,13 +12,15 @@ from grader.classroom.outputs.class_page import class_page
 from grader.classroom.outputs.feedback import feedback
 from grader.classroom.outputs.gradebook import gradebook
 from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.similar import similar_page
+from grader.classroom.similarity import Pair
 from grader.reports.json import to_json
 
 __all__ = ["write", "write_gradescope"]
 
 
-def write(results: ClassResults, folder: Path) -> None:
-    """Write ``results/``, ``feedback/``, ``gradebook.csv`` and ``class.html``.
+def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
+    """Write ``results/``, ``feedback/``, ``gradebook.csv``, ``class.html``, ``similar.html``.
 
     Every file is replaced as a whole: whoever reads meanwhile, or whatever
     happens, finds the old one or the new one.
@@ -27,6 +30,7 @@ def write(results: ClassResults, folder: Path) -> None:
         _replace(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
     _replace(folder / "gradebook.csv", gradebook(results))
     _replace(folder / "class.html", class_page(results).encode())
+    _replace(folder / "similar.html", similar_page(results, pairs).encode())
 
 
 def write_gradescope(results: ClassResults, folder: Path, visibility: str = "visible") -> list[Row]:
