@@ -43,7 +43,7 @@ def told(engine, names):
 @pytest.fixture
 def cluster():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
     ) as made:
         yield made
 

@@ -116,7 +116,7 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
         from grader.classroom.engines.local import cores
 
         cluster = LocalCluster(
-            n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=None
+            n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=":0"
         )
         return DaskEngine(Client(cluster), cluster)
     try:
@@ -153,7 +153,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
                 " see docs/grading.md for an example"
             )
     # no page to look at: its port would have to be free
-    cluster = SLURMCluster(scheduler_options={"dashboard_address": None}, **settings)
+    cluster = SLURMCluster(scheduler_options={"dashboard_address": ":0"}, **settings)
     cluster.scale(jobs=jobs or 1)
     return DaskEngine(Client(cluster), cluster)
 
