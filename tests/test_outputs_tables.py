@@ -123,7 +123,7 @@ def test_all_files_of_a_class(tmp_path):
     found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     keys = [row.key for row in results.rows]
     assert found == {
-        "class.html", "gradebook.csv",
+        "class.html", "gradebook.csv", "similar.html",
         *(f"results/{key}.json" for key in keys), *(f"feedback/{key}.html" for key in keys),
     }  # fmt: skip
     ada = json.loads((tmp_path / "results" / "ada.json").read_text())
