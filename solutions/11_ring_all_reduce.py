@@ -720,7 +720,8 @@ if ring_works:
 # by the repository's `make bench`. The numbers are **bus bandwidth** (bytes per second times
 # $2(n-1)/n$, as in [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md))
 # in GB/s, and in brackets the ratio to `dist.all_reduce`. All three ran in turn in the same
-# processes.
+# processes. Up to 4 MiB the figures vary by a factor of two from one measurement to the next; from
+# 16 MiB on, by a tenth.
 #
 # | size of x | `dist.all_reduce` | step by step | in pieces |
 # |---:|---:|---:|---:|
@@ -736,8 +737,8 @@ if ring_works:
 # for anybody. (That is why the function is faster at 1 MiB, too, where each chunk is one piece.)
 #
 # What is left is the cost of each message in Python, some tens of microseconds for every `isend` and
-# `irecv`. It shows where messages are small: in the row of 4 MiB a third of the time and more goes
-# there. That is also why pieces should not be too small. And on one machine there is no network:
+# `irecv`. It shows where messages are small: in the row of 4 MiB a third of the time goes there. That
+# is also why pieces should not be too small. And on one machine there is no network:
 # "sending" is copying, done by the same two cores that add. Where a link carries the data while the
 # processor is free, overlap is worth more.
 #
