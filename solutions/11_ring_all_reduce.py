@@ -721,7 +721,7 @@ if ring_works:
 # $2(n-1)/n$, as in [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md))
 # in GB/s, and in brackets the ratio to `dist.all_reduce`. All three ran in turn in the same
 # processes. Up to 4 MiB the figures vary by a factor of two from one measurement to the next; from
-# 16 MiB on, by a tenth.
+# 16 MiB on by a fifth, and their ratios by a tenth.
 #
 # | size of x | `dist.all_reduce` | step by step | in pieces |
 # |---:|---:|---:|---:|
