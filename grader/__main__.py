@@ -254,8 +254,12 @@ def _grade(request: argparse.Namespace) -> int:
     from grader.classroom.orders import Limits
     from grader.classroom.session import Options
 
-    limits = Limits(submission=request.timeout, memory=request.memory << 20)
-    options = Options(limits, request.seed, request.sandbox != "none", request.force)
+    limits = Limits(
+        submission=request.timeout,
+        memory=request.memory << 20,
+        sandbox=request.sandbox != "none",
+    )
+    options = Options(limits, request.seed, request.force)
     engine: Engine = LocalEngine(request.jobs)
     if request.engine != "local" or request.scheduler:
         from grader.classroom.engines import dask

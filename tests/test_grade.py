@@ -169,9 +169,15 @@ def test_without_a_sandbox_it_warns(tmp_path):
     done = grade(tmp_path / "in", "--out", tmp_path / "out", "--sandbox", "none")
     assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
+    page = (tmp_path / "out" / "class.html").read_text()
+    assert "without a sandbox" in page
+    # what was found so is not kept for a grading that promises one
+    done = grade(tmp_path / "in", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "without a sandbox" not in (tmp_path / "out" / "class.html").read_text()
     with Store(tmp_path / "out", readonly=True) as store:
         (entry,) = store.entries()
-    assert entry.unsafe
+        assert set(store.earlier(entry.key)) == {"neighbours", "who_am_i"}
 
 
 @pytest.mark.parametrize(

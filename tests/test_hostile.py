@@ -226,7 +226,7 @@ def test_the_canary_sings_where_there_is_no_sandbox(outside):
     """The fixture that looks for secrets finds them if nothing stops it."""
     attack = (HOSTILE / "reading" / "environment.py").read_bytes()
     told = []
-    order = Order("student", (("answer.py", attack),), "digest", 1, LIMITS, sandbox=False)
+    order = Order("student", (("answer.py", attack),), "digest", 1, replace(LIMITS, sandbox=False))
     grade(order, discover(), told.append)
     assert "BREACH" in json.dumps([asdict(one) for one in told], default=str)
 

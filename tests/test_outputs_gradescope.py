@@ -17,7 +17,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.__main__ import _parser
 from grader.classroom.outputs.autograder import autograder
 from grader.classroom.outputs.files import write_gradescope
 from grader.classroom.outputs.gradescope import VISIBILITIES, gradescope, to_json
@@ -222,10 +221,6 @@ def test_a_request_that_is_wrong_leaves_no_results(unpacked):
     assert not (unpacked / "results" / "results.json").exists()
 
 
-@pytest.mark.skipif(
-    not all(f"    {word} " in _parser().format_help() for word in ("grade", "export")),
-    reason="the command line cannot grade a class yet",
-)
 def test_a_submission_is_graded_by_the_zip(unpacked):
     submission = unpacked / "submission"
     answers = Path(__file__).parent / "accepted" / "02_broadcast"

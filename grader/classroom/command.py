@@ -55,7 +55,7 @@ def grade(
         The exit status: 0, or 1 if the grader failed at something.
     """
     console = Console(stderr=True, highlight=False)
-    if options.sandbox:
+    if options.limits.sandbox:
         _try_sandbox()
     else:
         console.print(Text(f"warning: {_UNSAFE}", style="bold red"))

@@ -120,7 +120,6 @@ class _Box:
     """A submission's sandbox, made again when it has been ended."""
 
     def __init__(self, order: Order) -> None:
-        self._sandboxed = order.sandbox
         self._hidden = [Path(folder) for folder in order.hidden]
         self._limits = order.limits
         self._deadline = time.monotonic() + order.limits.submission
@@ -140,7 +139,7 @@ class _Box:
     def server(self) -> ForkServer:
         """The server in the sandbox, running."""
         if self._server is None:
-            self._server = SandboxedServer(self._hidden) if self._sandboxed else ForkServer()
+            self._server = SandboxedServer(self._hidden) if self._limits.sandbox else ForkServer()
             left = max(self._deadline - time.monotonic(), 0.0)
             self._warden = Warden(self._server.pid, self._limits.memory, left)
         return self._server

@@ -5,7 +5,7 @@ Plain data, so that they travel to a process or to another machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from grader.verdict import ExerciseVerdict
 
@@ -14,23 +14,25 @@ __all__ = ["Done", "Judged", "Limits", "Lost", "Order", "Planned", "Told"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may take.
+    """What a submission may take, and where it runs.
 
     Attributes:
         call: seconds of one call of an answer.
         exercise: seconds of all calls for one exercise.
         submission: seconds of all exercises.
         memory: bytes that all ranks may use together.
+        sandbox: whether it runs in one; without, it runs as the person who grades.
     """
 
     call: float = 5.0
     exercise: float = 60.0
     submission: float = 600.0
     memory: int = 4 << 30
+    sandbox: bool = True
 
     def key(self) -> tuple[float, ...]:
         """What a verdict depends on."""
-        return (self.call, self.exercise, self.submission, float(self.memory))
+        return astuple(self)
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,8 @@ class Order:
         files: label and contents of each, the oldest first.
         digest: of the files.
         seed: of the inputs.
-        limits: on time and memory.
+        limits: on time and memory, and whether there is a sandbox.
         known: fingerprints of the verdicts that there are, by exercise.
-        sandbox: whether strangers' code runs in one.
         hidden: folders that must not be seen from inside.
     """
 
@@ -54,7 +55,6 @@ class Order:
     seed: int
     limits: Limits
     known: dict[str, str] = field(default_factory=dict)
-    sandbox: bool = True
     hidden: tuple[str, ...] = ()
 
 

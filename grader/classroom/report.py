@@ -45,7 +45,7 @@ def _row(store: Store, catalogue: Catalogue, entry: Entry) -> Row:
         earlier=store.earlier(entry.key),
         notes=(*entry.problems, *entry.found),
         fault=entry.fault,
-        unsafe=entry.unsafe,
+        unsafe=store.is_unsafe(entry.key),
     )
 
 

@@ -24,16 +24,14 @@ class Options:
     """How to grade a class.
 
     Attributes:
-        limits: on time and memory, of one submission.
+        limits: on time and memory of one submission, and whether it is in a sandbox.
         seed: repeats the inputs of an earlier grading; else they are drawn
             from a secret that the results keep.
-        sandbox: whether strangers' code runs in one.
         force: judge again what has been judged.
     """
 
     limits: Limits = field(default_factory=Limits)
     seed: int | None = None
-    sandbox: bool = True
     force: bool = False
 
 
@@ -120,7 +118,8 @@ class _Session:
             if isinstance(told, Planned):
                 self._note(told.key, told.exercises, told.notes, told.prints)
             elif isinstance(told, Judged):
-                self._store.save(told.key, told.fingerprint, told.verdict)
+                safe = self._options.limits.sandbox
+                self._store.save(told.key, told.fingerprint, told.verdict, safe)
                 self._progress.exercises += 1
                 verdict = told.verdict
             elif isinstance(told, Lost):
@@ -155,7 +154,6 @@ class _Session:
                 seed,
                 self._options.limits,
                 known,
-                self._options.sandbox,
                 self._hidden,
             )
 
@@ -170,7 +168,7 @@ class _Session:
 
     def _is_done(self, entry: Entry, digest: str, seed: int, known: dict[str, str]) -> bool:
         """Whether judging it again would find nothing new."""
-        if entry.digest != digest or entry.fault or entry.unsafe is self._options.sandbox:
+        if entry.digest != digest or entry.fault:
             return False
         if not all(name in self._catalogue for name in entry.exercises):
             return False
@@ -204,7 +202,6 @@ class _Session:
                 found=list(found),
                 email=handed.email,
                 number=handed.sid,
-                unsafe=not self._options.sandbox,
                 fault=fault,
                 prints=prints,
             ),

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS submissions (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT NOT NULL, exercise TEXT NOT NULL, fingerprint TEXT NOT NULL,
-    status TEXT NOT NULL, verdict BLOB NOT NULL, before BLOB,
+    status TEXT NOT NULL, safe INTEGER NOT NULL, verdict BLOB NOT NULL, before BLOB,
     PRIMARY KEY (key, exercise)
 ) WITHOUT ROWID;
 """
@@ -55,7 +55,6 @@ class Entry(msgspec.Struct, frozen=True):
         exercises: what it was graded on, in the order of the course.
         problems: what is to be said about how it arrived.
         found: what is to be said about what its files hold.
-        unsafe: whether it was graded without a sandbox.
         fault: what the grader itself failed at, if it could not even begin.
         prints: fingerprints of its answers, by exercise.
     """
@@ -68,7 +67,6 @@ class Entry(msgspec.Struct, frozen=True):
     found: list[str] = []
     email: str | None = None
     number: str | None = None
-    unsafe: bool = False
     fault: str = ""
     prints: dict[str, list[int]] = {}
 
@@ -196,15 +194,23 @@ class Store:
 
     # Verdicts. ---------------------------------------------------------------
 
-    def save(self, key: str, fingerprint: str, verdict: ExerciseVerdict) -> None:
-        """Keep a verdict, and what was there before if it says something else."""
+    def save(self, key: str, fingerprint: str, verdict: ExerciseVerdict, safe: bool = True) -> None:
+        """Keep a verdict, and the one that was there before.
+
+        Args:
+            key: of the submission.
+            fingerprint: of all that the verdict depends on.
+            verdict: on one of its exercises.
+            safe: whether it was found in a sandbox.
+        """
         packed = msgspec.json.encode(verdict)
         with self._problems(), self._transaction():
             self._database.execute(
-                "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, NULL)"
+                "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, NULL)"
                 " ON CONFLICT (key, exercise) DO UPDATE SET fingerprint = excluded.fingerprint,"
-                " status = excluded.status, before = verdict, verdict = excluded.verdict",
-                (key, verdict.name, fingerprint, verdict.status.value, packed),
+                " status = excluded.status, safe = excluded.safe, before = verdict,"
+                " verdict = excluded.verdict",
+                (key, verdict.name, fingerprint, verdict.status.value, safe, packed),
             )
 
     def known(self, key: str) -> dict[str, str]:
@@ -215,6 +221,14 @@ class Store:
                 (key, Status.ERROR.value),
             )
             return dict(rows.fetchall())
+
+    def is_unsafe(self, key: str) -> bool:
+        """Whether any of a submission's verdicts was found without a sandbox."""
+        with self._problems():
+            row = self._database.execute(
+                "SELECT EXISTS (SELECT 1 FROM verdicts WHERE key = ? AND NOT safe)", (key,)
+            )
+            return bool(row.fetchone()[0])
 
     def verdicts(self, key: str) -> dict[str, ExerciseVerdict]:
         """A submission's verdicts by exercise."""
