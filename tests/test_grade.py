@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from grader.classroom.store import Store
@@ -136,9 +137,15 @@ def test_a_killed_grading_goes_on_where_it_was(graded, tmp_path):
     )  # fmt: skip
     while not (out / "grades.sqlite").is_file() or len(_verdicts(out)) < wait:
         assert process.poll() is None
-    os.killpg(process.pid, signal.SIGKILL)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
     process.wait()
+    # they go with it, though nobody has told them
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert alive == []
     kept = _verdicts(out)
+    with Store(out, readonly=True) as store:
+        assert len(store.entries()) == 7
     done = grade(home / "in", "--out", out, "--seed", "1")
     assert done.returncode == 0, done.stderr
     assert set(kept) <= set(_verdicts(out))
@@ -153,6 +160,27 @@ def _verdicts(out):
             return [(e.key, name) for e in store.entries() for name in store.verdicts(e.key)]
     except Exception:  # it is just being made
         return []
+
+
+def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp_path):
+    """Results on a file system of 150 kB: too small for pages, large enough for verdicts."""
+    home, _ = graded
+    count = "import tests.test_grade as t; print(len(t._verdicts(t.Path('/small/out'))))"
+    command = (
+        f"{shlex.quote(sys.executable)} -m grader grade {shlex.quote(str(home))}/in"
+        f" --out /small/out; echo $?; {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
+    )
+    done = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--size", "150000", "--tmpfs", "/small", "--", "sh", "-c",
+         command],
+        cwd=ROOT, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    status, stored = map(int, done.stdout.split())
+    assert status == 1
+    assert stored > 0
+    assert "No space left" in done.stderr or "full" in done.stderr
+    assert "grade again" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_without_bubblewrap_it_says_what_to_install(tmp_path):

@@ -1,7 +1,8 @@
-"""``python -m grader grade`` and ``export``: what they print."""
+"""``python -m grader grade``: what it prints, and where its results go."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -27,7 +28,7 @@ from grader.classroom.report import class_results
 from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
 from grader.classroom.similarity import alike
-from grader.classroom.store import Store
+from grader.classroom.store import Store, StoreError
 from grader.errors import RequestError, WorldError
 from grader.exercises import Catalogue
 from grader.reports.summary import visible
@@ -55,29 +56,42 @@ def grade(
         The exit status: 0, or 1 if the grader failed at something.
     """
     console = Console(stderr=True, highlight=False)
-    if options.limits.sandbox:
-        _try_sandbox()
-    else:
-        console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
-    if not source.exists():
-        raise RequestError(f"{source} does not exist")
-    with Store(out) as store:
-        bar = _Bar(console)
-        try:
-            with bar:
-                step = grade_class(source, store, engine, catalogue, options, bar.observe)
-        finally:
-            engine.close()
-            # also of what was found before it was stopped
-            if store.entries():
-                pairs = alike({entry.key: entry.prints for entry in store.entries()})
-                write(class_results(store, catalogue), out, pairs)
-        summary = _Summary(store, step)
+    with contextlib.closing(engine):
+        if not source.exists():
+            raise RequestError(f"{source} does not exist")
+        if options.limits.sandbox:
+            _try_sandbox()
+        else:
+            console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+        with Store(out) as store:
+            bar = _Bar(console)
+            try:
+                with bar:
+                    step = grade_class(source, store, engine, catalogue, options, bar.observe)
+            finally:
+                # also of what was found before it was stopped
+                _report(store, catalogue, out)
+            summary = _Summary(store, step)
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))
     else:
         summary.show(Console(highlight=False), out)
     return 1 if summary.errors else 0
+
+
+def _report(store: Store, catalogue: Catalogue, out: Path) -> None:
+    """Write every page and table."""
+    entries = store.entries()
+    if not entries:
+        return
+    pairs = alike({entry.key: entry.prints for entry in entries})
+    try:
+        write(class_results(store, catalogue), out, pairs)
+    except OSError as error:
+        raise StoreError(
+            f"the reports cannot be written to {error.filename or out}: {error.strerror};"
+            " every verdict is stored: mend that and grade again"
+        ) from None
 
 
 def _try_sandbox() -> None:

@@ -102,9 +102,11 @@ def _judge(box: _Box, order: Order, exercise: Exercise, submission: Submission) 
         if verdict.status is not Status.ERROR or box.reason is not None:
             break
         box.discard()
-    if box.reason is not None and verdict.status in (Status.ERROR, Status.SKIPPED):
-        diagnosis, message = box.reason
-        verdict = replace(verdict, status=Status.FAILED, diagnosis=diagnosis, message=message)
+    if box.reason is not None:
+        if not verdict.passed:
+            # it may look like a crash of the ranks, or like a fault of the grader's
+            diagnosis, message = box.reason
+            verdict = replace(verdict, status=Status.FAILED, diagnosis=diagnosis, message=message)
         box.discard()
     return verdict
 

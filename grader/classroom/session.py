@@ -18,6 +18,9 @@ from grader.verdict import ExerciseVerdict
 
 __all__ = ["Options", "Progress", "grade_class"]
 
+#: Of a submission whose turn has not come, for the case that it never does.
+_WAITING = "not judged yet; grade again"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -112,6 +115,9 @@ class _Session:
         self._handed = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
         self._progress.submissions = len(self._handed)
         self._store.keep_only(set(self._handed))
+        # whoever stops this, everybody has a row
+        for key in self._handed.keys() - {entry.key for entry in self._store.entries()}:
+            self._note(key, (), (), {}, _WAITING)
         self._observe(self._progress, None)
         for told in engine.run(self._orders()):
             verdict = None
@@ -196,7 +202,7 @@ class _Session:
             Entry(
                 key=key,
                 student=handed.student,
-                digest=self._digests[key],
+                digest=self._digests.get(key, ""),
                 exercises=list(exercises),
                 problems=list(handed.problems),
                 found=list(found),

@@ -41,7 +41,8 @@ class Warden:
         self._thread.start()
 
     def _watch(self) -> None:
-        with contextlib.suppress(psutil.Error):
+        # it is over when the sandbox is; anything else is a fault, and must be heard of
+        with contextlib.suppress(psutil.NoSuchProcess):
             while not self._done.wait(_PERIOD):
                 if time.monotonic() > self._until:
                     self._end(

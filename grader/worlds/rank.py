@@ -143,7 +143,7 @@ class _Rank:
         """
         self._writer.write(_raised(stage, error))
         while True:
-            time.sleep(60)  # the listening thread ends the process
+            time.sleep(60)  # the listening thread ends the process, or the launcher does
 
     def _start(self, setup: Setup) -> None:
         """Become rank ``setup.rank``: limits, thread count, process group."""

@@ -135,6 +135,10 @@ class _Worker:
 
 def _serve(pipe: Connection[Any, Any]) -> None:
     """In the worker: judge what comes until the pipe is closed."""
+    from grader.worlds.limits import die_with_parent
+
+    # whoever gives the orders is killed: then nobody hears what is found here
+    die_with_parent()
     # Ctrl-C is for the one that gives the orders
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # ended politely, it closes its sandbox
