@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import os
@@ -131,8 +132,9 @@ def _sandbox() -> Iterator[Finding]:
     from grader.errors import GraderError
     from grader.submission import Submission
     from grader.worlds.base import Job
+    from grader.worlds.launch import new_sandbox
     from grader.worlds.processes import ProcessWorld
-    from grader.worlds.sandbox import SandboxedServer, missing
+    from grader.worlds.sandbox import missing
 
     reason = missing()
     if reason:
@@ -140,15 +142,15 @@ def _sandbox() -> Iterator[Finding]:
         return
     # this module is not there inside, so its functions cannot go by name
     greeting = Submission.from_bytes(inspect.getsource(_greet).encode(), "greet.py")
-    server = SandboxedServer()
     try:
-        with ProcessWorld(server, 2, greeting.program) as world:
+        with (
+            contextlib.closing(new_sandbox()) as server,
+            ProcessWorld(server, 2, greeting.program) as world,
+        ):
             outcome = world.run(Job("_greet", ((), ()), allowed=None))
     except GraderError as error:
         yield Finding("sandbox", "missing", f"to grade a class: it does not start: {error}")
         return
-    finally:
-        server.close()
     if outcome.failure is not None:
         yield Finding("sandbox", "missing", f"to grade a class: {outcome.failure.message}")
     else:

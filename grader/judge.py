@@ -34,6 +34,10 @@ _FINAL = frozenset(
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
 
 
+#: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
+_EFFORT = 0.2
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to judge.
@@ -261,6 +265,7 @@ def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.H
         allowed=exercise.allowed,
         luck=luck,
         seconds=settings.seconds,
+        effort=settings.seconds * _EFFORT,
         answer_limit=settings.answer,
     )
 

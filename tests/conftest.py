@@ -49,6 +49,9 @@ def line_in(function: Callable[..., Any], text: str) -> int:
 #: In the command line of a fork server.
 _SERVER = "grader.worlds.server"
 
+#: In those of the process that makes sandboxes, and of the sandboxes.
+_NEST = "grader.worlds.nest"
+
 
 def our_processes() -> list[str]:
     """Command lines of live descendants of this process, idle helpers aside."""
@@ -62,6 +65,10 @@ def our_processes() -> list[str]:
                 psutil.Process(child.ppid()).cmdline()
             ):
                 continue  # ours, or a notebook kernel's; its ranks bear its name as well
+            elif _NEST in command and (
+                command.startswith("bwrap ") or psutil.Process(child.ppid()).name() == "bwrap"
+            ):
+                continue  # so does the one that makes sandboxes; what it has made is not idle
             elif "multiprocessing.resource_tracker" in command:
                 continue  # ends with the process that it belongs to
             else:

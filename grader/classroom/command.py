@@ -29,7 +29,7 @@ from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
 from grader.classroom.similarity import alike
 from grader.classroom.store import Store, StoreError
-from grader.errors import RequestError, WorldError
+from grader.errors import RequestError
 from grader.exercises import Catalogue
 from grader.reports.summary import visible
 from grader.verdict import ExerciseVerdict, Status
@@ -95,22 +95,15 @@ def _report(store: Store, catalogue: Catalogue, out: Path) -> None:
 
 
 def _try_sandbox() -> None:
-    """Start one, so that a machine that cannot is not found out student by student."""
-    from grader.worlds.sandbox import SandboxedServer
+    """Make one, so that a machine that cannot is not found out student by student."""
+    from grader.worlds.nursery import Nursery
 
     try:
-        server = SandboxedServer()
+        Nursery.rehearse()
     except RequestError as error:
-        raise RequestError(f"{error}; or grade without: --sandbox none") from None
-    try:
-        server.dangers()
-    except WorldError as error:
         raise RequestError(
-            f"the sandbox does not start here ({error}); see `python -m grader doctor`,"
-            " or grade without: --sandbox none"
+            f"{error}; see `python -m grader doctor`, or grade without: --sandbox none"
         ) from None
-    finally:
-        server.close()
 
 
 class _Bar:

@@ -18,8 +18,9 @@ from grader.judge import Judge, Settings
 from grader.submission import Submission
 from grader.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.worlds.forkserver import ForkServer
+from grader.worlds.launch import new_sandbox
+from grader.worlds.nursery import Sandbox
 from grader.worlds.parsing import parse
-from grader.worlds.sandbox import SandboxedServer
 
 __all__ = ["grade"]
 
@@ -125,7 +126,7 @@ class _Box:
         self._hidden = [Path(folder) for folder in order.hidden]
         self._limits = order.limits
         self._deadline = time.monotonic() + order.limits.submission
-        self._server: ForkServer | None = None
+        self._server: Sandbox | ForkServer | None = None
         self._warden: Warden | None = None
 
     @property
@@ -138,10 +139,10 @@ class _Box:
         """Whether the submission has had all its time."""
         return self.reason is not None and self.reason[0] is Diagnosis.TIMEOUT
 
-    def server(self) -> ForkServer:
+    def server(self) -> Sandbox | ForkServer:
         """The server in the sandbox, running."""
         if self._server is None:
-            self._server = SandboxedServer(self._hidden) if self._limits.sandbox else ForkServer()
+            self._server = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
             left = max(self._deadline - time.monotonic(), 0.0)
             self._warden = Warden(self._server.pid, self._limits.memory, left)
         return self._server

@@ -6,6 +6,7 @@ follow).  The judge sees :class:`World`, and nothing below it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -48,6 +49,8 @@ class Job:
         watched: elements of the largest tensor whose contents are recorded; 0
             for none.
         seconds: of wall clock after which the call has failed.
+        effort: seconds of processor time that a rank may use, or that all may
+            sleep, before it has; see :class:`grader.worlds.vigil.Vigil`.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
     """
@@ -60,6 +63,7 @@ class Job:
     luck: Luck = Luck.HIGHEST
     watched: int = 0
     seconds: float = 5.0
+    effort: float = math.inf
     output_limit: int = 64 * 1024
     answer_limit: int = 256 * 1024 * 1024
 

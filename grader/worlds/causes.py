@@ -145,14 +145,14 @@ class Causes:
             message = f"{where}: the process is killed{name}"
         self._found.append(Failure(diagnosis, message, rank, site))
 
-    def timed_out(self, running: list[int], sites: dict[int, Site | None], seconds: float) -> None:
-        """Ranks are still running when time is up."""
+    def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
+        """Ranks are still running when time is up; ``after`` says what time that was."""
         if not running:
             return
         rank = running[0]
         site = sites[rank]
         at = f" at {site}" if site else ""
-        message = f"no end after {seconds:g} s: rank {rank} is still running{at}"
+        message = f"no end after {after}: rank {rank} is still running{at}"
         detail = tuple(
             f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
             for r in running

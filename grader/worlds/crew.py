@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -13,9 +14,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import psutil
+
 from grader.worlds.odometer import Counts
 
-__all__ = ["Crew", "Ends", "Launcher", "Setting", "start"]
+__all__ = [
+    "KILL_PATIENCE",
+    "Crew",
+    "Ends",
+    "Launcher",
+    "Setting",
+    "end",
+    "last_words",
+    "living",
+    "start",
+]
+
+#: Seconds in which killed processes must be gone.
+KILL_PATIENCE = 10.0
 
 #: Seconds in which a rank must take what it is told, if its socket's buffer is full.
 DEAF = 2
@@ -111,6 +127,10 @@ class Crew:
             self.owner.poll(self, 0.02)
         return self.statuses.get(rank)
 
+    def processes(self) -> dict[int, psutil.Process]:
+        """The processes of those ranks that still run, as far as they are known."""
+        return self.owner.processes(self)  # type: ignore[no-any-return]
+
     def signal(self, number: int) -> None:
         """Send a signal to every rank that still runs."""
         self.owner.signal(self, number)
@@ -177,11 +197,17 @@ def start(
     fds: Sequence[int],
     errors: IO[bytes],
     prefix: Sequence[str] = (),
-    options: Sequence[str] = (),
-) -> Any:
-    """Run a module of ours in a new interpreter, in a session of its own."""
+) -> subprocess.Popen[bytes]:
+    """Run a module of ours in a new interpreter, in a session of its own.
+
+    Args:
+        module: what to run.
+        fds: descriptors to leave open; it is told their numbers.
+        errors: where its standard error goes.
+        prefix: a command to run it under, such as a sandbox.
+    """
     return subprocess.Popen(
-        [*prefix, sys.executable, "-m", module, *map(str, fds), *options],
+        [*prefix, sys.executable, "-m", module, *map(str, fds)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
@@ -192,3 +218,28 @@ def start(
         # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
         start_new_session=True,
     )
+
+
+def last_words(errors: IO[bytes]) -> str:
+    """The last line that a process wrote to its standard error."""
+    errors.seek(0)
+    lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that has been told to end, though not for ever."""
+    try:
+        process.wait(KILL_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def living(pids: Sequence[int]) -> dict[int, psutil.Process]:
+    """Those processes that there are, by their place among ``pids``."""
+    found = {}
+    for place, pid in enumerate(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found[place] = psutil.Process(pid)
+    return found

@@ -9,59 +9,39 @@ import json
 import os
 import select
 import socket
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, Setting, start
+from grader.worlds.crew import KILL_PATIENCE, Crew, Ends, Setting, end, last_words, living, start
 from grader.worlds.odometer import Counts
 
-__all__ = ["ForkServer"]
+__all__ = ["Client", "ForkServer"]
 
 #: Seconds in which a server must have imported torch, on the slowest machine.
 SERVER_START = 120.0
 
-#: Seconds in which killed processes must be gone.
-KILL_PATIENCE = 10.0
 
-
-class ForkServer:
-    """A client's own fork server.
+class Client:
+    """Speaks with a fork server, whoever has started that.
 
     Args:
-        prefix: a command to run the server under, such as a sandbox.
         setting: what its ranks find around them; by default this process's.
     """
 
-    def __init__(self, prefix: Sequence[str] = (), setting: Setting | None = None) -> None:
+    def __init__(self, setting: Setting | None = None) -> None:
         self._setting = setting
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
-        self._socket, theirs = socket.socketpair()
-        options = ["sealed"] if setting is not None and setting.sealed else []
-        self._process = start(
-            "grader.worlds.server", [theirs.fileno()], self._errors, prefix, options
-        )
-        theirs.close()
+        self._socket, self._theirs = socket.socketpair()
         self._buffer = b""
         self._names = map(str, itertools.count(1))
         self._crews: dict[str, Crew] = {}
         self._dying: set[str] = set()
         self._ready: dict[str, Any] | None = None
-        self._pid = os.getpid()
-        atexit.register(self.close)
-
-    @property
-    def usable(self) -> bool:
-        """Whether it runs, and belongs to this process and not to its parent."""
-        return self._pid == os.getpid() and self._process.poll() is None
-
-    @property
-    def pid(self) -> int:
-        """Of the server, or of the sandbox that it runs in."""
-        return int(self._process.pid)
+        self._owner = os.getpid()
 
     @property
     def setting(self) -> Setting:
@@ -102,6 +82,9 @@ class ForkServer:
             data = self._socket.recv(1 << 16)
         except OSError as error:
             raise WorldError(f"the fork server does not answer: {error}") from error
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         if not data:
             raise WorldError(f"the fork server has ended: {self._last_words()}")
         self._buffer += data
@@ -132,9 +115,8 @@ class ForkServer:
             self.poll(patience=min(left, 1.0))
 
     def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._process.wait()}"
+        """What a server that has ended said of that."""
+        raise NotImplementedError
 
     def signal(self, crew: Crew, number: int) -> None:
         """Have a signal sent to every rank of a world that still runs."""
@@ -142,6 +124,10 @@ class ForkServer:
         # a server that is gone has taken its ranks with it
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+        """The ranks of a world that still run."""
+        return living(crew.pids)
 
     def kill(self, crew: Crew) -> None:
         """Ask for the end of a world; :meth:`settle` waits for it."""
@@ -165,17 +151,41 @@ class ForkServer:
         with contextlib.suppress(WorldError):
             self._wait(lambda: not self._dying, KILL_PATIENCE)
 
-    def close(self) -> None:
-        """End the server, and with it all its worlds."""
-        if self._pid != os.getpid():
-            return
-        atexit.unregister(self.close)
+    def _hang_up(self) -> None:
+        """The server ends when nobody listens any more."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        try:
-            self._process.wait(KILL_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+
+
+class ForkServer(Client):
+    """A fork server of this process's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+        with self._theirs as theirs:
+            self._process = start("grader.worlds.server", [theirs.fileno()], self._errors)
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to its parent."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the server."""
+        return int(self._process.pid)
+
+    def _last_words(self) -> str:
+        return last_words(self._errors) or f"exit status {self._process.wait()}"
+
+    def close(self) -> None:
+        """End the server, and with it all its worlds."""
+        if self._owner != os.getpid():
+            return
+        atexit.unregister(self.close)
+        self._hang_up()
+        end(self._process)
         self._errors.close()

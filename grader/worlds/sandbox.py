@@ -1,4 +1,4 @@
-"""A bubblewrap sandbox around a fork server.
+"""The command under which sandboxes are made: bubblewrap, and what can be seen inside.
 
 Inside there is Python with its packages, read-only, and those modules of the
 grader that a rank runs: no oracle, no solution, no test, nobody's files, no
@@ -15,14 +15,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
+from grader.errors import RequestError
+from grader.traffic.sites import SANDBOX
 
-from grader.errors import RequestError, WorldError
-from grader.worlds.crew import Setting
-from grader.worlds.forkserver import ForkServer
-from grader.worlds.odometer import Counts, read_counts
-
-__all__ = ["MODULES", "SandboxedServer", "missing", "sandbox_command"]
+__all__ = ["MODULES", "missing", "sandbox_command"]
 
 #: The modules of the grader that are there: what a rank imports, and the parser.
 MODULES = (
@@ -40,9 +36,6 @@ MODULES = (
     "worlds",
 )
 
-#: Where they are, inside.
-_HOME = "/course"
-
 #: What a program needs of a Unix system besides Python.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
@@ -53,16 +46,13 @@ _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/nonexistent",
     "LANG": "C.UTF-8",
-    "PYTHONPATH": _HOME,
+    "PYTHONPATH": SANDBOX,
     "PYTHONSAFEPATH": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "GLOO_SOCKET_IFNAME": "lo",
     "OMP_NUM_THREADS": "1",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
 }
-
-#: Users of nobody in particular; systemd's range for services of a moment.
-_USERS = range(61184, 65520)
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -71,9 +61,8 @@ def missing() -> str:
     """Why there can be no sandbox here, and the mend; empty if there can."""
     if sys.platform != "linux":
         return "bubblewrap needs Linux; on other systems, grade in a Linux virtual machine"
-    for command, package in (("bwrap", "bubblewrap"), ("setpriv", "util-linux")):
-        if shutil.which(command) is None:
-            return f"{package} is not installed; on Debian and Ubuntu: apt install {package}"
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap"
     try:
         import pyseccomp  # noqa: F401
     except ImportError:
@@ -84,7 +73,7 @@ def missing() -> str:
 
 
 def sandbox_command(hidden: Sequence[Path] = ()) -> list[str]:
-    """The command under which a fork server runs in a sandbox.
+    """The command under which :mod:`grader.worlds.nest` runs.
 
     Args:
         hidden: folders that must not be seen even if they lie within Python's.
@@ -101,16 +90,14 @@ def sandbox_command(hidden: Sequence[Path] = ()) -> list[str]:
     for name, value in _ENVIRONMENT.items():
         command += ["--setenv", name, value]
     command += _files(hidden)
-    if os.geteuid() == 0:
-        # mounts are made as root, who can reach every Python; nothing else is
-        user = str(_USERS[os.getpid() % len(_USERS)])
-        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        command += ["--cap-add", "CAP_SETPCAP", "--", "setpriv", "--reuid", user, "--regid", user]
-        command += ["--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all"]
-        command += ["--no-new-privs", "--"]
-    else:
-        command += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--"]
-    return command
+    if os.geteuid() != 0:
+        command += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
+    # what it takes to fork a sandbox into namespaces of its own, and to give all this up
+    # there; root keeps the user namespace, since mounts must reach every Python
+    command += ["--cap-drop", "ALL"]
+    for right in ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP"):
+        command += ["--cap-add", f"CAP_{right}"]
+    return [*command, "--"]
 
 
 def _files(hidden: Sequence[Path]) -> list[str]:
@@ -134,9 +121,9 @@ def _files(hidden: Sequence[Path]) -> list[str]:
         within = [top for top in (*map(Path, _SYSTEM), *shown) if folder.is_relative_to(top)]
         if within and folder not in shown:
             options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
-    options += _open_folders("/dev", _HOME, f"{_HOME}/grader")
+    options += _open_folders("/dev", SANDBOX, f"{SANDBOX}/grader")
     for name in MODULES:
-        options += ["--ro-bind", str(_PACKAGE / name), f"{_HOME}/grader/{name}"]
+        options += ["--ro-bind", str(_PACKAGE / name), f"{SANDBOX}/grader/{name}"]
     for name in _DEVICES:
         options += ["--dev-bind", name, name]
     return [*options, "--remount-ro", "/"]
@@ -165,32 +152,3 @@ def _python() -> Iterator[Path]:
         if not any(folder.is_relative_to(top) for top in _SYSTEM):
             kept.append(folder)
     return iter(kept)
-
-
-class SandboxedServer(ForkServer):
-    """A fork server in a sandbox of its own.
-
-    Args:
-        hidden: folders that must not be seen even if they lie within Python's.
-
-    Raises:
-        RequestError: there can be no sandbox here.
-    """
-
-    def __init__(self, hidden: Sequence[Path] = ()) -> None:
-        super().__init__(sandbox_command(hidden), Setting(path=[], folder="/", sealed=True))
-        self._inside: int | None = None
-
-    def counts(self) -> Counts:
-        """What was sent in the sandbox's network.
-
-        Raises:
-            WorldError: the sandbox is gone.
-        """
-        try:
-            if self._inside is None:
-                # bubblewrap itself stays outside, what it starts is inside
-                self._inside = psutil.Process(self.pid).children()[0].pid
-            return read_counts(self._inside)
-        except (OSError, psutil.Error, IndexError) as error:
-            raise WorldError(f"the sandbox has ended: {error}") from error

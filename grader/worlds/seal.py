@@ -23,7 +23,7 @@ import termios
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["hide", "limit_process", "seal"]
+__all__ = ["find_library", "hide", "limit_process", "seal"]
 
 #: Calls that touch nothing but the process itself and what it has open.
 _OWN = {
@@ -135,9 +135,13 @@ def _library() -> Any:
     return pyseccomp
 
 
+def find_library() -> None:
+    """Load libseccomp: looking for it starts a process, which is not possible later."""
+    _library()
+
+
 def hide() -> None:
     """Let no process of the same user look into this one, nor into its children."""
-    _library()  # finding libseccomp starts a process, which is easy now
     import ctypes
 
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):

@@ -17,8 +17,8 @@ Requests (JSON, one per line):
 - ``{"kill": id}``: end every process of the world, and whatever they left.
   Answered by ``{"gone": id}``.
 
-With ``sealed`` as its second argument it runs in a sandbox: its ranks cannot
-start processes, so there are no strays, and there is no ``/proc`` to see them in.
+In a sandbox (``sealed``, see :mod:`grader.worlds.nursery`) its ranks cannot start
+processes, so there are no strays, and there is no ``/proc`` to see them in.
 
 When a rank ends by itself: ``{"exited": id, "rank": r, "status": s}``, where a
 negative status is a signal.
@@ -40,16 +40,10 @@ from typing import Any, NoReturn
 
 import psutil
 
-__all__ = ["main"]
+__all__ = ["get_ready", "main", "serve"]
 
 #: descriptors per rank, see grader.worlds.rank.Handles
 FDS = 3
-
-#: Of a sandbox: two worlds of 8 ranks need about a hundred threads.
-THREADS = 1024
-
-#: Of one process in a sandbox: every rank has a connection with every other.
-FILES = 256
 
 
 @dataclass
@@ -248,30 +242,38 @@ def _dangers() -> dict[str, Any]:
     return {"threads": threading.active_count() > 1, "cuda": torch.cuda.is_initialized()}  # type: ignore[no-untyped-call]
 
 
-def main(fd: int, sealed: bool = False) -> None:
-    """Serve the client at the other end of socket ``fd``."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    client = socket.socket(fileno=fd)
-    client.set_inheritable(False)
-    _adopt_orphans()
+def get_ready() -> object:
+    """Import all that a rank uses, so that children share it; keep what this returns."""
     from grader.traffic.guard import override_dispatcher
-    from grader.worlds import rank  # noqa: F401 - with it torch and all a rank uses
+    from grader.worlds import (
+        pages,
+        rank,  # noqa: F401 - with it torch
+    )
 
-    if sealed:
-        from grader.worlds import limits, seal
-
-        limits.remember_memory()
-        seal.limit_process(THREADS, FILES)
-        seal.hide()
     closed = override_dispatcher()
+    pages.gather()
     # Objects made so far are never collected, so the collector does not touch
     # their pages and children go on sharing them.
     gc.collect()
     gc.freeze()
     gc.disable()
+    return closed
+
+
+def serve(client: socket.socket, sealed: bool) -> None:
+    """Serve a client until it is gone."""
+    client.set_inheritable(False)
     _Server(client, sealed).serve()
-    del closed
+
+
+def main(fd: int) -> None:
+    """Serve the client at the other end of socket ``fd``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _adopt_orphans()
+    kept = get_ready()
+    serve(socket.socket(fileno=fd), sealed=False)
+    del kept
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sealed="sealed" in sys.argv[2:])
+    main(int(sys.argv[1]))

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import time
 
+import psutil
+
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, Setting, start
+from grader.worlds.crew import Crew, Ends, Setting, living, start
 from grader.worlds.odometer import Counts
 
 __all__ = ["Spawner"]
@@ -64,6 +66,10 @@ class Spawner:
         for process in self._processes.get(crew.name, []):
             # does nothing to one that has been reaped
             process.send_signal(number)
+
+    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+        """The ranks of a world that still run."""
+        return living(crew.pids)
 
     def kill(self, crew: Crew) -> None:
         """Kill every process group of a world."""

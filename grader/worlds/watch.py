@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import re
 import selectors
 import signal
 import time
@@ -20,7 +20,9 @@ from grader.worlds.base import Job, Luck
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.printed import Printed
 from grader.worlds.scrutiny import Scrutiny, clipped
+from grader.worlds.vigil import Vigil
 from grader.worlds.wire import FrameReader, Joined, Put, Raised, Ready, Returned
 
 __all__ = ["Watch"]
@@ -43,11 +45,6 @@ FAULTS = 1 << 18
 
 #: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
 STRUCTURE, LONGEST_BEFORE = 16 << 20, 1 << 20
-
-#: What the C++ runtime prints when gloo aborts a rank over a message that does
-#: not fit.  Whether it gets that far before the world is ended is chance, and
-#: what it means is said better in the failure.
-_LAST_WORDS = re.compile(r"terminate called after throwing .*\n(?:  what\(\): .*\n?)?")
 
 
 class Watch:
@@ -101,6 +98,7 @@ class Watch:
         longest: int,
         allowed: frozenset[str] | None = frozenset(),
         watched: bool = False,
+        effort: float = math.inf,
     ) -> None:
         board.know_groups_of(self.board)
         self.board = board
@@ -108,10 +106,10 @@ class Watch:
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
-        self._output_limit = output_limit
         self._luck = luck
         self._replies: dict[int, Returned] = {}
-        self._printed = [bytearray() for _ in range(self.size)]
+        self._printed = Printed(self.size, output_limit)
+        self._vigil = Vigil(self.crew.processes, effort)
 
     # What it has seen. -------------------------------------------------------
 
@@ -126,9 +124,7 @@ class Watch:
 
     def output(self) -> tuple[str, ...]:
         """What each rank printed."""
-        limit = self._output_limit
-        texts = (bytes(text[:limit]).decode("utf-8", "replace") for text in self._printed)
-        return tuple(_LAST_WORDS.sub("", text) for text in texts)
+        return self._printed.texts()
 
     # Waiting. ----------------------------------------------------------------
 
@@ -145,6 +141,7 @@ class Watch:
             4 * job.answer_limit + STRUCTURE,
             job.allowed,
             bool(job.watched),
+            job.effort,
         )
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
@@ -163,9 +160,13 @@ class Watch:
             if grace is not None and (self._settled() or now >= min(grace, deadline)):
                 break
             if now >= deadline:
-                self._note_timeout(seconds)
+                self._note_timeout(f"{seconds:g} s")
                 break
-            self._read(min(deadline, grace or deadline) - now)
+            if now >= self._vigil.due and (after := self._vigil.look(self.board)):
+                self._note_timeout(after)
+                break
+            if self._read(min(deadline, grace or deadline, self._vigil.due) - now):
+                self._vigil.stir()
             self._match_wildcards()
         else:
             return None
@@ -272,12 +273,10 @@ class Watch:
             if len(self._dumps[rank]) > FAULTS:
                 self._forget(fd)
                 return False
-        elif len(self._printed[rank]) <= self._output_limit:
-            self._printed[rank] += data
-            if len(self._printed[rank]) > self._output_limit:
-                self.causes.flooded(rank, self._output_limit)
-                self._forget(fd)
-                return False
+        elif self._printed.add(rank, data):
+            self.causes.flooded(rank, self._printed.limit)
+            self._forget(fd)
+            return False
         return True
 
     def _hear(self, rank: int, message: object) -> None:
@@ -324,10 +323,10 @@ class Watch:
         if rank not in self.board.ended or rank in self._replies:
             self._replies.pop(rank, None)
             self.board.end(rank, time.monotonic_ns())
-            printed = bytes(self._printed[rank]).decode("utf-8", "replace")
-            self.causes.ended(rank, self.crew.statuses.get(rank), self._dumped_site(rank), printed)
+            status, printed = self.crew.statuses.get(rank), self._printed.by(rank)
+            self.causes.ended(rank, status, self._dumped_site(rank), printed)
 
-    def _note_timeout(self, seconds: float) -> None:
+    def _note_timeout(self, after: str) -> None:
         """Ask the ranks that still run at which line they are."""
         running = [rank for rank in range(self.size) if rank not in waiting(self.board)]
         running = [rank for rank in running if rank not in self.board.ended]
@@ -338,7 +337,7 @@ class Watch:
             while time.monotonic() < until and not all(map(self._dumped_site, running)):
                 self._read(until - time.monotonic())
         sites = {rank: self._dumped_site(rank) for rank in running}
-        self.causes.timed_out(running, sites, seconds)
+        self.causes.timed_out(running, sites, after)
 
     def _dumped_site(self, rank: int) -> Site | None:
         """Where the fault handler says that the rank is."""

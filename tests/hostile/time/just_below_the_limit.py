@@ -3,14 +3,14 @@
 # verdict: failed
 # diagnosis: timeout
 # score: some
-# seconds: 8
+# seconds: 5
 import time
 
 import torch.distributed as dist
 
 
 def broadcast(x, src):
-    time.sleep(1.5)
+    time.sleep(0.5)
     rank, n = dist.get_rank(), dist.get_world_size()
     if rank == src:
         for dst in range(n):

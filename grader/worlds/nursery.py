@@ -1,0 +1,207 @@
+"""Sandboxes, forked from one process that has imported torch."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from grader.errors import RequestError, WorldError
+from grader.worlds.crew import KILL_PATIENCE, Crew, Setting, end, last_words, start
+from grader.worlds.forkserver import SERVER_START, Client
+from grader.worlds.odometer import Counts, read_counts
+from grader.worlds.sandbox import sandbox_command
+
+__all__ = ["Nursery", "Sandbox"]
+
+#: Users of nobody in particular; systemd's range for services of a moment.
+_USERS = range(61184, 65520)
+
+_CREDENTIALS = struct.Struct("=iII")
+
+
+class Nursery:
+    """Makes sandboxes; it runs nobody's code itself.
+
+    Args:
+        hidden: folders that must not be seen inside even if they lie within
+            Python's.
+
+    Raises:
+        RequestError: there can be no sandbox here; the message says the mend.
+    """
+
+    @staticmethod
+    def rehearse() -> None:
+        """Make an empty sandbox, in a fraction of a second, to see whether it can be done.
+
+        Raises:
+            RequestError: there can be no sandbox here; the message says why.
+        """
+        command = [*sandbox_command(), sys.executable, "-m", "grader.worlds.nest"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            why = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+            raise RequestError(f"the sandbox does not start here: {why[0]}")
+
+    def __init__(self, hidden: Sequence[Path] = ()) -> None:
+        self.hidden = tuple(hidden)
+        command = sandbox_command(hidden)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = start("grader.worlds.nest", [theirs.fileno()], self._errors, command)
+        self._count = itertools.count(os.getpid())
+        self._ready = False
+        self._owner = os.getpid()
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to its parent."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    @property
+    def last_words(self) -> str:
+        """What it, or the last sandbox that failed, complained of."""
+        return last_words(self._errors) or "it says nothing"
+
+    def sandbox(self) -> Sandbox:
+        """A new one.
+
+        Raises:
+            WorldError: it cannot be had.
+        """
+        self._wait()
+        user = _USERS[next(self._count) % len(_USERS)] if os.geteuid() == 0 else None
+        return Sandbox(self, user)
+
+    def _wait(self) -> None:
+        if self._ready:
+            return
+        self._socket.settimeout(SERVER_START)
+        try:
+            self._ready = bool(self._socket.recv(16))
+        except TimeoutError:
+            raise WorldError(f"sandboxes took over {SERVER_START:.0f} s to start") from None
+        if not self._ready:
+            raise WorldError(f"no sandbox can be started: {self.last_words}")
+
+    def ask(self, user: int | None, passed: int) -> None:
+        """Have a sandbox forked.
+
+        Args:
+            user: to become, inside; ``None`` if there is only one to be.
+            passed: the descriptor on which it is to be spoken with.
+
+        Raises:
+            WorldError: nobody is there to do it.
+        """
+        try:
+            socket.send_fds(self._socket, [json.dumps({"user": user}).encode()], [passed])
+        except OSError as error:
+            raise WorldError(f"no sandbox can be started: {error}; {self.last_words}") from error
+
+    def close(self) -> None:
+        """End it, and with it all its sandboxes."""
+        if self._owner != os.getpid():
+            return
+        atexit.unregister(self.close)
+        self._socket.close()
+        end(self._process)
+        self._errors.close()
+
+
+class Sandbox(Client):
+    """A fork server in a sandbox of its own; made by :meth:`Nursery.sandbox`."""
+
+    def __init__(self, nursery: Nursery, user: int | None) -> None:
+        super().__init__(Setting(path=[], folder="/", sealed=True))
+        self._nursery = nursery
+        # the kernel says who writes, as this process would name it
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        try:
+            with self._theirs as theirs:
+                nursery.ask(user, theirs.fileno())
+            self.pid = self._introduction()
+        except WorldError:
+            self._socket.close()
+            raise
+        # bubblewrap's own namespace holds one more process, which ends after this one
+        outside = psutil.Process(self.pid).ppid()
+        self._handles = [os.pidfd_open(pid) for pid in (self.pid, outside)]
+
+    def _introduction(self) -> int:
+        """Hear the first words, and who says them."""
+        self._socket.settimeout(SERVER_START)
+        try:
+            data, attached, _, _ = self._socket.recvmsg(1 << 16, socket.CMSG_SPACE(64))
+        except TimeoutError:
+            raise WorldError(f"a sandbox took over {SERVER_START:.0f} s to start") from None
+        except OSError as error:
+            raise WorldError(f"no sandbox can be started: {error}") from error
+        if not data:
+            raise WorldError(f"no sandbox can be started: {self._last_words()}")
+        self._socket.settimeout(None)
+        self._take(data)
+        for level, kind, content in attached:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                return int(_CREDENTIALS.unpack(content[: _CREDENTIALS.size])[0])
+        raise WorldError("a sandbox has not said who it is")
+
+    def counts(self) -> Counts:
+        """What was sent in the sandbox's network.
+
+        Raises:
+            WorldError: the sandbox is gone.
+        """
+        try:
+            return read_counts(self.pid)
+        except OSError as error:
+            raise WorldError(f"the sandbox has ended: {error}") from error
+
+    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+        """The ranks of a world that still run."""
+        outside = {}
+        for process in psutil.Process(self.pid).children():
+            with contextlib.suppress(OSError):
+                outside[_name_inside(process.pid)] = process
+        return {rank: outside[pid] for rank, pid in enumerate(crew.pids) if pid in outside}
+
+    def _last_words(self) -> str:
+        return self._nursery.last_words
+
+    def close(self) -> None:
+        """End it, and all that is in it."""
+        self._hang_up()
+        until = time.monotonic() + KILL_PATIENCE
+        for handle in self._handles:
+            if not select.select([handle], [], [], max(until - time.monotonic(), 0))[0]:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+            os.close(handle)
+        self._handles.clear()
+
+
+def _name_inside(pid: int) -> int:
+    """A process's number in the innermost namespace that it is in.
+
+    Raises:
+        OSError: it is gone.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1])

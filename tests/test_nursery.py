@@ -1,0 +1,163 @@
+"""Sandboxes forked from one process, and what is left of its rights in them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from grader.errors import WorldError
+from grader.submission import Submission
+from grader.verdict import Diagnosis
+from grader.worlds.base import Job
+from grader.worlds.launch import new_sandbox
+from grader.worlds.nursery import Nursery
+from grader.worlds.processes import ProcessWorld
+from grader.worlds.sandbox import missing
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+
+ANSWERS = Submission.from_bytes(
+    b"""
+import os, socket, time, torch, torch.distributed as dist
+
+def computes():
+    while True:
+        pass
+
+def sleeps():
+    time.sleep(1000)
+
+def one_sleeps():
+    if dist.get_rank() == 1:
+        time.sleep(1000)
+    dist.recv(torch.zeros(1), 1)
+
+def takes_its_time():
+    time.sleep(0.3)
+
+def looks_around():
+    return os.getpid(), os.getuid(), socket.gethostname(), sorted(os.listdir("/"))
+""",
+    "answers.py",
+)
+
+
+@pytest.fixture
+def sandbox():
+    with contextlib.closing(new_sandbox()) as made:
+        yield made
+
+
+def call(launcher, entry, size=2, **options):
+    with ProcessWorld(launcher, size, ANSWERS.program) as world:
+        return world.run(Job(entry, ((),) * size, **options))
+
+
+def status_of(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def test_a_sandbox_has_no_right_that_its_maker_has(sandbox):
+    inside = status_of(sandbox.pid)
+    outside = status_of(psutil.Process(sandbox.pid).ppid())
+    maker = status_of(psutil.Process(sandbox.pid).parent().ppid())
+    assert int(maker["CapEff"], 16)
+    for status in (inside, outside):
+        for rights in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(status[rights], 16) == 0
+        assert status["NoNewPrivs"] == "1"
+    if os.geteuid() == 0:
+        assert set(inside["Uid"].split() + inside["Gid"].split()) == {inside["Uid"].split()[0]}
+        assert inside["Uid"].split()[0] not in ("0", "65534")
+        assert not inside["Groups"].strip()
+
+
+def test_two_sandboxes_share_no_processes_no_network_and_no_user(sandbox):
+    with contextlib.closing(new_sandbox()) as other:
+        for kind in ("pid", "net", "ipc", "uts"):
+            spaces = {os.readlink(f"/proc/{pid}/ns/{kind}") for pid in (sandbox.pid, other.pid)}
+            assert len(spaces) == 2
+            assert os.readlink(f"/proc/self/ns/{kind}") not in spaces
+        if os.geteuid() == 0:
+            assert status_of(sandbox.pid)["Uid"] != status_of(other.pid)["Uid"]
+        before = other.counts()
+        outcome = call(sandbox, "looks_around")
+        assert outcome.failure is None
+        assert other.counts() == before
+        assert sandbox.counts() != before
+        (pid, user, host, seen), _ = (result.value for result in outcome.results)
+        assert pid < 10
+        assert host == "sandbox"
+        assert "tmp" not in seen
+        assert "var" not in seen
+        assert os.geteuid() == 0 or user == 65534
+
+
+def test_a_closed_sandbox_is_gone_with_all_that_is_in_it():
+    made = new_sandbox()
+    top = psutil.Process(made.pid)
+    world = ProcessWorld(made, 2, ANSWERS.program)
+    assert world.run(Job("looks_around", ((), ()))).failure is None
+    inside = [top.parent(), *top.children()]
+    assert len(inside) == 3
+    made.close()
+    assert not top.is_running()
+    # its maker still has to take notice of that
+    assert psutil.wait_procs(inside, timeout=30)[1] == []
+
+
+def test_sandboxes_end_with_the_process_that_has_asked_for_them():
+    script = (
+        "from grader.worlds.launch import new_sandbox as n; import time;"
+        " made = [n(), n()]; print(*(one.pid for one in made), flush=True); time.sleep(1000)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    made = [psutil.Process(int(pid)) for pid in process.stdout.readline().split()]
+    assert len(made) == 2
+    process.kill()
+    process.communicate()
+    assert psutil.wait_procs(made, timeout=30)[1] == []
+
+
+def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
+    nursery = Nursery()
+    first = nursery.sandbox()
+    made = [psutil.Process(first.pid)]
+    psutil.Process(nursery._process.pid).kill()
+    assert psutil.wait_procs(made, timeout=30)[1] == []
+    with pytest.raises(WorldError, match="no sandbox can be started"):
+        nursery.sandbox()
+    assert not nursery.usable
+    first.close()
+    nursery.close()
+
+
+def test_trying_it_out_takes_no_torch(capfd):
+    Nursery.rehearse()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("entry", "rank"), [("sleeps", 0), ("one_sleeps", 1)])
+def test_a_rank_that_sleeps_is_not_waited_for_till_the_end(sandbox, entry, rank):
+    failure = call(sandbox, entry, seconds=100, effort=0.5).failure
+    assert failure.diagnosis is Diagnosis.TIMEOUT
+    line = 9 if entry == "sleeps" else 13
+    place = f"rank {rank} is still running at line {line}"
+    assert failure.message == f"no end after 0.5 s of sleep: {place}"
+
+
+def test_a_rank_that_computes_is_given_its_share_and_no_more(sandbox):
+    failure = call(sandbox, "computes", seconds=100, effort=0.5).failure
+    assert failure.diagnosis is Diagnosis.TIMEOUT
+    assert failure.message.startswith("no end after 0.5 s of computing: rank 0 is still running")
+
+
+def test_a_rank_that_takes_its_time_may(sandbox):
+    assert call(sandbox, "takes_its_time", effort=1.0).failure is None
