@@ -20,6 +20,9 @@ from grader.worlds.processes import SETUP_SECONDS, ProcessWorld
 
 __all__ = ["Judge", "Settings"]
 
+#: How the message on a case that was not run begins.
+_GIVEN_UP = "not run: "
+
 #: After these no further case can tell anything new, or each costs its time limit.
 _FINAL = frozenset(
     {
@@ -33,6 +36,10 @@ _FINAL = frozenset(
 #: These cost the whole exercise.
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
 
+
+#: After so many deadlocks in a row, the other cases of a world size are taken to end the
+#: same way; each would cost a new world.
+_HOPELESS = 2
 
 #: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
 _EFFORT = 0.2
@@ -113,13 +120,14 @@ class Judge:
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             for n, cases in plan.items():
                 right: list[tuple[Case, Outcome]] = []
+                stuck = 0
                 for case in cases:
                     if stop is None and time.monotonic() > deadline:
                         stop = _too_late(case, self._settings.patience)
                         verdicts.append(stop)
                         continue
-                    if stop is not None:
-                        verdicts.append(_not_run(case, stop))
+                    if stop is not None or stuck == _HOPELESS:
+                        verdicts.append(_not_run(case, stop or verdicts[-1]))
                         continue
                     outcome = worlds.run(n, _job(exercise, case, self._settings))
                     verdict, seen = assess(exercise, case, outcome)
@@ -132,6 +140,7 @@ class Judge:
                         right.append((case, outcome))
                     elif evidence is None:
                         evidence = seen
+                    stuck = stuck + 1 if verdict.diagnosis is Diagnosis.DEADLOCK else 0
                     hopeless = verdict.diagnosis in _FINAL
                     if hopeless or (self._settings.first_failure and not verdict.passed):
                         stop = verdict
@@ -271,15 +280,14 @@ def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.H
 
 
 def _too_late(case: Case, seconds: float) -> CaseVerdict:
-    message = f"not run: the exercise has taken more than {seconds:g} s in all"
+    message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
     return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
 
 
 def _not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
-    return CaseVerdict(
-        case.name,
-        case.n,
-        Status.FAILED,
-        because.diagnosis,
-        f"not run: {because.name} on {ranks(because.world_size)} ended with {because.diagnosis}",
-    )
+    """A case that was given up because of another, or of one that was given up for that."""
+    message = because.message
+    if not message.startswith(_GIVEN_UP):
+        where = f"{because.name} on {ranks(because.world_size)}"
+        message = f"{_GIVEN_UP}{where} ended with {because.diagnosis}"
+    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message)

@@ -214,6 +214,28 @@ def test_a_hanging_answer_costs_its_time_limit_once():
     assert len(verdict.cases) == 4
 
 
+def test_after_two_deadlocks_in_a_row_a_world_size_is_given_up():
+    def inputs(draw):
+        return [draw.case(name, x=draw.per_rank(KIND), stuck=name in "bcd") for name in "abcde"]
+
+    def answer(x, stuck):
+        if stuck and dist.get_world_size() > 2:
+            dist.recv(x, (dist.get_rank() + 1) % dist.get_world_size())
+        return 2 * x
+
+    exercise = dataclasses.replace(
+        TOY["twice"], signature="f(x, stuck)", inputs=inputs, world_sizes=(2, 3, 4), limits=()
+    )
+    verdict = judge(answer, exercise)
+    outcomes = {
+        n: [case.diagnosis for case in verdict.cases if case.world_size == n] for n in (2, 3, 4)
+    }
+    assert outcomes == {2: [None] * 5, 3: [None] + 4 * ["deadlock"], 4: [None] + 4 * ["deadlock"]}
+    given_up = [case.message for case in verdict.cases if case.message.startswith("not run")]
+    assert given_up == [f"not run: c on {n} ranks ended with deadlock" for n in (3, 3, 4, 4)]
+    assert verdict.score == pytest.approx(verdict.max_score * 7 / 15, abs=1e-3)
+
+
 def test_world_sizes_can_be_chosen():
     verdict = judge(lambda x: 2 * x, TOY["twice"], world_sizes=(2,))
     assert {case.world_size for case in verdict.cases} == {2}
