@@ -14,7 +14,7 @@ from grader.verdict import Diagnosis
 def _hand_out(draw: Draw) -> Iterator[Case]:
     for kind, src in draw.with_roots(kinds(draw.n)):
         chunks: PerRank = PerRank([None] * draw.n)
-        chunks[src] = [draw.tensor(kind) for _ in draw.ranks]
+        chunks[src] = list(draw.per_rank(kind))
         yield draw.case(f"{kind} from rank {src}", out=draw.per_rank(kind), chunks=chunks, src=src)
 
 

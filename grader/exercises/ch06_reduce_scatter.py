@@ -27,7 +27,7 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.bfloat16, (1000,))),
         ("SUM", Kind(torch.float32, (0,))),
     ):
-        chunks = PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks)
+        chunks = PerRank(list(draw.per_rank(kind)) for _ in draw.ranks)
         yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
 
 

@@ -62,7 +62,7 @@ all_to_all = Exercise(
     inputs=lambda draw: (
         draw.case(
             str(kind),
-            chunks=PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks),
+            chunks=PerRank(list(draw.per_rank(kind)) for _ in draw.ranks),
         )
         for kind in kinds(draw.n)
     ),
@@ -201,7 +201,8 @@ UNEVEN = (
 def _uneven(draw: Draw) -> Iterator[Case]:
     for pattern, row in UNEVEN:
         counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
-        rows = PerRank(draw.tensor(Kind(row.dtype, (sum(c), *row.shape))) for c in counts)
+        together: Any = draw.tensor(Kind(row.dtype, (sum(map(sum, counts)), *row.shape)))
+        rows = PerRank(together.split([sum(c) for c in counts]))
         yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
 
 
