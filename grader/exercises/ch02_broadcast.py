@@ -8,6 +8,7 @@ from torch import nn
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -20,6 +21,7 @@ broadcast = Exercise(
     ),
     result="x",
     expected=lambda c: [c.x[c.src]] * c.n,
+    least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
@@ -194,6 +196,7 @@ sync_parameters = Exercise(
     inputs=_modules,
     adapter=_sync_in_rank,
     expected=_synchronised,
+    least=moved,
     allowed=frozenset({"broadcast"}),
     hints=(
         "module.parameters() and module.buffers() give every tensor of a module. Which of them"

@@ -15,6 +15,7 @@ from grader.exercises.uneven import (
     receives_own_counts,
     sends_everything,
 )
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -67,6 +68,7 @@ all_to_all = Exercise(
         for kind in kinds(draw.n)
     ),
     expected=_transposed,
+    least=moved,
     limits=(
         messages("=", lambda c: c.n * (c.n - 1)),
         rounds("=", lambda c: c.n - 1),
@@ -201,8 +203,7 @@ UNEVEN = (
 def _uneven(draw: Draw) -> Iterator[Case]:
     for pattern, row in UNEVEN:
         counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
-        together: Any = draw.tensor(Kind(row.dtype, (sum(map(sum, counts)), *row.shape)))
-        rows = PerRank(together.split([sum(c) for c in counts]))
+        rows = PerRank(draw.tensor(Kind(row.dtype, (sum(c), *row.shape))) for c in counts)
         yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
 
 
@@ -240,6 +241,7 @@ all_to_all_uneven = Exercise(
     summary="the first counts[0] rows go to rank 0, the next to rank 1, …; returns what arrives",
     inputs=_uneven,
     expected=_arrived,
+    least=moved,
     limits=(
         total_bytes("≥", _moved),
         total_bytes("≤", lambda c: _moved(c) + c.n * (c.n - 1) * 8 * c.n),
