@@ -31,6 +31,7 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         failure = _explain(exercise, failure)
     else:
         failure = _compare(exercise, case, outcome, expected, actual)
+        failure = failure or _told_otherwise(exercise, case, outcome, expected)
     verdict = CaseVerdict(
         case.name,
         case.n,
@@ -124,6 +125,22 @@ def _compare(
                 rank,
             )
     return exercise.proof(case, outcome.trace) if exercise.proof else None
+
+
+def _told_otherwise(
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any]
+) -> Failure | None:
+    """Whether right values came by another road than the network, which carried too little."""
+    if outcome.moved is None or exercise.least is None:
+        return None
+    least = exercise.least(case, expected)
+    if outcome.moved >= least:
+        return None
+    return Failure(
+        Diagnosis.TAMPERING,
+        f"the values are right, but the network carried {max(0, outcome.moved)} bytes, and no"
+        f" algorithm needs fewer than {least}",
+    )
 
 
 def assess_again(

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from grader.tags import tagged
 from grader.values import dtype_name
 
 __all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
+
+
+#: What each byte of a word brings to their sum, and to the word as a fraction.
+_BELL = 1 + 2.0 ** np.array((-32, -24, -16, -8))
+
+#: One over the standard deviation of the sum of four bytes.
+_SPREAD = math.sqrt(3) / 256
 
 
 class PerRank(list[Any]):
@@ -99,20 +109,26 @@ def demo(n: int, **arguments: Any) -> Case:
 class Draw:
     """Draws the inputs of one exercise at one world size.
 
-    The same seed, exercise and size give the same inputs everywhere.  Values
-    are random; shapes, roots and other choices that decide what a case tests
-    are not, so that what is caught once is caught always.
+    The same seed, exercise and size give the same inputs everywhere: the bits
+    are SHAKE256's, and what is made of them takes whole numbers and single
+    roundings only, so that no version of torch, numpy or a mathematical library
+    can change a value.  Nobody who knows some of the values, but not the seed,
+    can tell the others: all bits of the seed count, and there is no faster way
+    known than to try all seeds.
+
+    Values are random; shapes, roots and other choices that decide what a case
+    tests are not, so that what is caught once is caught always.
 
     Args:
-        seed: of the check.
+        seed: of the check; a grading's has 128 bits.
         exercise: name of the exercise.
         n: world size.
     """
 
     def __init__(self, seed: int, exercise: str, n: int) -> None:
         self.n = n
-        digest = hashlib.sha256(f"{seed}/{exercise}/{n}".encode()).digest()
-        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+        self._key = f"{seed}/{exercise}/{n}"
+        self._draws = 0
 
     @property
     def ranks(self) -> range:
@@ -120,23 +136,30 @@ class Draw:
         return range(self.n)
 
     def tensor(self, kind: Kind) -> torch.Tensor:
-        """Random numbers: normal ones, or integers from −99 to 99."""
+        """Random numbers: nearly normal ones, or integers from −99 to 99."""
+        words = self._words(kind)
         if kind.dtype.is_floating_point:
-            return torch.randn(kind.shape, generator=self._generator).to(kind.dtype)
-        return torch.randint(-99, 100, kind.shape, generator=self._generator).to(kind.dtype)
+            return _tensor(_bell(words), kind)
+        # 199 does not divide 2³²: some integers are likelier than others by one in 2²⁴
+        return _tensor((words % 199).astype("i8") - 99, kind)
 
     def factors(self, kind: Kind) -> torch.Tensor:
         """Numbers whose products stay in range: ±1 and ±2, or 0.5 to 1.5 and negated."""
-        sign = torch.randint(0, 2, kind.shape, generator=self._generator) * 2 - 1
+        words = self._words(kind)
+        sign = (words & 1).astype("i8") * 2 - 1
         if kind.dtype.is_floating_point:
-            size = torch.rand(kind.shape, generator=self._generator) + 0.5
-        else:
-            size = torch.randint(1, 3, kind.shape, generator=self._generator)
-        return (sign * size).to(kind.dtype)
+            return _tensor(sign * (words * 2.0**-32 + 0.5), kind)
+        return _tensor(sign * ((words >> 1 & 1) + 1), kind)
 
     def per_rank(self, kind: Kind, draw: Callable[[Kind], torch.Tensor] | None = None) -> PerRank:
         """A random tensor for every rank."""
-        return PerRank((draw or self.tensor)(kind) for _ in self.ranks)
+        return PerRank((draw or self.tensor)(Kind(kind.dtype, (self.n, *kind.shape))).unbind())
+
+    def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
+        """32 random bits for every element; other ones each time."""
+        self._draws += 1
+        stream = hashlib.shake_256(f"{self._key}/{self._draws}".encode())
+        return np.frombuffer(stream.digest(4 * math.prod(kind.shape)), "<u4")
 
     def with_roots(self, kinds: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
         """Each kind with a root; the roots go round all ranks, the last one first."""
@@ -146,3 +169,22 @@ class Draw:
     def case(self, name: str, **arguments: Any) -> Case:
         """A case with these arguments, in the order of the signature."""
         return Case(name, self.n, arguments)
+
+
+def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+    """Numbers of mean 0 and variance 1 that are spread almost like normal ones.
+
+    A word's four bytes are even numbers, and the sum of four of those is nearly
+    normal, without a logarithm or a cosine, whose last bit depends on the library.
+    The word itself, as a fraction, makes every number another one.  All is exact
+    but for the last product, so it does not matter in which order it is added up.
+    """
+    octets = words.view("u1").reshape(-1, 4)
+    bell: npt.NDArray[np.float64] = (octets @ _BELL - 510.5) * _SPREAD
+    return bell
+
+
+def _tensor(numbers: npt.NDArray[Any], kind: Kind) -> torch.Tensor:
+    if kind.dtype == torch.float32:  # the same as below, but faster, and frequent
+        numbers = numbers.astype("f4")
+    return torch.from_numpy(numbers.reshape(kind.shape)).to(kind.dtype)

@@ -232,6 +232,9 @@ class Exercise:
         magnitude: for reductions that can cancel, a bound on the sizes summed.
         same_bits: whether all ranks must hold the same bits, and the same
             whatever order their messages arrive in.
+        least: bytes that all ranks together must have received if they hold what
+            they should, by :mod:`grader.information`; ``None`` where nothing
+            follows from the values.
         proof: looks for what the values cannot show in the traffic of a run
             whose values are right; what is wrong, or ``None``.
         adapter: makes the call where it is more than passing arguments; runs
@@ -255,6 +258,7 @@ class Exercise:
     reduced: Callable[[Case], int] | None = None
     magnitude: Callable[[Case], Sequence[Any]] | None = None
     same_bits: bool = False
+    least: Callable[[Case, Sequence[Any]], int] | None = None
     proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
     demo: Callable[[int], Case] | None = None

@@ -24,7 +24,7 @@ LAYERS = (
     {"traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes"},
     {"oracles"},
-    {"exercise"},
+    {"exercise", "information"},
     {"exercises", "submission", "hints"},
     {"worlds"},
     {"assess"},

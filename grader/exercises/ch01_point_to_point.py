@@ -7,6 +7,7 @@ import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -78,6 +79,7 @@ shift = Exercise(
     summary="the x of rank (r − k) mod n, for any k",
     inputs=_shifts,
     expected=lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks],
+    least=moved,
     limits=(
         messages("=", lambda c: c.n if c.k % c.n else 0),
         rounds("=", lambda c: 1 if c.k % c.n else 0),
@@ -141,6 +143,7 @@ exchange = Exercise(
     summary="swap x with peer; alone when peer is the rank itself",
     inputs=_pairings,
     expected=lambda c: [c.x[c.peer[r]] for r in c.ranks],
+    least=moved,
     limits=(
         messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
         rounds("≤", lambda c: 1),

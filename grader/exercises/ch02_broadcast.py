@@ -8,6 +8,7 @@ from torch import nn
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -20,6 +21,7 @@ broadcast = Exercise(
     ),
     result="x",
     expected=lambda c: [c.x[c.src]] * c.n,
+    least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
@@ -152,16 +154,17 @@ def _modules(draw: Draw) -> Iterator[Case]:
     for i, architecture in enumerate(architectures):
         src = (draw.n - 1 + i) % draw.n
         tensors = list(_tensors_of(_build(architecture)).values())
-        states = PerRank([_random_like(draw, t) for t in tensors] for _ in draw.ranks)
+        states = PerRank(map(list, zip(*(_random_like(draw, t) for t in tensors), strict=True)))
         yield draw.case(
             f"{architecture} from rank {src}", architecture=architecture, state=states, src=src
         )
 
 
-def _random_like(draw: Draw, tensor: torch.Tensor) -> torch.Tensor:
+def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
+    kind = Kind(tensor.dtype, tuple(tensor.shape))
     if tensor.dtype == torch.bool:
-        return draw.tensor(Kind(torch.int64, tuple(tensor.shape))) > 0
-    return draw.tensor(Kind(tensor.dtype, tuple(tensor.shape)))
+        return PerRank(t > 0 for t in draw.per_rank(Kind(torch.int64, kind.shape)))
+    return draw.per_rank(kind)
 
 
 def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
@@ -193,6 +196,7 @@ sync_parameters = Exercise(
     inputs=_modules,
     adapter=_sync_in_rank,
     expected=_synchronised,
+    least=moved,
     allowed=frozenset({"broadcast"}),
     hints=(
         "module.parameters() and module.buffers() give every tensor of a module. Which of them"

@@ -7,6 +7,7 @@ import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
 from grader.exercise import Exercise, Mistake, messages, total_bytes
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -14,7 +15,7 @@ from grader.verdict import Diagnosis
 def _hand_out(draw: Draw) -> Iterator[Case]:
     for kind, src in draw.with_roots(kinds(draw.n)):
         chunks: PerRank = PerRank([None] * draw.n)
-        chunks[src] = [draw.tensor(kind) for _ in draw.ranks]
+        chunks[src] = list(draw.per_rank(kind))
         yield draw.case(f"{kind} from rank {src}", out=draw.per_rank(kind), chunks=chunks, src=src)
 
 
@@ -24,6 +25,7 @@ scatter = Exercise(
     inputs=_hand_out,
     result="out",
     expected=lambda c: c.chunks[c.src],
+    least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.out[0])),
@@ -110,6 +112,7 @@ gather = Exercise(
         for kind, dst in draw.with_roots(kinds(draw.n))
     ),
     expected=_collected,
+    least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),

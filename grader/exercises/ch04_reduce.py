@@ -7,6 +7,7 @@ import torch.distributed as dist
 
 from grader.cases import Case, Draw, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages
+from grader.information import combined
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
@@ -35,6 +36,7 @@ reduce = Exercise(
     inputs=_inputs,
     result="x",
     expected=lambda c: _on_dst(c, reduced),
+    least=combined,
     reduced=lambda c: c.n,
     # off dst x must not change by a bit, so there nothing is allowed for rounding
     magnitude=lambda c: [

@@ -9,6 +9,7 @@ import torch
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
 from grader.exercises.rings import all_send
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -184,6 +185,7 @@ all_gather = Exercise(
     summary="the list of all x in rank order, on every rank",
     inputs=_inputs,
     expected=lambda c: [list(c.x)] * c.n,
+    least=moved,
     limits=(messages("≤", lambda c: c.n * (c.n - 1)),),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
@@ -233,6 +235,7 @@ ring_all_gather = Exercise(
     summary="the same around the ring: every rank passes on to the right what came from the left",
     inputs=_inputs,
     expected=lambda c: [list(c.x)] * c.n,
+    least=moved,
     limits=(
         neighbours_only(),
         messages("=", lambda c: c.n * (c.n - 1)),

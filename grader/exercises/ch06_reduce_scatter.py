@@ -11,6 +11,7 @@ from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
 from grader.exercise import Evidence, Exercise, Mistake, neighbours_only, rounds, sent
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
+from grader.information import combined
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 
@@ -27,7 +28,7 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.bfloat16, (1000,))),
         ("SUM", Kind(torch.float32, (0,))),
     ):
-        chunks = PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks)
+        chunks = PerRank(list(draw.per_rank(kind)) for _ in draw.ranks)
         yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
 
 
@@ -188,6 +189,7 @@ reduce_scatter = Exercise(
     summary="the reduction over all ranks of their chunks[rank]: SUM, AVG, MIN or MAX",
     inputs=_inputs,
     expected=_expected,
+    least=combined,
     reduced=lambda c: c.n,
     magnitude=_magnitude,
     limits=(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),),
@@ -245,6 +247,7 @@ ring_reduce_scatter = Exercise(
     summary="the same around the ring: partial sums go from rank to rank and grow",
     inputs=_inputs,
     expected=_expected,
+    least=combined,
     reduced=lambda c: c.n,
     magnitude=_magnitude,
     limits=(

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake, calls, messages
+from grader.information import combined
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
@@ -140,6 +141,7 @@ all_reduce_rooted = Exercise(
     inputs=_inputs,
     result="x",
     expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     limits=(messages("=", lambda c: 2 * (c.n - 1)),),
@@ -239,6 +241,7 @@ all_reduce_sharded = Exercise(
     inputs=_inputs,
     result="x",
     expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     allowed=frozenset({"reduce_scatter", "all_gather"}),

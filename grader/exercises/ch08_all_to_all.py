@@ -15,6 +15,7 @@ from grader.exercises.uneven import (
     receives_own_counts,
     sends_everything,
 )
+from grader.information import moved
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -62,11 +63,12 @@ all_to_all = Exercise(
     inputs=lambda draw: (
         draw.case(
             str(kind),
-            chunks=PerRank([draw.tensor(kind) for _ in draw.ranks] for _ in draw.ranks),
+            chunks=PerRank(list(draw.per_rank(kind)) for _ in draw.ranks),
         )
         for kind in kinds(draw.n)
     ),
     expected=_transposed,
+    least=moved,
     limits=(
         messages("=", lambda c: c.n * (c.n - 1)),
         rounds("=", lambda c: c.n - 1),
@@ -239,6 +241,7 @@ all_to_all_uneven = Exercise(
     summary="the first counts[0] rows go to rank 0, the next to rank 1, …; returns what arrives",
     inputs=_uneven,
     expected=_arrived,
+    least=moved,
     limits=(
         total_bytes("≥", _moved),
         total_bytes("≤", lambda c: _moved(c) + c.n * (c.n - 1) * 8 * c.n),

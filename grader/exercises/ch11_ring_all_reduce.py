@@ -7,6 +7,7 @@ import torch
 from grader.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake, messages, neighbours_only, rounds, sent_elements
 from grader.exercises import rings
+from grader.information import combined
 from grader.oracles import OPS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
 
@@ -125,10 +126,6 @@ ring_schedule = Exercise(
 )
 
 
-def _length(c: Case) -> int:
-    return int(c.x[0].numel())
-
-
 def _tensors(draw: Draw) -> Iterator[Case]:
     n = draw.n
     cases = (
@@ -158,6 +155,7 @@ ring_all_reduce = Exercise(
     # on two ranks left and right are one, and many mistakes look alike
     world_sizes=(1, 3, 2, 4, 5, 8),
     expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     same_bits=True,
@@ -165,10 +163,10 @@ ring_all_reduce = Exercise(
         neighbours_only(),
         # every chunk is sent 2(n − 1) times in all, so however x is cut, the
         # one who sends most sends at least the mean
-        sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-_length(c) // c.n)),
-        sent_elements("≥", lambda c: 2 * (c.n - 1) * _length(c) // c.n),
+        sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-rings.length(c) // c.n)),
+        sent_elements("≥", lambda c: 2 * (c.n - 1) * rings.length(c) // c.n),
         rounds("≤", lambda c: 2 * (c.n - 1)),
-        rounds("≥", lambda c: 2 * (c.n - 1) if _length(c) >= c.n else 0),
+        rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0),
     ),
     points=3,
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
@@ -276,7 +274,7 @@ ring_all_reduce = Exercise(
         Mistake(
             "chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which"
             " always gives n, some of them empty if it must be.",
-            when=lambda e: rings.raised(e, "IndexError") and bool(_length(e.case) % e.case.n),
+            when=lambda e: rings.raised(e, "IndexError") and bool(rings.length(e.case) % e.case.n),
         ),
         Mistake(
             "The number of a chunk is outside 0 … n − 1: take it modulo n.",
@@ -300,7 +298,7 @@ ring_all_reduce = Exercise(
             "The length is smaller than n here, so some chunks are empty. You may send them or"
             " leave them out, but both ends have to do the same: let sender and receiver look at"
             " the size of the same chunk.",
-            when=lambda e: e.diagnosis in _LOST and _length(e.case) < e.case.n,
+            when=lambda e: e.diagnosis in _LOST and rings.length(e.case) < e.case.n,
         ),
         Mistake(
             "Everybody sends and nobody receives: a blocking send waits for its receive. Start"

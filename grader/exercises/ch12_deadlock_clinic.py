@@ -7,6 +7,7 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.information import combined, moved
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
 
@@ -15,6 +16,7 @@ unblock_ring = Exercise(
     summary="the left neighbour's x, without a ring of sends that wait",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+    least=moved,
     limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
@@ -91,6 +93,8 @@ unblock_order = Exercise(
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[0]),
+    # the largest may be rank 0's own, so that it need not hear of the others
+    least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
     allowed=frozenset({"all_reduce", "broadcast"}),
     hints=(
         "Write down the two calls that rank 0 makes, and beside them those of rank 1. Which of"
@@ -191,9 +195,7 @@ unblock_branch = Exercise(
         Mistake(
             "Ranks that do not log return nothing: the mean is asked for on every rank.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_TYPE
-                and any(value is None for value in e.actual)
-                and any(value is not None for value in e.actual)
+                e.diagnosis is Diagnosis.WRONG_TYPE and len({v is None for v in e.actual}) == 2
             ),
         ),
     ),

@@ -19,6 +19,7 @@ __all__ = [
     "chain_breaks",
     "everywhere",
     "holds",
+    "length",
     "mixed",
     "nothing_added",
     "pairs_exchange",
@@ -148,6 +149,11 @@ def mixed(e: Evidence) -> bool:
 def steps_missing(e: Evidence) -> int:
     """How many steps fewer than a ring's 2(n − 1) the messages are enough for."""
     return int(2 * (e.case.n - 1) - e.trace.traffic.messages / e.case.n)
+
+
+def length(c: Case) -> int:
+    """How many elements a rank brings."""
+    return int(c.x[0].numel())
 
 
 def chain_breaks(e: Evidence) -> bool | None:

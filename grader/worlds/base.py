@@ -91,7 +91,8 @@ class Outcome:
 
     ``results`` is empty after a failure that ended the world; after one that
     was found when every rank had returned (a request never waited for, say)
-    both are there.
+    both are there.  ``moved`` is how many bytes the kernel counted on the
+    network; ``None`` where there is no sandbox to count in.
     """
 
     results: tuple[RankResult, ...]
@@ -99,6 +100,7 @@ class Outcome:
     trace: Trace
     output: tuple[str, ...]
     seconds: float
+    moved: int | None = None
 
 
 class World(Protocol):

@@ -103,8 +103,10 @@ class ProcessWorld:
         if failure is None:
             failure = self._call(job, board)
         after = self._launcher.counts() if failure is None else None
+        moved = None
         if before is not None and after is not None:
             failure = contradiction(board.trace(), after - before)
+            moved = (after - before).payload
         assert self._watch is not None
         results: tuple[RankResult, ...] = ()
         if self._watch.returned:
@@ -118,7 +120,8 @@ class ProcessWorld:
         output = self._watch.output()
         if failure is not None:
             self.close()
-        return Outcome(results, failure, board.trace(), output, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return Outcome(results, failure, board.trace(), output, seconds, moved)
 
     def _finish_setup(self) -> Failure | None:
         """Wait until every rank has joined and loaded; why not, if not."""

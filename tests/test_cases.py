@@ -1,0 +1,115 @@
+"""The inputs that are drawn: the same everywhere, and nobody's to guess."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import torch
+
+from grader.cases import Draw, Kind
+
+SEED = 2**127 + 12345
+
+
+def words(number, exercise="broadcast", n=4, count=6):
+    """The bits of a draw, found without torch and numpy."""
+    bits = hashlib.shake_256(f"{SEED}/{exercise}/{n}/{number}".encode()).digest(4 * count)
+    return [int.from_bytes(bits[i : i + 4], "little") for i in range(0, len(bits), 4)]
+
+
+def test_integers_and_factors_are_the_bits_by_hand():
+    draw = Draw(SEED, "broadcast", 4)
+    integers = draw.tensor(Kind(torch.int64, (2, 3)))
+    assert integers.flatten().tolist() == [word % 199 - 99 for word in words(1)]
+    whole = draw.factors(Kind(torch.int64, (6,)))
+    assert whole.tolist() == [(1 + (word >> 1) % 2) * (word % 2 * 2 - 1) for word in words(2)]
+    sizes = draw.factors(Kind(torch.float64, (6,)))
+    assert sizes.tolist() == [(word / 2**32 + 0.5) * (word % 2 * 2 - 1) for word in words(3)]
+
+
+def test_numbers_are_those_that_they_have_always_been():
+    """Bit by bit: no version of torch or numpy may change them."""
+    draw = Draw(SEED, "broadcast", 4)
+    assert draw.tensor(Kind(torch.int64, (2, 3))).tolist() == [[84, 72, 13], [-24, 19, 30]]
+    draw.tensor(Kind(torch.int64, (5,)))
+    assert draw.factors(Kind(torch.int64, (5,))).tolist() == [-1, 1, 2, 2, -2]
+    assert [x.hex() for x in draw.tensor(Kind(torch.float64, (3,))).tolist()] == [
+        "0x1.64763fbfeb436p-2",
+        "0x1.4cc34366bb1dep-1",
+        "-0x1.d274b88c3aae6p+0",
+    ]
+    draw.factors(Kind(torch.float64, (3,)))
+    assert draw.tensor(Kind(torch.bfloat16, (3,))).tolist() == [
+        0.291015625,
+        -0.1005859375,
+        -0.53515625,
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_floating_point_numbers_are_spread_almost_like_normal_ones(dtype):
+    drawn = Draw(SEED, "spread", 2).tensor(Kind(dtype, (100_000,)))
+    assert drawn.dtype == dtype
+    numbers = drawn.double()
+    assert abs(float(numbers.mean())) < 0.02
+    assert abs(float(numbers.std()) - 1) < 0.02
+    for bound, share in ((0.5, 0.3829), (1, 0.6827), (2, 0.9545)):
+        assert abs(float((numbers.abs() < bound).double().mean()) - share) < 0.02
+
+
+def test_all_integers_come_equally_often():
+    drawn = Draw(SEED, "spread", 2).tensor(Kind(torch.int64, (199_000,)))
+    counts = (drawn + 99).bincount(minlength=199)
+    assert len(counts) == 199
+    assert 800 < int(counts.min()) <= int(counts.max()) < 1200
+
+
+@pytest.mark.parametrize(
+    "dtype, sizes", [(torch.int64, {1, 2}), (torch.float64, None), (torch.bfloat16, None)]
+)
+def test_factors_are_of_both_signs_and_near_one(dtype, sizes):
+    drawn = Draw(SEED, "spread", 2).factors(Kind(dtype, (10_000,)))
+    assert drawn.dtype == dtype
+    assert abs(float((drawn > 0).double().mean()) - 0.5) < 0.02
+    assert sizes is None or set(drawn.abs().tolist()) == sizes
+    assert sizes is not None or 0.5 <= float(drawn.abs().min()) < float(drawn.abs().max()) <= 1.5
+
+
+def test_a_float64_cannot_be_sent_as_a_float32():
+    draw = Draw(SEED, "spread", 2)
+    for numbers in (
+        draw.tensor(Kind(torch.float64, (1000,))),
+        draw.factors(Kind(torch.float64, (1000,))),
+    ):
+        assert int((numbers.float().double() == numbers).sum()) < 20
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 4), (3, 0), (1,), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
+def test_every_shape_can_be_drawn(dtype, shape):
+    draw = Draw(SEED, "shapes", 3)
+    for tensor in (draw.tensor(Kind(dtype, shape)), draw.factors(Kind(dtype, shape))):
+        assert (tensor.dtype, tuple(tensor.shape)) == (dtype, shape)
+    ranks = draw.per_rank(Kind(dtype, shape))
+    assert [(t.dtype, tuple(t.shape)) for t in ranks] == [(dtype, shape)] * 3
+
+
+def test_no_two_draws_are_alike():
+    kind = Kind(torch.float64, (4,))
+    draw = Draw(SEED, "a", 3)
+    first, second = draw.tensor(kind), draw.tensor(kind)
+    others = [
+        second,
+        *draw.per_rank(kind),
+        Draw(SEED, "b", 3).tensor(kind),
+        Draw(SEED, "a", 4).tensor(kind),
+    ]
+    assert not any(torch.equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize("bit", [0, 31, 32, 62, 63, 64, 127])
+def test_every_bit_of_the_seed_counts(bit):
+    kind = Kind(torch.int64, (16,))
+    one, other = (Draw(seed, "a", 3).tensor(kind) for seed in (SEED, SEED ^ 1 << bit))
+    assert not torch.equal(one, other)

@@ -1,0 +1,168 @@
+"""How much ranks must have been told, and what is said of those that were told less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grader.api import catalogue
+from grader.assess import assess
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.information import LUCK, combined, moved
+from grader.oracles import OPS
+from grader.traffic.trace import Trace
+from grader.verdict import Diagnosis
+from grader.worlds.base import Outcome, RankResult
+
+FLOAT, LONG, DOUBLE, BRAIN = torch.float32, torch.int64, torch.float64, torch.bfloat16
+
+#: Exercises whose values say nothing of what was sent; the module says why.
+SILENT = {
+    "who_am_i", "neighbours", "ping_pong", "ring_schedule", "stuck_ranks", "barrier",
+    "unblock_branch", "scatter_reduce_1d", "segment_mean", "combine_experts",
+}  # fmt: skip
+
+
+def gathered(kind, n=2):
+    draw = Draw(5, "gathered", n)
+    case = draw.case("a", x=draw.per_rank(kind))
+    return case, [list(case.x)] * n
+
+
+def reduction(name, kind, n=2, at=(0, 1)):
+    draw = Draw(5, "reduction", n)
+    x = draw.per_rank(kind, draw.factors if name == "PRODUCT" else None)
+    case = draw.case("a", x=x, op=OPS[name])
+    total = torch.stack(list(x)).double()
+    total = total.prod(0) if name == "PRODUCT" else total.sum(0)
+    return case, [total.to(kind.dtype) if rank in at else x[rank] for rank in range(n)]
+
+
+# The bound. -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, bits", [(LONG, 7), (DOUBLE, 31), (FLOAT, 24), (BRAIN, 8)], ids=str)
+def test_no_number_is_likelier_than_it_counts_for(dtype, bits):
+    """By how often two are alike: the likeliest number bounds that from above."""
+    many = 1 << 18
+    drawn = Draw(5, "likely", 2).tensor(Kind(dtype, (many,)))
+    counts = drawn.unique(return_counts=True)[1].double()
+    pairs = float((counts * (counts - 1) / 2).sum())
+    expected = many * (many - 1) / 2 / 2**bits
+    assert pairs < expected + 3 * expected**0.5
+
+
+@pytest.mark.parametrize("dtype, bits", [(LONG, 7), (DOUBLE, 31), (FLOAT, 24), (BRAIN, 8)])
+def test_what_is_moved_counts_by_dtype_less_what_may_be_guessed(dtype, bits):
+    case = Case("a", 2, {"x": PerRank([torch.zeros(100).to(dtype), torch.ones(100).to(dtype)])})
+    others = torch.arange(2, 102).to(dtype)
+    assert moved(case, [others, case.x[1]]) == (100 * bits - LUCK) // 8
+    assert moved(case, [others, others]) == 2 * (100 * bits - LUCK) // 8
+
+
+def test_a_rank_is_not_told_what_it_has():
+    case = Case("a", 2, {"x": PerRank([torch.arange(100), torch.arange(100, 200)]), "src": 0})
+    assert moved(case, [case.x[0], case.x[1]]) == 0
+    assert moved(case, [case.x[0].flip(0), [case.x[1][:50], None, {"a": case.x[1][50:]}]]) == 0
+    half = torch.cat([case.x[0][:50], case.x[1][:50]])
+    assert moved(case, [half, case.x[1]]) == (50 * 7 - LUCK) // 8
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_few_numbers_can_be_guessed(count):
+    assert moved(*gathered(Kind(FLOAT, (count,)))) == 0
+
+
+@pytest.mark.parametrize(
+    "name, dtype, bits",
+    [("SUM", LONG, 7), ("SUM", FLOAT, 8), ("AVG", DOUBLE, 24), ("SUM", BRAIN, 1),
+     ("PRODUCT", DOUBLE, 24), ("MIN", LONG, 0), ("MAX", FLOAT, 0)],
+)  # fmt: skip
+def test_what_is_reduced_counts_by_operation(name, dtype, bits):
+    case, expected = reduction(name, Kind(dtype, (1000,)))
+    most = 2 * (1000 * bits - LUCK) // 8
+    # many sums of integers, and of bfloat16, are numbers that a rank has anyway
+    assert max(0, 0.2 * most) <= combined(case, expected) <= max(0, most)
+
+
+def test_a_product_of_integers_counts_for_less():
+    case = Case("a", 1, {"x": PerRank([torch.zeros(100, dtype=LONG)]), "op": OPS["PRODUCT"]})
+    assert combined(case, [torch.full((100,), 4)]) == (200 - LUCK) // 8
+
+
+def test_only_the_root_of_a_reduction_is_told():
+    case, expected = reduction("SUM", Kind(DOUBLE, (1000,)), n=3, at=(1,))
+    assert combined(case, expected) == (1000 * 24 - LUCK) // 8
+
+
+# Of the course. -------------------------------------------------------------------
+
+
+def outcome(exercise, case, moved):
+    """All ranks hold what they should, and this many bytes were counted."""
+    results = []
+    for rank, wanted in enumerate(exercise.expected(case)):
+        arguments = list(case.arguments(rank))
+        if exercise.result is not None:
+            arguments[list(case.columns).index(exercise.result)] = wanted
+        value = None if exercise.result is not None else wanted
+        results.append(RankResult(value, tuple(arguments)))
+    return Outcome(tuple(results), None, Trace(((),) * case.n), (), 0.0, moved)
+
+
+def test_what_has_no_bound_is_known():
+    assert {name for name, exercise in catalogue().items() if exercise.least is None} == SILENT
+
+
+@pytest.mark.parametrize("name", sorted(set(catalogue()) - SILENT))
+def test_right_values_with_too_little_traffic_are_tampering(name):
+    exercise = catalogue()[name]
+    found = 0
+    for n in set(exercise.world_sizes) - {8}:
+        for case in exercise.cases(2**100, n):
+            least = exercise.least(case, exercise.expected(case))
+            assert n > 1 or least == 0, "one rank is told nothing"
+            assert assess(exercise, case, outcome(exercise, case, least))[0].passed
+            assert assess(exercise, case, outcome(exercise, case, None))[0].passed
+            if least:
+                found += 1
+                verdict, _ = assess(exercise, case, outcome(exercise, case, least - 1))
+                assert verdict.diagnosis is Diagnosis.TAMPERING
+                assert f"carried {least - 1} bytes" in verdict.message
+                assert f"fewer than {least}" in verdict.message
+    assert found >= 4
+
+
+@pytest.mark.parametrize("name", sorted(set(catalogue()) - SILENT))
+def test_the_bound_is_below_what_even_narrow_numbers_take(name):
+    """Every rank's result less its own arguments, in 4 bytes or fewer a number."""
+    exercise = catalogue()[name]
+    for n in set(exercise.world_sizes) - {8}:
+        for case in exercise.cases(2**100, n):
+            expected = exercise.expected(case)
+            assert exercise.least(case, expected) <= sum(
+                min(4, t.element_size()) * t.numel() for held in expected for t in flat(held)
+            )
+
+
+def flat(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from flat(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from flat(item)
+
+
+def test_wrong_values_are_wrong_values_however_little_was_sent():
+    exercise = catalogue()["shift"]
+    case = exercise.cases(1, 2)[0]
+    wrong = replace(
+        outcome(exercise, case, 0),
+        results=tuple(RankResult(x.clone(), (x, case.k)) for x in case.x),
+    )
+    verdict, _ = assess(exercise, case, wrong)
+    assert verdict.diagnosis is Diagnosis.WRONG_VALUE
