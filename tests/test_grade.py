@@ -116,15 +116,21 @@ def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     home = tmp_path / "again"
     before = found(home / "out")
     (home / "in" / "wrong" / "answers.py").write_text(HEAD + RIGHT)
+    withdrawn = set(home.glob("out/*/hangs-*"))
+    assert {path.suffix for path in withdrawn} == {".json", ".html"}
+    shutil.rmtree(home / "in" / "hangs")
     done = grade(home / "in", "--out", home / "out", "--json")
     summary = json.loads(done.stdout)
     # the file that is no notebook is looked at again: nothing was judged of it
-    assert summary["judged"] + summary["kept"] == 6
-    assert summary["kept"] >= 4
+    assert summary["judged"] + summary["kept"] == 5
+    assert summary["kept"] >= 3
     after = found(home / "out")
     assert after.pop("wrong")["neighbours"][0] is Status.PASSED
     before.pop("wrong")
+    before.pop("hangs")
     assert after == before
+    assert not any(path.exists() for path in withdrawn)
+    assert len(set(home.glob("out/results/*.json"))) == 6
 
 
 def test_a_killed_grading_goes_on_where_it_was(graded, tmp_path):
