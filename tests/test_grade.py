@@ -148,6 +148,23 @@ def _verdicts(out):
         return []
 
 
+def test_an_export_takes_no_torch(graded, tmp_path):
+    """It is done in a tenth of the time that importing torch takes."""
+    home, _ = graded
+    code = (
+        "import sys; sys.argv = ['-m']; from grader.__main__ import main;"
+        " print(main(sys.stdin.read().split('\\n')), 'torch' in sys.modules)"
+    )
+    for form in ("csv", "gradescope", "nbgrader", "canvas"):
+        request = ["export", str(home / "out"), "--format", form, "--to", str(tmp_path / form)]
+        done = subprocess.run(
+            [sys.executable, "-c", code], input="\n".join(request),
+            cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.stdout == "0 False\n", done.stderr
+    assert (tmp_path / "csv").read_bytes() == (home / "out" / "gradebook.csv").read_bytes()
+
+
 def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp_path):
     """Results on a file system of 150 kB: too small for pages, large enough for verdicts."""
     home, _ = graded
@@ -197,15 +214,17 @@ def test_without_a_sandbox_it_warns(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere", "--out", "o"], "nowhere"),
+        (["nowhere", "--out", "{results}"], "nowhere"),
         ([".", "--out", "pyproject.toml"], "pyproject.toml"),
-        ([".", "--out", "o", "--jobs", "0"], "whole number"),
+        ([".", "--out", "{results}", "--jobs", "0"], "whole number"),
         (["."], "--out"),
     ],
 )
 def test_a_wrong_request_is_one_line(arguments, message, tmp_path):
-    done = grade(*arguments)
+    results = tmp_path / "results"
+    done = grade(*(argument.format(results=results) for argument in arguments))
     assert done.returncode in (1, 2)
+    assert not results.exists()
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
