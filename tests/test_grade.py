@@ -132,6 +132,7 @@ def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     assert len(set(home.glob("out/results/*.json"))) == 6
 
 
+@pytest.mark.timeout(400)  # five gradings, one after the other
 def test_a_killed_grading_goes_on_where_it_was(tmp_path):
     """``make kills`` does the same twenty times, with a larger class."""
     kills.hand_in(tmp_path / "in", 3)
