@@ -13,7 +13,7 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test check notebooks imgs bench lint format repeat mutants clean
+.PHONY: help lab test check notebooks imgs bench lint format repeat mutants kills clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -46,6 +46,9 @@ repeat: $(VENV)/.tools ## the same twenty times, to find a verdict that differs
 
 mutants: $(VENV)/.tools ## break every solution in every way; is each one rejected?
 	$(BIN)/python -m tools.mutants $(ARGS)
+
+kills: $(VENV)/.tools ## kill the grading of a class twenty times; does it end the same?
+	$(BIN)/python -m tools.kills $(ARGS)
 
 notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks ARGS=02
 	$(BIN)/python -m tools.notebooks $(ARGS)

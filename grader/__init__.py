@@ -17,7 +17,7 @@ first check does not wait for torch to be imported there.
 The layout, from the bottom up; an import runs downward only:
 
 - ``errors``, ``verdict``, ``version`` — words for what happened
-- ``values``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
+- ``values``, ``reading``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
 - ``cases``, ``oracles``, ``exercise`` — how exercises are declared
 - ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
 - ``assess``, ``judge`` — bring them together

@@ -182,6 +182,9 @@ def _list(request: argparse.Namespace) -> int:
 
 
 def _check(request: argparse.Namespace) -> int:
+    from grader.reading import contents
+
+    contents(Path(request.file))  # what cannot be read is said before torch is imported
     from grader.api import catalogue, fresh_seed, valid_sizes
     from grader.worlds.launch import default_launcher, warm_up
 
@@ -245,8 +248,8 @@ def _hint(request: argparse.Namespace) -> int:
 
 
 def _grade(request: argparse.Namespace) -> int:
-    from pathlib import Path
-
+    if not Path(request.submissions).exists():  # said before torch is imported
+        raise RequestError(f"{request.submissions} does not exist")
     from grader.api import catalogue
     from grader.classroom.command import grade
     from grader.classroom.engines import Engine
@@ -273,20 +276,15 @@ def _grade(request: argparse.Namespace) -> int:
 
 
 def _export(request: argparse.Namespace) -> int:
-    from pathlib import Path
-
-    from grader.api import catalogue
     from grader.classroom.exporting import export
 
     book = None if request.gradebook is None else Path(request.gradebook)
-    for line in export(Path(request.results), request.format, Path(request.to), catalogue(), book):
+    for line in export(Path(request.results), request.format, Path(request.to), book):
         print(line)
     return 0
 
 
 def _release(request: argparse.Namespace) -> int:
-    from pathlib import Path
-
     from grader.api import catalogue
     from grader.releasing import release
 

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.errors import LogbookError
-from grader.exercise import Exercise
-from grader.exercises import Catalogue
 from grader.logbook import Entry, Logbook
 from grader.verdict import Diagnosis, ExerciseVerdict, Status
+
+if TYPE_CHECKING:  # reports need this module, and not torch, which exercises import
+    from grader.exercise import Exercise
+    from grader.exercises import Catalogue
 
 __all__ = ["Overview", "Standing", "State", "location", "note", "origin_of", "overview"]
 

@@ -12,7 +12,6 @@ import io
 import itertools
 import json
 import re
-import stat
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -25,13 +24,11 @@ import cloudpickle
 from grader.definitions import Broken, Chunk, select
 from grader.errors import RequestError, UnreadableFile
 from grader.program import Program
+from grader.reading import contents
 from grader.traffic.sites import is_students
 from grader.verdict import Site
 
 __all__ = ["Submission", "live_program"]
-
-#: No submission is larger: the largest solved notebook of the course has 1 MB.
-LARGEST = 32 << 20
 
 #: Cell magics that run their body as Python in the notebook's namespace.
 _PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
@@ -82,7 +79,7 @@ class Submission:
         Raises:
             UnreadableFile: it is no such file.
         """
-        return cls.from_bytes(_read(Path(path)), str(path), wanted)
+        return cls.from_bytes(contents(Path(path)), str(path), wanted)
 
     @classmethod
     def from_bytes(cls, data: bytes, label: str, wanted: Iterable[str] = ()) -> Submission:
@@ -122,23 +119,6 @@ class Submission:
 
             return linecache.getline(site.file, site.line).strip()
         return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
-
-
-def _read(path: Path) -> bytes:
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise UnreadableFile(f"{path} is a folder; name a .py or .ipynb file in it")
-        if not stat.S_ISREG(mode):
-            raise UnreadableFile(f"{path} is no regular file")
-        if path.stat().st_size > LARGEST:
-            raise UnreadableFile(f"{path} is larger than {LARGEST >> 20} MB")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise UnreadableFile(f"{path} does not exist") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UnreadableFile(f"{path} cannot be read: {reason}") from None
 
 
 def _pieces(text: str, label: str) -> list[Chunk]:

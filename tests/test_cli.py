@@ -35,7 +35,11 @@ def grader(*arguments, cwd=ROOT, **environment):
 
 @pytest.fixture
 def request_here(capsys):
-    """Serve a request in this process, which has imported torch already."""
+    """Serve a request in this process, which has imported torch already.
+
+    What a process of its own would show no better is asked for so: every
+    process costs as much of the processor as twenty verdicts.
+    """
 
     def serve(*arguments):
         status = main([*map(str, arguments)])
@@ -61,16 +65,16 @@ def test_check_passes():
     assert left_over() == []
 
 
-def test_check_fails():
-    done = grader("check", WRONG)
+def test_check_fails(request_here):
+    done = request_here("check", WRONG)
     assert done.returncode == 1
     assert "✗ broadcast wrong_value" in done.stdout
     assert "hint: Everybody ends with rank 0's x" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_check_as_json():
-    done = grader("check", RIGHT, "--json", "--seed", 7, "--world-sizes", "2,3")
+def test_check_as_json(request_here):
+    done = request_here("check", RIGHT, "--json", "--seed", 7, "--world-sizes", "2,3")
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert (found["seed"], found["score"], found["max_score"]) == (7, 1.0, 1.0)
@@ -78,8 +82,8 @@ def test_check_as_json():
     assert found["submission"] == str(RIGHT)
 
 
-def test_a_named_exercise_that_is_absent_is_missing():
-    done = grader("check", RIGHT, "broadcast", "gather", "--json")
+def test_a_named_exercise_that_is_absent_is_missing(request_here):
+    done = request_here("check", RIGHT, "broadcast", "gather", "--json")
     assert done.returncode == 1
     verdicts = {e["name"]: e for e in json.loads(done.stdout)["exercises"]}
     assert verdicts["broadcast"]["status"] == "passed"
@@ -87,9 +91,9 @@ def test_a_named_exercise_that_is_absent_is_missing():
     assert verdicts["gather"]["score"] == 0
 
 
-def test_the_same_seed_gives_the_same_verdict():
+def test_the_same_seed_gives_the_same_verdict(request_here):
     def verdict():
-        found = json.loads(grader("check", WRONG, "--json", "--seed", 3).stdout)
+        found = json.loads(request_here("check", WRONG, "--json", "--seed", 3).stdout)
         for exercise in found["exercises"]:
             del exercise["seconds"]
         return found
@@ -98,15 +102,15 @@ def test_the_same_seed_gives_the_same_verdict():
 
 
 @pytest.mark.parametrize("suffix", ["py", "ipynb"])
-def test_a_solution_gets_full_marks(suffix):
-    done = grader("check", ROOT / "solutions" / f"02_broadcast.{suffix}", "--json")
+def test_a_solution_gets_full_marks(request_here, suffix):
+    done = request_here("check", ROOT / "solutions" / f"02_broadcast.{suffix}", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 0
     assert found["score"] == found["max_score"] == 2.0
 
 
-def test_a_student_notebook_is_not_attempted():
-    done = grader("check", ROOT / "notebooks" / "01_point_to_point.ipynb", "--json")
+def test_a_student_notebook_is_not_attempted(request_here):
+    done = request_here("check", ROOT / "notebooks" / "01_point_to_point.ipynb", "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert [e["diagnosis"] for e in found["exercises"]] == ["not_attempted"] * 3
@@ -215,21 +219,21 @@ def test_whatever_an_answer_does_the_command_line_says_it(tmp_path, request_here
 # The other commands. --------------------------------------------------------------
 
 
-def test_list():
-    done = grader("list")
+def test_list(request_here):
+    done = request_here("list")
     assert (done.returncode, done.stderr) == (0, "")
     assert "02_broadcast\n  broadcast(x: Tensor, src: int) -> None\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    rows = json.loads(grader("list", "--json").stdout)
+    rows = json.loads(request_here("list", "--json").stdout)
     assert [row["name"] for row in rows][:3] == ["who_am_i", "neighbours", "ping_pong"]
     assert rows[0]["max_score"] == 1.0
 
 
-def test_hint():
-    done = grader("hint", "broadcast")
+def test_hint(request_here):
+    done = request_here("hint", "broadcast")
     assert done.stdout.startswith("1. ")
     assert "(2 more: python -m grader hint broadcast --more)" in done.stdout
-    more = grader("hint", "broadcast", "--more").stdout
+    more = request_here("hint", "broadcast", "--more").stdout
     assert all(f"\n{number}. " in f"\n{more}" for number in (1, 2, 3))
     assert "dist.send(x, dst)" in more
 

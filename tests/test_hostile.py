@@ -4,7 +4,9 @@ Every file of ``tests/hostile/<family>/`` is handed in as a student's, and says
 at its top which promise of ``docs/security.md`` it attacks, which exercise it
 pretends to answer and what the verdict has to be.  An attack that finds a way
 prints ``BREACH`` or returns a right answer.  ``control_*.py`` do the harmless
-thing that is nearest to their family's attacks, and keep their points.
+thing that is nearest to their family's attacks, and keep their points.  What
+several attacks need stands once, in ``tests/hostile/_<part>.py``; those that
+name the part in their head are handed in behind it, as one file.
 
 In the same order, and so in the same sandbox, an honest answer to another
 exercise is judged after the attack: that is harder than in a fresh sandbox,
@@ -13,6 +15,7 @@ which the next fixture of the family and its control get anyway.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import time
@@ -62,11 +65,22 @@ class Fixture:
     score: str | None = None
     says: str = ""
     seconds: str = ""
+    parts: str = ""
 
     @classmethod
     def read(cls, path):
         head = re.match(r"(?:# .*\n)+", path.read_text())[0]
         return cls(path, **dict(re.findall(r"^# (\w+): (.*)$", head, re.M)))
+
+    @property
+    def files(self):
+        """What it is put together from: the parts that it names, and itself."""
+        return [*(HOSTILE / f"_{part}.py" for part in self.parts.split(", ") if part), self.path]
+
+    @property
+    def source(self):
+        """The one file that is handed in."""
+        return b"\n".join(path.read_bytes() for path in self.files)
 
     def __str__(self):
         return f"{self.path.parent.name}/{self.path.stem}"
@@ -120,7 +134,7 @@ def in_two_groups():
 
 @pytest.mark.parametrize("fixture", list(in_two_groups()))
 def test_an_attack_fails_and_harms_nobody(fixture, outside):
-    attack = ("answer.py", fixture.path.read_bytes())
+    attack = ("answer.py", fixture.source)
     # the newest file counts where two define the same
     limits = replace(LIMITS, exercise=float(fixture.seconds or LIMITS.exercise))
     planned, verdicts, seconds = submit(("honest.py", HONEST), attack, limits=limits)
@@ -224,9 +238,11 @@ def test_the_name_of_a_file_is_data(label, outside):
 @pytest.mark.xdist_group("hostile 0")
 def test_the_canary_sings_where_there_is_no_sandbox(outside):
     """The fixture that looks for secrets finds them if nothing stops it."""
-    attack = (HOSTILE / "reading" / "environment.py").read_bytes()
+    attack = Fixture.read(HOSTILE / "reading" / "environment.py")
     told = []
-    order = Order("student", (("answer.py", attack),), "digest", 1, replace(LIMITS, sandbox=False))
+    order = Order(
+        "student", (("answer.py", attack.source),), "digest", 1, replace(LIMITS, sandbox=False)
+    )
     grade(order, discover(), told.append)
     assert "BREACH" in json.dumps([asdict(one) for one in told], default=str)
 
@@ -238,3 +254,14 @@ def test_every_family_has_a_control_and_there_are_enough_attacks():
     assert all((f.verdict == "passed") >= f.path.stem.startswith("control_") for f in FIXTURES)
     attacks = [f for f in FIXTURES if not f.path.stem.startswith("control_")]
     assert len(attacks) >= 50
+
+
+def test_every_part_is_used_and_nothing_that_attacks_share_is_written_twice():
+    parts = set(HOSTILE.glob("*.py"))
+    assert {path for fixture in FIXTURES for path in fixture.files[:-1]} == parts
+    seen = {}
+    for path in [*parts, *(fixture.path for fixture in FIXTURES)]:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and len(node.body) > 1:
+                seen.setdefault(ast.dump(node), []).append(f"{path.name}: {node.name}")
+    assert [where for where in seen.values() if len(where) > 1] == []

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from grader.classroom.names import is_key, key
 from grader.classroom.outputs import nbgrader as nb
 from grader.classroom.outputs.cells import number, table, text
 from grader.classroom.outputs.files import write
@@ -139,3 +140,58 @@ def test_a_hostile_class_makes_files_that_can_be_read(tmp_path):
         assert read_back["submission"] == name
     for path in tmp_path.rglob("*.html"):
         path.read_text("utf-8")
+
+
+def test_files_of_who_was_withdrawn_go_and_nothing_else(tmp_path):
+    """By their keys; what somebody else put into the folder stays, however it is named."""
+
+    def graded(*names):
+        rows = tuple(Row(key(name.encode(), name), name, exercises=(passed(),)) for name in names)
+        return ClassResults("Week 2", "2026-01-02T03:04:05+00:00", rows, ASKED)
+
+    ada, bob = (row.key for row in graded("Ada", "Bob").rows)
+    write(graded("Ada", "Bob"), tmp_path)
+    others = [
+        "results/notes.json",
+        "results/bob.json",
+        f"results/{bob}.json.bak",
+        f"results/{bob}.html",
+        f"results/x{bob.upper()}.json",
+        f"feedback/{bob}",
+        f"feedback/{bob}/page.html",
+        f"{bob}.json",
+        ".grader-notes",
+    ]
+    for name in others[:5] + others[6:]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    linked = tmp_path / "results" / f"{key(b'link', 'link')}.json"
+    linked.symlink_to(tmp_path / "results" / "notes.json")
+    for name in (".grader-unfinished.part", "results/.grader-unfinished.part"):
+        (tmp_path / name).write_text("of a grader that was killed")
+    write(graded("Ada"), tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {
+        *others,
+        str(linked.relative_to(tmp_path)),
+        "results",
+        "feedback",
+        "class.html",
+        "similar.html",
+        "gradebook.csv",
+        f"results/{ada}.json",
+        f"feedback/{ada}.html",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["Ada", "", "Zoë Nguyễn", "名前", "../..", "x" * 300, "a" * 39 + " b"]
+)
+def test_a_key_is_known_as_one(name):
+    made = key(name.encode(), name)
+    assert is_key(made)
+    assert not is_key(made.upper())
+    assert not is_key(made[:-1])
+    assert not is_key(made + "\n")
+    assert not is_key("x" * 40 + made)
+    assert not is_key("-" + made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from grader.__main__ import main
 from grader.api import catalogue
 from grader.errors import LogbookError
 from grader.logbook import Logbook
@@ -58,9 +61,29 @@ def grader(*arguments, cwd, before=(), **changes):
     )
 
 
+def asked(*arguments, cwd, **changes):
+    """What ``progress`` says, asked in this process: one of its own would import torch first.
+
+    Checks are always made by processes of their own, so nothing but the file
+    can tell of them here.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        patch.delenv("GRADER_PROGRESS", raising=False)
+        for name, value in {"COLUMNS": "80", **changes}.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(["progress", *arguments])
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
 def states(cwd, **changes):
     """The states that progress reports, without what is untouched."""
-    done = grader("progress", "--json", cwd=cwd, **changes)
+    if "PYTHONPATH" in changes:  # another copy of the package is asked
+        done = grader("progress", "--json", cwd=cwd, **changes)
+    else:
+        done = asked("--json", cwd=cwd, **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(done.stdout)["exercises"]
     return {row["name"]: row["state"] for row in rows if row["state"] != "untouched"}
@@ -88,12 +111,12 @@ def test_before_anything_is_checked(course):
 def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert grader("check", "wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
-    shown = grader("progress", cwd=course).stdout
+    shown = asked(cwd=course).stdout
     assert "✗ broadcast            tried, best 0." in shown
     assert grader("check", "right.py", cwd=course).returncode == 0
     assert states(course) == {"broadcast": "passed"}
     grader("check", "wrong.py", cwd=course)
-    shown = grader("progress", cwd=course / "notebooks").stdout  # found from further in
+    shown = asked(cwd=course / "notebooks").stdout  # found from further in
     assert "✓ broadcast            passed, not the last time" in shown
     assert "02_broadcast (1 of 2)\n" in shown
     assert shown.endswith(f"\n1 of {ALL} exercises passed\n")
@@ -102,7 +125,7 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
 
 def test_progress_as_json(course):
     grader("check", "right.py", "--seed", 3, cwd=course)
-    found = json.loads(grader("progress", "--json", cwd=course).stdout)
+    found = json.loads(asked("--json", cwd=course).stdout)
     assert set(found) == {
         "schema_version",
         "grader_version",
@@ -201,10 +224,10 @@ def test_a_script_prints_it(course):
 def test_switched_off(course):
     grader("check", "right.py", cwd=course, GRADER_PROGRESS="")
     assert not file_of(course).parent.exists()
-    done = grader("progress", cwd=course, GRADER_PROGRESS="")
+    done = asked(cwd=course, GRADER_PROGRESS="")
     message = "Progress is not kept: GRADER_PROGRESS is set to nothing.\n"
     assert (done.returncode, done.stdout) == (0, message)
-    found = json.loads(grader("progress", "--json", cwd=course, GRADER_PROGRESS="").stdout)
+    found = json.loads(asked("--json", cwd=course, GRADER_PROGRESS="").stdout)
     assert (found["file"], found["exercises"]) == (None, [])
 
 
@@ -277,7 +300,7 @@ def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
     done = grader("check", "right.py", cwd=course)
     assert (done.returncode, done.stderr) == (0, "")
     assert "✓ broadcast passed" in done.stdout
-    done = grader("progress", cwd=course)
+    done = asked(cwd=course)
     assert (done.returncode, done.stderr) == (1, "")
     told = " ".join(done.stdout.split())
     assert "is damaged (Input data was truncated); delete it to begin a new one" in told
@@ -292,7 +315,7 @@ def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
 def test_exercises_that_the_course_no_longer_has_are_kept_and_named(course):
     Logbook(file_of(course)).add([verdict("telephone\x1b[31m<b>")], NOW)
     grader("check", "right.py", cwd=course)
-    done = grader("progress", cwd=course)
+    done = asked(cwd=course)
     assert done.returncode == 0
     assert "in the file, but not in this course: telephone\\x1b[31m<b>\n" in done.stdout
     assert done.stdout.endswith(f"1 of {ALL} exercises passed\n")
@@ -355,7 +378,7 @@ def test_a_place_that_is_no_file_is_left_alone(course, place):
     done = grader("check", "right.py", cwd=course, GRADER_PROGRESS=place)
     assert (done.returncode, done.stderr) == (0, "")
     assert os.stat(course / place).st_mode == mode
-    done = grader("progress", cwd=course, GRADER_PROGRESS=place)
+    done = asked(cwd=course, GRADER_PROGRESS=place)
     assert done.returncode == 1
     assert "is no file; set GRADER_PROGRESS to" in " ".join(done.stdout.split())
 

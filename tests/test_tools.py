@@ -141,17 +141,16 @@ def test_one_command_builds_both_editions(toy, tmp_path):
     assert solved["metadata"] == student["metadata"]
 
 
-def test_a_failing_cell_stops_the_build(toy, tmp_path):
+def test_a_failing_cell_stops_the_build(toy, tmp_path, capsys):
     toy.write_text(toy.read_text().replace("print(helper())", "print(helpers())", 1))
-    done = build("--solutions", toy.parent, "--notebooks", tmp_path / "notebooks")
-    assert done.returncode == 1
-    assert "name 'helpers' is not defined" in done.stderr
+    options = ["--solutions", str(toy.parent), "--notebooks", str(tmp_path / "notebooks")]
+    assert notebooks.main(options) == 1
+    assert "name 'helpers' is not defined" in capsys.readouterr().err
 
 
-def test_a_chapter_that_does_not_exist():
-    done = build("77")
-    assert done.returncode == 2
-    assert "no chapter 77" in done.stderr
+def test_a_chapter_that_does_not_exist(capsys):
+    assert notebooks.main(["77"]) == 2
+    assert "no chapter 77" in capsys.readouterr().err
 
 
 # Our own course. ------------------------------------------------------------------

@@ -70,7 +70,7 @@ def grade(
                     step = grade_class(source, store, engine, catalogue, options, bar.observe)
             finally:
                 # also of what was found before it was stopped
-                _report(store, catalogue, out)
+                _report(store, out)
             summary = _Summary(store, step)
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))
@@ -79,14 +79,14 @@ def grade(
     return 1 if summary.errors else 0
 
 
-def _report(store: Store, catalogue: Catalogue, out: Path) -> None:
+def _report(store: Store, out: Path) -> None:
     """Write every page and table."""
     entries = store.entries()
     if not entries:
         return
     pairs = alike({entry.key: entry.prints for entry in entries})
     try:
-        write(class_results(store, catalogue), out, pairs)
+        write(class_results(store), out, pairs)
     except OSError as error:
         raise StoreError(
             f"the reports cannot be written to {error.filename or out}: {error.strerror};"

@@ -14,7 +14,6 @@ from grader.classroom.outputs.results import ClassResults
 from grader.classroom.report import class_results
 from grader.classroom.store import Store
 from grader.errors import RequestError
-from grader.exercises import Catalogue
 from grader.reports.summary import visible
 
 __all__ = ["FORMATS", "export"]
@@ -54,16 +53,13 @@ FORMATS: dict[str, Callable[[ClassResults, Path, Path | None], list[str]]] = {
 }
 
 
-def export(
-    folder: Path, form: str, to: Path, catalogue: Catalogue, book: Path | None = None
-) -> list[str]:
+def export(folder: Path, form: str, to: Path, book: Path | None = None) -> list[str]:
     """Write results in a format; what there is to say about it.
 
     Args:
         folder: of the results.
         form: one of :data:`FORMATS`.
         to: a file; for Gradescope, a folder.
-        catalogue: the exercises of the course.
         book: for Canvas, an exported gradebook to fill in.
 
     Raises:
@@ -72,7 +68,7 @@ def export(
     if book is not None and form != "canvas":
         raise RequestError("--gradebook is for --format canvas")
     with Store(folder, readonly=True) as store:
-        results = class_results(store, catalogue)
+        results = class_results(store)
     try:
         return [visible(line) for line in FORMATS[form](results, to, book)]
     except OSError as error:

@@ -28,13 +28,15 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["age", "key", "lookalike", "raw", "shown"]
+__all__ = ["age", "is_key", "key", "lookalike", "raw", "shown"]
 
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
 
 #: Characters of a key that tell whose it is, and of those that tell keys apart.
 _READABLE, _HASH = 40, 16
+
+_KEY = re.compile(rf"(?=[a-z0-9-]{{1,{_READABLE}}}-[0-9a-f]{{{_HASH}}}\Z)[a-z0-9]+(-[a-z0-9]+)+")
 
 _DATE = re.compile(
     r"[-_. ]*(?<!\d)(20\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
@@ -84,6 +86,11 @@ def key(identity: bytes, name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii").lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_READABLE].strip("-") or "student"
     return f"{slug}-{hashlib.sha256(identity).hexdigest()[:_HASH]}"
+
+
+def is_key(text: str) -> bool:
+    """Whether a text has the form that :func:`key` gives."""
+    return _KEY.fullmatch(text) is not None
 
 
 def lookalike(name: str) -> str:

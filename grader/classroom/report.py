@@ -6,13 +6,12 @@ from datetime import datetime, timezone
 
 from grader.classroom.outputs.results import Asked, ClassResults, Row
 from grader.classroom.store import Entry, Store
-from grader.exercises import Catalogue
 from grader.verdict import ExerciseVerdict, Status
 
 __all__ = ["class_results"]
 
 
-def class_results(store: Store, catalogue: Catalogue) -> ClassResults:
+def class_results(store: Store) -> ClassResults:
     """A class as far as it has been graded.
 
     The course is what somebody handed in: exercises that nobody was asked for
@@ -20,17 +19,25 @@ def class_results(store: Store, catalogue: Catalogue) -> ClassResults:
     """
     entries = store.entries()
     wanted = {name for entry in entries for name in entry.exercises}
-    course = tuple(
-        Asked(exercise.name, exercise.chapter, exercise.points)
-        for name, exercise in catalogue.items()
-        if name in wanted
-    )
-    rows = tuple(_row(store, catalogue, entry) for entry in entries)
+    course = _course(store)
+    rows = tuple(_row(store, course, entry) for entry in entries)
+    asked = tuple(one for name, one in course.items() if name in wanted)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return ClassResults(store.title, now, rows, course)
+    return ClassResults(store.title, now, rows, asked)
 
 
-def _row(store: Store, catalogue: Catalogue, entry: Entry) -> Row:
+def _course(store: Store) -> dict[str, Asked]:
+    """The exercises of the course as they were when the class was graded."""
+    course = store.course
+    if not course:
+        # graded by an earlier version; it imports torch, which takes seconds
+        from grader.exercises import discover
+
+        course = tuple((e.name, e.chapter, e.points) for e in discover().values())
+    return {name: Asked(name, chapter, points) for name, chapter, points in course}
+
+
+def _row(store: Store, course: dict[str, Asked], entry: Entry) -> Row:
     found = store.verdicts(entry.key)
     return Row(
         key=entry.key,
@@ -39,7 +46,7 @@ def _row(store: Store, catalogue: Catalogue, entry: Entry) -> Row:
         number=entry.number,
         exercises=tuple(
             # a verdict that failed is false, and one all the same
-            found[name] if name in found else _unjudged(catalogue, name, entry.fault)
+            found[name] if name in found else _unjudged(course, name, entry.fault)
             for name in entry.exercises
         ),
         earlier=store.earlier(entry.key),
@@ -49,10 +56,8 @@ def _row(store: Store, catalogue: Catalogue, entry: Entry) -> Row:
     )
 
 
-def _unjudged(catalogue: Catalogue, name: str, fault: str) -> ExerciseVerdict:
+def _unjudged(course: dict[str, Asked], name: str, fault: str) -> ExerciseVerdict:
     """An exercise that is due and has no verdict: never a 0 in silence."""
-    exercise = catalogue[name]
+    asked = course.get(name, Asked(name, "", 0.0))  # one that the course had earlier
     message = f"not judged: {fault}" if fault else "not judged yet; grade again"
-    return ExerciseVerdict(
-        name, exercise.chapter, Status.ERROR, 0.0, exercise.points, message=message
-    )
+    return ExerciseVerdict(name, asked.chapter, Status.ERROR, 0.0, asked.points, message=message)

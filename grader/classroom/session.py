@@ -114,6 +114,7 @@ class _Session:
     def run(self, arrivals: Arrivals, engine: Engine) -> Progress:
         self._handed = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
         self._progress.submissions = len(self._handed)
+        self._store.course = tuple((e.name, e.chapter, e.points) for e in self._catalogue.values())
         self._store.keep_only(set(self._handed))
         # whoever stops this, everybody has a row
         for key in self._handed.keys() - {entry.key for entry in self._store.entries()}:

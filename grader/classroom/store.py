@@ -73,6 +73,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 _encode = msgspec.msgpack.encode
 _entry = msgspec.msgpack.Decoder(Entry)
+_course = msgspec.msgpack.Decoder(tuple[tuple[str, str, float], ...])
 _verdict = msgspec.json.Decoder(ExerciseVerdict)
 
 
@@ -160,6 +161,22 @@ class Store:
     def title(self, title: str) -> None:
         with self._problems():
             self._database.execute("INSERT OR REPLACE INTO settings VALUES ('title', ?)", (title,))
+
+    @property
+    def course(self) -> tuple[tuple[str, str, float], ...]:
+        """Name, chapter and points of every exercise when the class was last graded."""
+        with self._problems():
+            row = self._database.execute(
+                "SELECT value FROM settings WHERE name = 'course'"
+            ).fetchone()
+        return _course.decode(row[0]) if row else ()
+
+    @course.setter
+    def course(self, course: tuple[tuple[str, str, float], ...]) -> None:
+        with self._problems():
+            self._database.execute(
+                "INSERT OR REPLACE INTO settings VALUES ('course', ?)", (_encode(course),)
+            )
 
     # Submissions. ------------------------------------------------------------
 

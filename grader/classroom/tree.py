@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import shown
 from grader.errors import UnreadableFile
-from grader.submission import LARGEST
+from grader.reading import LARGEST
 
 __all__ = [
     "ARCHIVES",

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from grader.submission import LARGEST
+from grader.reading import LARGEST
 
 __all__ = ["CLASS", "STUDENT", "Bounds", "Meter", "TooMuch", "Vault"]
 

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from grader.definitions import Broken
 from grader.errors import UnreadableFile
 from grader.program import Program
-from grader.submission import LARGEST, Submission
+from grader.reading import LARGEST
+from grader.submission import Submission
 from grader.worlds.crew import Crew, Launcher
 from grader.worlds.errors import BrokenFrame
 from grader.worlds.wire import FrameReader, FrameWriter, Parse, Parsed

@@ -27,6 +27,7 @@ MODULES = (
     "errors.py",
     "probes.py",
     "program.py",
+    "reading.py",
     "submission.py",
     "traffic",
     "values.py",

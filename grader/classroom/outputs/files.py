@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.classroom.names import is_key
 from grader.classroom.outputs import gradescope as gs
 from grader.classroom.outputs.class_page import class_page
 from grader.classroom.outputs.feedback import feedback
@@ -18,12 +20,17 @@ from grader.reports.json import to_json
 
 __all__ = ["write", "write_gradescope"]
 
+#: A file that is being written is named so, to be known if nobody comes to finish it.
+_PART = (".grader-", ".part")
+
 
 def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
     """Write ``results/``, ``feedback/``, ``gradebook.csv``, ``class.html``, ``similar.html``.
 
     Every file is replaced as a whole: whoever reads meanwhile, or whatever
-    happens, finds the old one or the new one.
+    happens, finds the old one or the new one.  The two files of a submission
+    that was withdrawn since are removed, and so is what a killed grader was
+    about to write; nothing else in the folder is touched.
     """
     for row in results.rows:
         _replace(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
@@ -31,6 +38,10 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     _replace(folder / "gradebook.csv", gradebook(results))
     _replace(folder / "class.html", class_page(results).encode())
     _replace(folder / "similar.html", similar_page(results, pairs).encode())
+    keys = {row.key for row in results.rows}
+    _tidy(folder / "results", ".json", keys)
+    _tidy(folder / "feedback", ".html", keys)
+    _tidy(folder, "", keys)
 
 
 def write_gradescope(results: ClassResults, folder: Path, visibility: str = "visible") -> list[Row]:
@@ -52,9 +63,20 @@ def write_gradescope(results: ClassResults, folder: Path, visibility: str = "vis
     return [row for row in results.rows if row.fault]
 
 
+def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
+    """Remove what we once wrote for a submission that is gone, and unfinished files."""
+    for path in folder.iterdir():
+        key = path.name.removesuffix(ending)
+        gone = key != path.name and is_key(key) and key not in keys
+        unfinished = path.name.startswith(_PART[0]) and path.name.endswith(_PART[1])
+        # a folder or a link of such a name is not ours
+        if (gone or unfinished) and stat.S_ISREG(path.lstat().st_mode):
+            path.unlink()
+
+
 def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -3,23 +3,13 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: libc, attempts
 import ctypes
 import mmap
 import platform
 import sys
 import threading
 import time
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
-
 
 FUTEX = 202 if platform.machine() == "x86_64" else 98
 WAIT, WAKE = 0, 1
@@ -48,16 +38,3 @@ def ring():
 
 
 ATTEMPTS = {"ring": ring}
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

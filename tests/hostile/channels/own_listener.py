@@ -3,22 +3,14 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
-import os
+# parts: control, attempts
 import socket
-import stat
 
 
 def gloo():
     """A connection that this rank has inherited, to connect it anew."""
-    for fd in range(3, 256):
-        try:
-            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
-                continue
-        except OSError:
-            continue
-        sock = socket.socket(fileno=os.dup(fd))
-        if sock.family == socket.AF_INET:
-            return sock
+    for sock in sockets(socket.AF_INET):
+        return sock
     raise LookupError("alone in the world")
 
 
@@ -31,16 +23,3 @@ ATTEMPTS = {
     "look at the other side's window": lambda: gloo().getsockopt(6, 11, 200),
     "change the window": lambda: gloo().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

@@ -3,23 +3,13 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: libc, attempts
 import ctypes
 import fcntl
 import os
 import platform
 import pty
 import sys
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
-
 
 X86 = platform.machine() == "x86_64"
 
@@ -57,16 +47,3 @@ ATTEMPTS = {
         "syscall", number(298, 241), ctypes.create_string_buffer(128), 0, -1, -1, 0
     ),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

@@ -3,22 +3,12 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
-import ctypes
+# parts: libc, attempts
 import mmap
 import os
 from multiprocessing import shared_memory
 
 import torch
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def zero():
@@ -36,16 +26,3 @@ ATTEMPTS = {
     "queue of system v": lambda: call("msgget", 0x4242, 0o1666),
     "tensor": lambda: torch.zeros(4).share_memory_().numel(),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

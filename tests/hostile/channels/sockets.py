@@ -3,6 +3,7 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: attempts
 import socket
 
 
@@ -25,16 +26,3 @@ ATTEMPTS = {
     "pair": lambda: socket.socketpair()[0].family,
     "outside": lambda: socket.create_connection(("1.1.1.1", 53), 1).family,
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

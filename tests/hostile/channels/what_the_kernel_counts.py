@@ -3,21 +3,12 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: libc, attempts
 import ctypes
 import mmap
 import os
 import sys
 from pathlib import Path
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def resident():
@@ -39,16 +30,3 @@ ATTEMPTS = {
     "priority": lambda: os.nice(1),
     "processors": lambda: os.sched_setaffinity(0, {0}),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

@@ -2,10 +2,8 @@
 # exercise: neighbours
 # verdict: failed
 # diagnosis: tampering
+# parts: control
 import ctypes
-import os
-import socket
-import stat
 
 import torch.distributed as dist
 
@@ -19,16 +17,9 @@ class Talk:
         ctypes.PyDLL(None).pause()
     if dist.get_world_size() > 1:
         body = _encode(Put("key", b"x" * 60_000, None, 1))
-        for fd in range(3, 64):
-            try:
-                if not stat.S_ISSOCK(os.fstat(fd).st_mode):
-                    continue
-            except OSError:
-                continue
-            sock = socket.socket(fileno=os.dup(fd))
-            if sock.family == socket.AF_UNIX:
-                while True:
-                    sock.sendall(len(body).to_bytes(4, "little") + body)
+        sock = control()
+        while True:
+            sock.sendall(len(body).to_bytes(4, "little") + body)
 
 
 def neighbours():

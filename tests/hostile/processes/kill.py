@@ -3,19 +3,9 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
-import ctypes
+# parts: libc, attempts
 import os
 import signal
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def each(how):
@@ -44,16 +34,3 @@ ATTEMPTS = {
         lambda pid: __import__("resource").prlimit(pid, 7) if pid > 0 else call("kill", pid, 0)
     ),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

@@ -3,22 +3,13 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: libc, attempts
 import ctypes
 import multiprocessing
 import os
 import platform
 import subprocess
 import sys
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def fork():
@@ -63,16 +54,3 @@ ATTEMPTS = {
     "another session": lambda: os.setsid(),
     "namespaces": lambda: call("unshare", 0x10000000),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

@@ -3,18 +3,9 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: libc, attempts
 import ctypes
 import os
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *args):
-    """A function of the C library; it raises when the kernel refuses."""
-    result = getattr(libc, name)(*args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def others():
@@ -55,16 +46,3 @@ ATTEMPTS = {
     "adopt": lambda: call("prctl", 36, 1, 0, 0, 0),
     "filter": lambda: call("prctl", 22, 2, None, 0, 0),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

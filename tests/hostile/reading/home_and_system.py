@@ -3,6 +3,7 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: attempts
 import glob
 import os
 import pwd
@@ -32,16 +33,3 @@ ATTEMPTS = {
     "root": lambda: os.chroot("/"),
     "mount": lambda: os.unshare(0x20000) if hasattr(os, "unshare") else os.chroot("/"),
 }
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

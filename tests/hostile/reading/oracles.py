@@ -3,6 +3,7 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: attempts
 import importlib
 import sys
 
@@ -32,16 +33,3 @@ ATTEMPTS = {
 ATTEMPTS["already there"] = lambda: next(
     name for name in sys.modules if "oracle" in name or "exercise" in name
 )
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")

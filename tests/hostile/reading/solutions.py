@@ -3,6 +3,7 @@
 # verdict: failed
 # diagnosis: exception
 # says: every way is closed
+# parts: attempts
 import os
 
 
@@ -20,16 +21,3 @@ def search():
 
 
 ATTEMPTS = {"search": search}
-
-
-def who_am_i():
-    found = []
-    for name, attempt in ATTEMPTS.items():
-        try:
-            found.append((name, attempt()))
-        except Exception as error:
-            print(name, type(error).__name__)
-    if found:
-        print("BREACH", found)
-        return
-    raise PermissionError("every way is closed")
