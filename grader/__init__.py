@@ -25,7 +25,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
 - ``session``, ``reports`` — whole files; verdicts for people and programs
 - ``classroom`` — many submissions, as they arrive from a class
-- ``api``, ``earning``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and for the command line
+- ``api``, ``earning``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and the command line
 """
 
 from __future__ import annotations
