@@ -23,6 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTER = "02_broadcast"
 ASKED = {name: e for name, e in catalogue().items() if e.chapter == CHAPTER}
 
+#: One worker makes the course; the limits are for a machine that does much else.
+pytestmark = [pytest.mark.xdist_group("nbgrader"), pytest.mark.timeout(600)]
+
 needs_nbgrader = pytest.mark.skipif(
     importlib.util.find_spec("nbgrader") is None, reason="nbgrader is not installed"
 )
@@ -42,7 +45,7 @@ def command(*arguments, cwd, module=True):
     """Run a Python module, or code; what it prints."""
     done = subprocess.run(
         [sys.executable, *(["-m"] if module else []), *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, timeout=100, check=False,
+        capture_output=True, text=True, cwd=cwd, timeout=300, check=False,
         # nothing of the user's own Jupyter; and progress is on, as it is for a user
         env={
             **{k: v for k, v in os.environ.items() if k != "GRADER_PROGRESS"},

@@ -45,7 +45,7 @@ def environment(folder: Path, package: str) -> Path:
         venv.create(folder, with_pip=True, clear=True)
         torch = importlib.metadata.version("torch").partition("+")[0]
         packages = [f"torch=={torch}", package, "cloudpickle", "ipykernel", "numpy"]
-        install = [str(python), "-m", "pip", "install", "--quiet", *packages]
+        install = [str(python), "-I", "-m", "pip", "install", "--quiet", *packages]
         subprocess.run(install, check=True)
         (folder / ".ready").touch()
     return python
