@@ -69,7 +69,9 @@ def submissions(count: int) -> list[Submission]:
     right: dict[str, list[str]] = {}
     for name in EXERCISES:
         files = sorted((ROOT / "tests" / "accepted").glob(f"*/{name}_*.py"))
-        right[name] = [path.read_text(encoding="utf-8") for path in files]
+        texts = [path.read_text(encoding="utf-8") for path in files]
+        # an answer that brings another exercise of ours along would be judged on that, too
+        right[name] = [text for text in texts if "ring_schedule" not in text]
     kinds = ["right", *WRONG, *["right"] * 6]
     found = []
     for i, kind in enumerate(kinds[:count]):

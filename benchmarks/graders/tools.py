@@ -186,7 +186,7 @@ class Otter(Tool):
             if name in EXERCISES:
                 passed[name] = test["score"] == test["max_score"]
                 if not passed[name]:
-                    says = says or _plain(test["output"]).splitlines()[-1]
+                    says = says or _plain(test["output"]).splitlines()[-1].strip()
         return passed, says
 
 
