@@ -1,8 +1,8 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs six names::
+A student needs seven names::
 
-    from grader import check, hint, progress, replay, run, timeline
+    from grader import check, hint, points, progress, replay, run, timeline
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
@@ -10,6 +10,7 @@ A student needs six names::
     replay(broadcast, 4)      # step through its messages
     timeline(run(function, 4, x))  # see where the time of a run went
     progress()                # which exercises are passed
+    points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
 Importing the package starts the fork server in the background, so that the
 first check does not wait for torch to be imported there.
@@ -24,7 +25,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
 - ``session``, ``reports`` — whole files; verdicts for people and programs
 - ``classroom`` — many submissions, as they arrive from a class
-- ``api``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and for the command line
+- ``api``, ``earning``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and the command line
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ from grader.version import __version__
 
 if TYPE_CHECKING:
     from grader.api import check, hint, progress, run
+    from grader.earning import points
     from grader.replaying import replay
     from grader.timing import timeline
 
-__all__ = ["__version__", "check", "hint", "progress", "replay", "run", "timeline"]
+__all__ = ["__version__", "check", "hint", "points", "progress", "replay", "run", "timeline"]
 
 
 def __getattr__(name: str) -> Any:
@@ -49,6 +51,10 @@ def __getattr__(name: str) -> Any:
         from grader import api
 
         return getattr(api, name)
+    if name == "points":
+        from grader.earning import points
+
+        return points
     if name == "replay":
         from grader.replaying import replay
 

@@ -26,7 +26,7 @@ from grader.program import Program, Unit
 __all__ = ["Broken", "Chunk", "Definitions", "select"]
 
 #: Functions of the grader; a statement that calls one is an experiment.
-_GRADERS = frozenset({"check", "hint", "replay", "run", "simulate"})
+_GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
 
 _DEFINES = re.compile(r"^[^\S\n]*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.MULTILINE)
 

@@ -29,6 +29,9 @@ __all__ = ["Overview", "Standing", "State", "location", "note", "origin_of", "ov
 #: Where progress is kept, if not with the course; empty for nowhere.
 VARIABLE = "GRADER_PROGRESS"
 
+#: nbgrader says here what it runs a notebook for.
+_NBGRADER = "NBGRADER_EXECUTION"
+
 #: Seconds that a check waits for its entry; a sound file takes a thousandth of it.
 PATIENCE = 2.0
 
@@ -182,6 +185,8 @@ def note(
         origin: the file, or folder, that the answers come from.
         sizes: the numbers of ranks that were asked for, if any were.
     """
+    if os.environ.get(_NBGRADER) == "autograde":
+        return  # a class's answers, on the instructor's machine
     ended = datetime.now(timezone.utc)
 
     def enter() -> None:

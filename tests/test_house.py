@@ -33,7 +33,7 @@ LAYERS = (
     {"session", "reports", "pictures"},
     {"classroom"},
     {"api", "doctor", "releasing"},
-    {"replaying", "timing"},
+    {"earning", "replaying", "timing"},
     {"__init__", "__main__"},
 )
 

@@ -32,6 +32,10 @@ def code(notebook):
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def worth(exercises):
+    return {name: exercise.points for name, exercise in exercises.items()}
+
+
 def test_the_student_edition_has_stubs_and_nothing_else_of_the_solution():
     cells = code(Chapter(TOY / "00_toy.py").student_edition())
     assert cells[1] == (
@@ -115,7 +119,7 @@ def test_an_exercise_without_a_marked_solution_would_leak(toy):
     toy.write_text(source)
     Chapter(toy)
     with pytest.raises(ChapterError, match="twice is an exercise, but no ### BEGIN SOLUTION"):
-        Chapter(toy, frozenset(discover("tests.toy.exercises")))
+        Chapter(toy, worth(discover("tests.toy.exercises")))
 
 
 def build(*arguments, cwd=ROOT):
@@ -130,8 +134,8 @@ def build(*arguments, cwd=ROOT):
 
 def test_one_command_builds_both_editions(toy, tmp_path):
     out = tmp_path / "notebooks"
-    options = ["--solutions", toy.parent, "--notebooks", out]
-    done = build(*options, "--exercises", "tests.toy.exercises")
+    # the toy's exercises are none of the course's, which the cells for points would ask for
+    done = build("--solutions", toy.parent, "--notebooks", out)
     assert done.returncode == 0, done.stderr
     student = json.loads((out / "00_toy.ipynb").read_text())
     assert all(not cell.get("outputs") for cell in student["cells"])
@@ -160,12 +164,14 @@ CHAPTERS = sorted(path.stem for path in notebooks.sources(ROOT / "solutions"))
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_stored_editions_are_built_from_the_source(name):
-    chapter = Chapter(ROOT / "solutions" / f"{name}.py", frozenset(catalogue()))
+    chapter = Chapter(ROOT / "solutions" / f"{name}.py", worth(catalogue()))
     student = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
     assert student == to_text(chapter.student_edition()), "run make notebooks"
     stored = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", as_version=4)
     for kept, made in zip(stored.cells, chapter.solved_edition().cells, strict=True):
+        marks = [cell.metadata.get("nbgrader") for cell in (kept, made)]
         assert (kept.id, kept.source) == (made.id, made.source), "run make notebooks"
+        assert marks[0] == marks[1], "run make notebooks"
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -11,7 +11,10 @@ has to write stands between two markers, alone on their lines::
 
 The student's edition has a stub there, which says about how many lines are
 missing; the solved edition has the lines without the markers.  The markers
-are nbgrader's.
+are nbgrader's, and its source edition keeps them.
+
+Where the exercises are known, every edition ends with a cell for each, which
+says what the answer earns, and has the marks that nbgrader reads.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jupytext
 import nbformat
+
+from tools import assignment
 
 __all__ = ["Chapter", "ChapterError"]
 
@@ -56,7 +61,9 @@ class _Cell:
     kind: str
     source: str
     line: int
-    tags: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    #: the exercise whose points it asks for
+    asks: str = ""
 
 
 class Chapter:
@@ -64,17 +71,17 @@ class Chapter:
 
     Args:
         path: the ``.py`` file.
-        exercises: names that must not be defined without a marked solution,
-            or the student's edition would give them away.
+        exercises: names and their points.  None may be defined without a
+            marked solution, or the student's edition would give it away.
 
     Raises:
         ChapterError: the source has a mistake.
     """
 
-    def __init__(self, path: Path, exercises: frozenset[str] = frozenset()) -> None:
+    def __init__(self, path: Path, exercises: Mapping[str, float] | None = None) -> None:
         self.path = path
         self.name = path.stem
-        self._exercises = exercises
+        self._exercises = dict(exercises or {})
         self._text = path.read_text(encoding="utf-8")
         self._cells = list(self._read())
 
@@ -122,13 +129,19 @@ class Chapter:
             except SyntaxError as error:
                 line = start + (error.lineno or 1) - 1
                 raise self._fail(line, f"the {edition} edition is no Python: {error.msg}") from None
-        for node in ast.parse(solved).body:
-            name = getattr(node, "name", None)
-            if name in self._exercises and not regions:
+        for name, line in self._defined(solved):
+            if not regions:
                 raise self._fail(
-                    start + node.lineno - 1,
+                    start + line - 1,
                     f"{name} is an exercise, but no {BEGIN} says what a student writes",
                 )
+
+    def _defined(self, source: str) -> Iterator[tuple[str, int]]:
+        """The exercises that a cell defines, with their lines in it."""
+        for node in ast.parse(source).body:
+            name = getattr(node, "name", None)
+            if name in self._exercises:
+                yield name, node.lineno
 
     def _regions(self, source: str, start: int) -> Iterator[tuple[int, int]]:
         """Index of the first and the last line of each marked solution."""
@@ -159,11 +172,15 @@ class Chapter:
         """The cell as a student gets it."""
         lines = source.splitlines()
         for first, last in reversed(list(self._regions(source, start))):
-            indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-            count = _statements(lines[first + 1 : last])
-            size = "1 line" if count == 1 else f"about {count} lines"
-            stub = [f"{indent}# Your code here: {size}.", f"{indent}raise NotImplementedError"]
-            lines[first : last + 1] = stub
+            invitation, indent = _invitation(lines[first : last + 1])
+            lines[first : last + 1] = [invitation, indent + assignment.STUB]
+        return "\n".join(lines)
+
+    def _invited(self, source: str, start: int) -> str:
+        """The cell from which nbgrader, putting its stub between the markers, makes the same."""
+        lines = source.splitlines()
+        for first, last in reversed(list(self._regions(source, start))):
+            lines.insert(first, _invitation(lines[first : last + 1])[0])
         return "\n".join(lines)
 
     # Editions. ---------------------------------------------------------------
@@ -171,6 +188,10 @@ class Chapter:
     def student_edition(self) -> Any:
         """The notebook that a student opens: stubs, and no outputs."""
         return self._notebook(self._stubbed)
+
+    def source_edition(self) -> Any:
+        """The notebook from which ``nbgrader generate_assignment`` makes the student's."""
+        return self._notebook(self._invited)
 
     def solved_edition(self) -> Any:
         """The notebook with the solutions, not yet executed."""
@@ -184,7 +205,12 @@ class Chapter:
     def _notebook(self, edit: Any) -> Any:
         notebook = nbformat.v4.new_notebook(metadata=_METADATA)
         seen: dict[str, int] = {}
-        for cell in self._cells:
+        answers: dict[int, list[str]] = {}
+        for i, cell in enumerate(self._cells):
+            if cell.kind == "code":
+                answers[i] = [name for name, _ in self._defined(cell.source)]
+        worth = {name: self._exercises[name] for names in answers.values() for name in names}
+        for i, cell in enumerate([*self._cells, *_points_cells(worth)]):
             digest = hashlib.sha256(f"{cell.kind}\n{cell.source}".encode()).hexdigest()[:12]
             seen[digest] = seen.get(digest, 0) + 1
             # the same text twice in a chapter still needs two ids
@@ -195,8 +221,28 @@ class Chapter:
                 made = nbformat.v4.new_code_cell(edit(cell.source, cell.line), id=name)
             if cell.tags:
                 made.metadata["tags"] = list(cell.tags)
+            if answers.get(i):
+                made.metadata.update(assignment.answer(answers[i]))
+            elif cell.asks:
+                made.metadata.update(assignment.grade(cell.asks, worth[cell.asks]))
             notebook.cells.append(made)
         return notebook
+
+
+def _points_cells(exercises: Mapping[str, float]) -> Iterator[_Cell]:
+    """How a chapter with exercises ends."""
+    if exercises:
+        yield _Cell("markdown", assignment.PROSE, 0)
+    for name in exercises:
+        yield _Cell("code", assignment.QUESTION.format(name=name), 0, asks=name)
+
+
+def _invitation(region: list[str]) -> tuple[str, str]:
+    """What a student reads in place of a marked solution, and how far it is indented."""
+    indent = region[0][: len(region[0]) - len(region[0].lstrip())]
+    count = _statements(region[1:-1])
+    size = "1 line" if count == 1 else f"about {count} lines"
+    return f"{indent}# Your code here: {size}.", indent
 
 
 def _statements(lines: list[str]) -> int:

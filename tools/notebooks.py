@@ -1,7 +1,9 @@
 """Builds both editions of the chapters from their sources: ``make notebooks``.
 
 The student's edition is a function of the source alone.  The solved edition
-is executed; its outputs are what nbval compares later runs with.
+is executed; its outputs are what nbval compares later runs with.  With
+``--nbgrader COURSE`` neither is built: the chapters become assignments in a
+course of nbgrader instead.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from grader.exercises import discover
+from tools.assignment import furnish
 from tools.chapter import Chapter, ChapterError, to_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,9 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--solutions", type=Path, default=ROOT / "solutions")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--exercises", default="grader.exercises", help="the package of exercises")
+    parser.add_argument(
+        "--nbgrader", type=Path, metavar="COURSE", help="assignments for this course of nbgrader"
+    )
     parser.add_argument("--no-run", action="store_true", help="the student's edition only")
     request = parser.parse_args(arguments)
-    names = frozenset(discover(request.exercises))
+    worth = {name: exercise.points for name, exercise in discover(request.exercises).items()}
     request.notebooks.mkdir(parents=True, exist_ok=True)
     found = [
         path
@@ -79,8 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     for path in found:
         try:
-            chapter = Chapter(path, names)
-            written = build(chapter, request.notebooks, request.solutions, not request.no_run)
+            chapter = Chapter(path, worth)
+            if request.nbgrader is None:
+                written = build(chapter, request.notebooks, request.solutions, not request.no_run)
+            else:
+                notebook, pictures = chapter.source_edition(), request.solutions.parent / "imgs"
+                written = [furnish(request.nbgrader, chapter.name, notebook, pictures)]
         except ChapterError as error:
             print(error, file=sys.stderr)
             return 1

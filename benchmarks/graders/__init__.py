@@ -1,0 +1,1 @@
+"""Our grader beside nbgrader and Otter, on the same submissions."""
