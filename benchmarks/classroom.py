@@ -36,6 +36,7 @@ from rich.table import Table
 from benchmarks.memory import look
 from grader.classroom.store import Store
 from grader.verdict import Diagnosis, ExerciseVerdict, Status
+from tools.attacks import attacks
 from tools.course import Answer, answers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,11 +110,7 @@ class Class:
         stuck = (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT)
         self._hanging = [one for one in rejected if one.diagnosis in stuck]
         self._wrong = [one for one in rejected if one.diagnosis not in stuck]
-        self._hostile = [
-            path
-            for path in sorted((ROOT / "tests" / "hostile").glob("*/*.py"))
-            if not path.name.startswith(("control_", "_"))
-        ]
+        self._hostile = [one for one in attacks() if not one.is_control]
 
     def draw(self, students: int) -> list[Student]:
         """A class; the same for the same seed."""
@@ -128,8 +125,7 @@ class Class:
             some = self._random.sample(sorted(GARBAGE), 2)
             return Student(name, kind, {label: GARBAGE[label] for label in some})
         if kind == "hostile":
-            path = self._random.choice(self._hostile)
-            return Student(name, kind, {"answer.py": attack(path)})
+            return Student(name, kind, {"answer.py": self._random.choice(self._hostile).source})
         full = self._random.random() < 0.2
         handed = dict(self._chapters)
         if not full:
@@ -159,12 +155,6 @@ class Class:
         names = sorted({one.exercise for one in self._right if one.path.parent.name == chapter})
         name = self._random.choice(names)
         return name, f"import torch\n\ndef {name}(*arguments):\n    {self._random.choice(bodies)}\n"
-
-
-def attack(path: Path) -> bytes:
-    """A hostile submission, with what its family has in common."""
-    common = path.parent / "_common.py"
-    return (common.read_bytes() if common.is_file() else b"") + path.read_bytes()
 
 
 def full(name: str) -> Student:

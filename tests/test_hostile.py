@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import time
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -29,8 +27,7 @@ from grader.classroom.orders import Judged, Limits, Order, Planned
 from grader.exercises import discover
 from grader.verdict import Status
 from grader.worlds.sandbox import missing
-
-HOSTILE = Path(__file__).parent / "hostile"
+from tools.attacks import HOSTILE, attacks
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 
@@ -53,40 +50,7 @@ def barrier():
 """
 
 
-@dataclass(frozen=True)
-class Fixture:
-    """A hostile submission, and what its head says."""
-
-    path: Path
-    promise: str
-    exercise: str
-    verdict: str
-    diagnosis: str | None = None
-    score: str | None = None
-    says: str = ""
-    seconds: str = ""
-    parts: str = ""
-
-    @classmethod
-    def read(cls, path):
-        head = re.match(r"(?:# .*\n)+", path.read_text())[0]
-        return cls(path, **dict(re.findall(r"^# (\w+): (.*)$", head, re.M)))
-
-    @property
-    def files(self):
-        """What it is put together from: the parts that it names, and itself."""
-        return [*(HOSTILE / f"_{part}.py" for part in self.parts.split(", ") if part), self.path]
-
-    @property
-    def source(self):
-        """The one file that is handed in."""
-        return b"\n".join(path.read_bytes() for path in self.files)
-
-    def __str__(self):
-        return f"{self.path.parent.name}/{self.path.stem}"
-
-
-FIXTURES = [Fixture.read(path) for path in sorted(HOSTILE.glob("*/*.py"))]
+FIXTURES = attacks()
 
 
 def submit(*files, limits=LIMITS):
@@ -249,10 +213,10 @@ def test_the_canary_sings_where_there_is_no_sandbox(outside):
 
 def test_every_family_has_a_control_and_there_are_enough_attacks():
     families = {fixture.path.parent.name for fixture in FIXTURES}
-    controlled = {f.path.parent.name for f in FIXTURES if f.path.stem.startswith("control_")}
+    controlled = {f.path.parent.name for f in FIXTURES if f.is_control}
     assert families == controlled
-    assert all((f.verdict == "passed") >= f.path.stem.startswith("control_") for f in FIXTURES)
-    attacks = [f for f in FIXTURES if not f.path.stem.startswith("control_")]
+    assert all((f.verdict == "passed") >= f.is_control for f in FIXTURES)
+    attacks = [f for f in FIXTURES if not f.is_control]
     assert len(attacks) >= 50
 
 
