@@ -27,7 +27,7 @@ from grader.classroom.orders import Judged, Limits, Order, Planned
 from grader.exercises import discover
 from grader.verdict import Status
 from grader.worlds.sandbox import missing
-from tools.attacks import HOSTILE, attacks
+from tools.attacks import HOSTILE, Attack, attacks
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 
@@ -202,7 +202,7 @@ def test_the_name_of_a_file_is_data(label, outside):
 @pytest.mark.xdist_group("hostile 0")
 def test_the_canary_sings_where_there_is_no_sandbox(outside):
     """The fixture that looks for secrets finds them if nothing stops it."""
-    attack = Fixture.read(HOSTILE / "reading" / "environment.py")
+    attack = Attack.read(HOSTILE / "reading" / "environment.py")
     told = []
     order = Order(
         "student", (("answer.py", attack.source),), "digest", 1, replace(LIMITS, sandbox=False)
