@@ -28,7 +28,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 SERVERS = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
 
 #: What a Colab notebook cannot lack; all else that the grader imports is in the cell.
-COLABS_OWN = {"IPython", "torch"}
+COLABS_OWN = {"IPython", "numpy", "torch"}
 IMPORTED_AS = {"pillow": "PIL"}
 
 #: What only an instructor's machine needs, and only when it is used.

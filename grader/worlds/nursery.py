@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import itertools
 import json
 import os
 import select
@@ -65,7 +64,10 @@ class Nursery:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = start("grader.worlds.nest", [theirs.fileno()], self._errors, command)
-        self._count = itertools.count(os.getpid())
+        # limits on processes are a user's, and no stranger's must be another's; those that
+        # grade on this machine now have different process ids
+        pid = self._process.pid
+        self._user = _USERS[pid % len(_USERS)] if os.geteuid() == 0 else None
         self._ready = False
         self._owner = os.getpid()
         atexit.register(self.close)
@@ -81,14 +83,13 @@ class Nursery:
         return last_words(self._errors) or "it says nothing"
 
     def sandbox(self) -> Sandbox:
-        """A new one.
+        """A new one; one at a time, or they share a user and its limits.
 
         Raises:
             WorldError: it cannot be had.
         """
         self._wait()
-        user = _USERS[next(self._count) % len(_USERS)] if os.geteuid() == 0 else None
-        return Sandbox(self, user)
+        return Sandbox(self, self._user)
 
     def _wait(self) -> None:
         if self._ready:

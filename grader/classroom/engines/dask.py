@@ -25,6 +25,9 @@ __all__ = ["DaskEngine", "connect", "slurm"]
 #: A worker that dies over a submission takes it along; another one tries again.
 _TRIES = 2
 
+#: Seconds in which a scheduler must answer.
+_ANSWER = 10
+
 #: Orders beyond those at work that wait in the cluster already, for each worker.
 _AHEAD = 1
 
@@ -120,7 +123,7 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
         )
         return DaskEngine(Client(cluster), cluster)
     try:
-        return DaskEngine(Client(scheduler, timeout=30))
+        return DaskEngine(Client(scheduler, timeout=_ANSWER))
     except (OSError, ValueError) as error:
         raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
 

@@ -4,9 +4,13 @@
 # diagnosis: memory_limit
 import time
 
+import torch.distributed as dist
+
 
 def broadcast(x, src):
+    if dist.get_world_size() == 1:
+        return None
     # below what one rank may have, on every rank
     held = bytearray(1 << 30)
-    time.sleep(2)
+    time.sleep(0.6)
     return held

@@ -1,7 +1,7 @@
 # promise: memory has a limit, whatever it is taken for
 # exercise: neighbours
 # verdict: failed
-# diagnosis: memory_limit
+# diagnosis: memory_limit or timeout
 import torch
 
 
