@@ -127,6 +127,9 @@ class _Worker:
 
     def end(self) -> None:
         self.pipe.close()
+        if self.order is None:
+            # it hears that, and ends what it has started
+            self._process.join(5)
         self._process.terminate()
         self._process.join(5)
         self._process.kill()
