@@ -6,7 +6,7 @@ A fifth of those that are honest hand in every chapter, the others one to three.
 ``python -m grader grade`` grades it as an instructor would; then some honest
 submissions are graded alone, with the same inputs, and compared.
 
-Memory is what the processes have of their own plus the largest part that they
+CPU seconds are the whole machine's, so nothing else should run meanwhile.  Memory is what the processes have of their own plus the largest part that they
 share, looked at every second.  Linux only.
 
 Run with ``python -m benchmarks.classroom``; ``--students 20`` is a short look.
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -186,9 +185,13 @@ def grade(students: Sequence[Student], jobs: int | None = None) -> Run:
 
 
 def used() -> float:
-    """CPU seconds of all processes that have ended and were waited for."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return children.ru_utime + children.ru_stime
+    """CPU seconds of this machine so far.
+
+    Adding up processes would miss some: bubblewrap ends without waiting for what
+    it has started.
+    """
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
 
 
 class Peak(threading.Thread):
@@ -218,11 +221,18 @@ class Peak(threading.Thread):
 
 
 def bare(verdict: ExerciseVerdict) -> ExerciseVerdict:
-    """What must be the same in every run: all but times, texts and what ranks printed."""
+    """What must be the same in every run: all but times, texts and what ranks printed.
+
+    How far the other ranks have come when one is found to be wrong is chance, too.
+    """
     cases = tuple(
-        replace(case, output=(), waits=(), message="", detail=(), ended=())
+        replace(
+            case,
+            traffic=case.traffic if case.passed else None,
+            output=(), waits=(), message="", detail=(), ended=(),
+        )
         for case in verdict.cases
-    )
+    )  # fmt: skip
     return replace(verdict, seconds=0.0, message="", hint="", cases=cases)
 
 

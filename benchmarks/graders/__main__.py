@@ -11,8 +11,8 @@ Each tool grades one submission with one command at a time, and for each
 submission the three run one after the other, so that a drift of the machine's
 speed hits all alike.  That is how nbgrader and Otter work through a class, too;
 ours grades a class with one command and several workers, so it is measured
-doing that as well.  CPU is that of all processes that the command started
-and waited for.  nbgrader and Otter get a virtual environment each, with the
+doing that as well.  CPU is the whole machine's, so nothing else should run
+meanwhile.  nbgrader and Otter get a virtual environment each, with the
 torch of the Python that runs this; keep them with --environments.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 
+from benchmarks.classroom import used
 from benchmarks.graders.classwork import EXERCISES, ROOT, Submission, notebook, stubs
 
 HELPER = Path(__file__).with_name("spawned.py")
@@ -78,9 +78,9 @@ class Tool:
     def measure(self, submission: Submission) -> Measured:
         """Grade one submission."""
         self.hand_in(submission)
-        cpu, wall = _cpu(), time.perf_counter()
+        cpu, wall = used(), time.perf_counter()
         done = self.grade(submission)
-        wall, cpu = time.perf_counter() - wall, _cpu() - cpu
+        wall, cpu = time.perf_counter() - wall, used() - cpu
         try:
             passed, says = self.verdict(submission)
         except (OSError, ValueError, KeyError) as error:
@@ -88,11 +88,6 @@ class Tool:
         return Measured(
             self.name, submission.name, submission.kind, round(wall, 2), round(cpu, 2), passed, says
         )
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _plain(text: str) -> str:
@@ -209,9 +204,9 @@ class Ours(Tool):
         everybody = self.home / "everybody"
         for submission in submissions:
             shutil.copytree(self.home / submission.name / "class", everybody, dirs_exist_ok=True)
-        cpu, wall = _cpu(), time.perf_counter()
+        cpu, wall = used(), time.perf_counter()
         done = self.command("grader", "grade", everybody, "--out", self.home / "out")
-        wall, cpu = time.perf_counter() - wall, _cpu() - cpu
+        wall, cpu = time.perf_counter() - wall, used() - cpu
         if done.returncode:
             raise SystemExit(f"{self.name}: {done.stderr}")
         return wall, cpu
