@@ -6,7 +6,8 @@ A fifth of those that are honest hand in every chapter, the others one to three.
 ``python -m grader grade`` grades it as an instructor would; then some honest
 submissions are graded alone, with the same inputs, and compared.
 
-CPU seconds are the whole machine's, so nothing else should run meanwhile.  Memory is what the processes have of their own plus the largest part that they
+CPU seconds are the whole machine's, so nothing else should run meanwhile.
+Memory is what the processes have of their own plus the largest part that they
 share, looked at every second.  Linux only.
 
 Run with ``python -m benchmarks.classroom``; ``--students 20`` is a short look.
