@@ -68,7 +68,7 @@ def _same(one, other):
 
 def examine(function):
     """Run a student's function on every world; raises if it is wrong, fails, or takes too long."""
-    name, packed = function.__name__, cloudpickle.dumps(function)
+    name, packed = getattr(function, "__name__", "the answer"), cloudpickle.dumps(function)
     for size in WORLDS:
         with tempfile.TemporaryDirectory() as folder:
             ends = time.monotonic() + LIMIT
