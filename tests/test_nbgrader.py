@@ -49,6 +49,8 @@ def command(*arguments, cwd, module=True):
         # nothing of the user's own Jupyter; and progress is on, as it is for a user
         env={
             **{k: v for k, v in os.environ.items() if k != "GRADER_PROGRESS"},
+            # nbgrader looks for the commands of its own environment
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "HOME": str(cwd),
             "JUPYTER_CONFIG_DIR": str(cwd / "jupyter"),
