@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
@@ -37,8 +38,7 @@ _FINAL = frozenset(
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
 
 
-#: After so many deadlocks in a row, the other cases of a world size are taken to end the
-#: same way; each would cost a new world.
+#: After so many deadlocks in a row, see :class:`_Turns`; each costs a new world.
 _HOPELESS = 2
 
 #: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
@@ -119,15 +119,15 @@ class Judge:
         ahead = not self._launcher.setting.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             for n, cases in plan.items():
-                right: list[tuple[Case, Outcome]] = []
-                stuck = 0
-                for case in cases:
+                right: dict[int, tuple[Case, Outcome]] = {}
+                found: dict[int, CaseVerdict] = {}
+                turns = _Turns(cases)
+                for i, case in turns:
                     if stop is None and time.monotonic() > deadline:
-                        stop = _too_late(case, self._settings.patience)
-                        verdicts.append(stop)
+                        stop = found[i] = _too_late(case, self._settings.patience)
                         continue
-                    if stop is not None or stuck == _HOPELESS:
-                        verdicts.append(_not_run(case, stop or verdicts[-1]))
+                    if stop is not None:
+                        found[i] = _not_run(case, stop)
                         continue
                     outcome = worlds.run(n, _job(exercise, case, self._settings))
                     verdict, seen = assess(exercise, case, outcome)
@@ -135,17 +135,20 @@ class Judge:
                         job = _job(exercise, case, self._settings, Luck.LOWEST)
                         again = worlds.run(n, job)
                         verdict, seen = assess_again(exercise, case, outcome, again)
-                    verdicts.append(verdict)
+                    found[i] = verdict
                     if verdict.passed:
-                        right.append((case, outcome))
+                        right[i] = (case, outcome)
                     elif evidence is None:
                         evidence = seen
-                    stuck = stuck + 1 if verdict.diagnosis is Diagnosis.DEADLOCK else 0
                     hopeless = verdict.diagnosis in _FINAL
                     if hopeless or (self._settings.first_failure and not verdict.passed):
                         stop = verdict
+                    for j, other in turns.give_up(verdict):
+                        found[j] = _not_run(other, verdict)
+                verdicts += [found[i] for i in sorted(found)]
+                shown = [right[i] for i in sorted(right)]
                 for limit in exercise.limits:
-                    verdict, seen = assess_limit(limit, n, right, verdicts)
+                    verdict, seen = assess_limit(limit, n, shown, verdicts)
                     verdicts.append(verdict)
                     if evidence is None and not verdict.passed:
                         evidence = seen
@@ -247,6 +250,37 @@ class _Worlds:
     def __exit__(self, *_: object) -> None:
         for world in self._worlds.values():
             world.close()
+
+
+class _Turns:
+    """In which order the cases of one world size are run, and which are given up.
+
+    Cases of a kind stand together.  After two deadlocks in a row the rest is run from
+    its other end, so that other kinds have their chance; at the next deadlock, what is
+    left is taken to end the same way.
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._left = deque(enumerate(cases))
+        self._stuck = 0
+        self._backwards = False
+
+    def __iter__(self) -> Iterator[tuple[int, Case]]:
+        while self._left:
+            yield self._left.pop() if self._backwards else self._left.popleft()
+
+    def give_up(self, verdict: CaseVerdict) -> list[tuple[int, Case]]:
+        """The cases that need not be run after this verdict on the last one."""
+        given_up: list[tuple[int, Case]] = []
+        if verdict.diagnosis is not Diagnosis.DEADLOCK:
+            self._stuck = 0
+        elif self._backwards:
+            given_up = list(self._left)
+            self._left.clear()
+        else:
+            self._stuck += 1
+            self._backwards = self._stuck == _HOPELESS
+        return given_up
 
 
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:

@@ -214,9 +214,11 @@ def test_a_hanging_answer_costs_its_time_limit_once():
     assert len(verdict.cases) == 4
 
 
-def test_after_two_deadlocks_in_a_row_a_world_size_is_given_up():
+def test_after_three_deadlocks_the_like_of_them_are_given_up_and_others_are_not():
     def inputs(draw):
-        return [draw.case(name, x=draw.per_rank(KIND), stuck=name in "bcd") for name in "abcde"]
+        return [
+            draw.case(name, x=draw.per_rank(KIND), stuck=name in "bcdef") for name in "abcdefgh"
+        ]
 
     def answer(x, stuck):
         if stuck and dist.get_world_size() > 2:
@@ -230,10 +232,14 @@ def test_after_two_deadlocks_in_a_row_a_world_size_is_given_up():
     outcomes = {
         n: [case.diagnosis for case in verdict.cases if case.world_size == n] for n in (2, 3, 4)
     }
-    assert outcomes == {2: [None] * 5, 3: [None] + 4 * ["deadlock"], 4: [None] + 4 * ["deadlock"]}
-    given_up = [case.message for case in verdict.cases if case.message.startswith("not run")]
-    assert given_up == [f"not run: c on {n} ranks ended with deadlock" for n in (3, 3, 4, 4)]
-    assert verdict.score == pytest.approx(verdict.max_score * 7 / 15, abs=1e-3)
+    stuck = [None, *5 * ["deadlock"], None, None]
+    assert outcomes == {2: [None] * 8, 3: stuck, 4: stuck}
+    assert [case.name for case in verdict.cases] == [*"abcdefgh"] * 3
+    given_up = [(c.name, c.message) for c in verdict.cases if c.message.startswith("not run")]
+    assert given_up == [
+        (name, f"not run: f on {n} ranks ended with deadlock") for n in (3, 4) for name in "de"
+    ]
+    assert verdict.score == pytest.approx(verdict.max_score * 14 / 24, abs=1e-3)
 
 
 def test_world_sizes_can_be_chosen():
