@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
@@ -14,15 +13,13 @@ from grader.errors import WorldError
 from grader.exercise import Evidence, Exercise
 from grader.hints import choose_hint
 from grader.submission import Submission
+from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.worlds.base import Job, Luck, Outcome, World
 from grader.worlds.crew import Launcher
 from grader.worlds.processes import SETUP_SECONDS, ProcessWorld
 
 __all__ = ["Judge", "Settings"]
-
-#: How the message on a case that was not run begins.
-_GIVEN_UP = "not run: "
 
 #: After these no further case can tell anything new, or each costs its time limit.
 _FINAL = frozenset(
@@ -36,10 +33,6 @@ _FINAL = frozenset(
 
 #: These cost the whole exercise.
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
-
-
-#: After so many deadlocks in a row, see :class:`_Turns`; each costs a new world.
-_HOPELESS = 2
 
 #: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
 _EFFORT = 0.2
@@ -111,48 +104,54 @@ class Judge:
         self, exercise: Exercise, submission: Submission, sizes: Sequence[int]
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
-        verdicts: list[CaseVerdict] = []
-        evidence: Evidence | None = None
-        stop: CaseVerdict | None = None
-        deadline = time.monotonic() + self._settings.patience
+        found = _Found(time.monotonic() + self._settings.patience)
         # what a world being made sends would be counted as the other's
         ahead = not self._launcher.setting.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             for n, cases in plan.items():
-                right: dict[int, tuple[Case, Outcome]] = {}
-                found: dict[int, CaseVerdict] = {}
-                turns = _Turns(cases)
-                for i, case in turns:
-                    if stop is None and time.monotonic() > deadline:
-                        stop = found[i] = _too_late(case, self._settings.patience)
-                        continue
-                    if stop is not None:
-                        found[i] = _not_run(case, stop)
-                        continue
-                    outcome = worlds.run(n, _job(exercise, case, self._settings))
-                    verdict, seen = assess(exercise, case, outcome)
-                    if verdict.passed and _may_vary(exercise, case, outcome):
-                        job = _job(exercise, case, self._settings, Luck.LOWEST)
-                        again = worlds.run(n, job)
-                        verdict, seen = assess_again(exercise, case, outcome, again)
-                    found[i] = verdict
-                    if verdict.passed:
-                        right[i] = (case, outcome)
-                    elif evidence is None:
-                        evidence = seen
-                    hopeless = verdict.diagnosis in _FINAL
-                    if hopeless or (self._settings.first_failure and not verdict.passed):
-                        stop = verdict
-                    for j, other in turns.give_up(verdict):
-                        found[j] = _not_run(other, verdict)
-                verdicts += [found[i] for i in sorted(found)]
-                shown = [right[i] for i in sorted(right)]
+                right = self._run_cases(exercise, cases, worlds, found)
                 for limit in exercise.limits:
-                    verdict, seen = assess_limit(limit, n, shown, verdicts)
-                    verdicts.append(verdict)
-                    if evidence is None and not verdict.passed:
-                        evidence = seen
-        return self._conclude(exercise, verdicts, evidence)
+                    verdict, seen = assess_limit(limit, n, right, found.verdicts)
+                    found.verdicts.append(verdict)
+                    found.see(verdict, seen)
+        return self._conclude(exercise, found.verdicts, found.evidence)
+
+    def _run_cases(
+        self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Found
+    ) -> list[tuple[Case, Outcome]]:
+        """Judge the cases of one world size; those that are right, with what came of them."""
+        verdicts: dict[int, CaseVerdict] = {}
+        right: dict[int, tuple[Case, Outcome]] = {}
+        turns = Turns(cases)
+        for i, case in turns:
+            if found.stop is not None:
+                verdicts[i] = not_run(case, found.stop)
+                continue
+            if time.monotonic() > found.deadline:
+                found.stop = verdicts[i] = too_late(case, self._settings.patience)
+                continue
+            outcome, verdict, seen = self._run_case(exercise, case, worlds)
+            verdicts[i] = verdict
+            found.see(verdict, seen)
+            if verdict.passed:
+                right[i] = (case, outcome)
+            elif verdict.diagnosis in _FINAL or self._settings.first_failure:
+                found.stop = verdict
+            for j, other in turns.give_up(verdict):
+                verdicts[j] = not_run(other, verdict)
+        # they may have been run in another order
+        found.verdicts += [verdicts[i] for i in sorted(verdicts)]
+        return [right[i] for i in sorted(right)]
+
+    def _run_case(
+        self, exercise: Exercise, case: Case, worlds: _Worlds
+    ) -> tuple[Outcome, CaseVerdict, Evidence | None]:
+        outcome = worlds.run(case.n, _job(exercise, case, self._settings))
+        verdict, seen = assess(exercise, case, outcome)
+        if verdict.passed and _may_vary(exercise, case, outcome):
+            again = worlds.run(case.n, _job(exercise, case, self._settings, Luck.LOWEST))
+            verdict, seen = assess_again(exercise, case, outcome, again)
+        return outcome, verdict, seen
 
     def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
@@ -216,6 +215,28 @@ class Judge:
         )
 
 
+@dataclass
+class _Found:
+    """What is known of an answer so far.
+
+    Attributes:
+        deadline: when no further case is started, on the monotonic clock.
+        verdicts: on the cases and limits, in the order of the exercise.
+        evidence: of the first failure.
+        stop: the verdict after which nothing more is run.
+    """
+
+    deadline: float
+    verdicts: list[CaseVerdict] = field(default_factory=list)
+    evidence: Evidence | None = None
+    stop: CaseVerdict | None = None
+
+    def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
+        """Keep the evidence of the first failure."""
+        if self.evidence is None and not verdict.passed:
+            self.evidence = evidence
+
+
 class _Worlds:
     """The worlds of one check, each started while the one before is at work, if ``ahead``."""
 
@@ -252,37 +273,6 @@ class _Worlds:
             world.close()
 
 
-class _Turns:
-    """In which order the cases of one world size are run, and which are given up.
-
-    Cases of a kind stand together.  After two deadlocks in a row the rest is run from
-    its other end, so that other kinds have their chance; at the next deadlock, what is
-    left is taken to end the same way.
-    """
-
-    def __init__(self, cases: Sequence[Case]) -> None:
-        self._left = deque(enumerate(cases))
-        self._stuck = 0
-        self._backwards = False
-
-    def __iter__(self) -> Iterator[tuple[int, Case]]:
-        while self._left:
-            yield self._left.pop() if self._backwards else self._left.popleft()
-
-    def give_up(self, verdict: CaseVerdict) -> list[tuple[int, Case]]:
-        """The cases that need not be run after this verdict on the last one."""
-        given_up: list[tuple[int, Case]] = []
-        if verdict.diagnosis is not Diagnosis.DEADLOCK:
-            self._stuck = 0
-        elif self._backwards:
-            given_up = list(self._left)
-            self._left.clear()
-        else:
-            self._stuck += 1
-            self._backwards = self._stuck == _HOPELESS
-        return given_up
-
-
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     """Why there is nothing to run, if there is nothing."""
     name = exercise.name
@@ -311,17 +301,3 @@ def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.H
         effort=settings.seconds * _EFFORT,
         answer_limit=settings.answer,
     )
-
-
-def _too_late(case: Case, seconds: float) -> CaseVerdict:
-    message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
-    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
-
-
-def _not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
-    """A case that was given up because of another, or of one that was given up for that."""
-    message = because.message
-    if not message.startswith(_GIVEN_UP):
-        where = f"{because.name} on {ranks(because.world_size)}"
-        message = f"{_GIVEN_UP}{where} ended with {because.diagnosis}"
-    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message)

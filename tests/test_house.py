@@ -28,6 +28,7 @@ LAYERS = (
     {"exercises", "submission", "hints"},
     {"worlds"},
     {"assess"},
+    {"turns"},
     {"judge", "logbook"},
     {"standing"},
     {"session", "reports", "pictures"},

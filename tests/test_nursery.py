@@ -129,7 +129,7 @@ def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
     nursery = Nursery()
     first = nursery.sandbox()
     made = [psutil.Process(first.pid)]
-    psutil.Process(nursery._process.pid).kill()
+    psutil.Process(nursery.pid).kill()
     assert psutil.wait_procs(made, timeout=30)[1] == []
     with pytest.raises(WorldError, match="no sandbox can be started"):
         nursery.sandbox()

@@ -501,8 +501,8 @@ def test_children_of_ranks_end_with_the_world():
 
     outcome = play(answer, 2)
     assert outcome.failure is None
-    server = default_launcher()._process
-    assert psutil.Process(server.pid).children(recursive=True) == []
+    server = default_launcher().pid
+    assert psutil.Process(server).children(recursive=True) == []
 
 
 def test_ranks_meet_without_a_file(tmp_path, monkeypatch):
@@ -624,7 +624,7 @@ def test_a_dead_server_is_the_graders_fault_and_is_replaced():
     def answer():
         return dist.get_rank()
 
-    server = default_launcher()._process.pid
+    server = default_launcher().pid
 
     def kill_the_server():
         os.kill(server, signal.SIGKILL)

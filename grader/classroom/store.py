@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 """
 
 #: Of the tables above; raised when they change.
-_VERSION = 1
+_VERSION = 2
 
 
 class StoreError(GraderError):

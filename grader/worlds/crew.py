@@ -1,4 +1,4 @@
-"""The processes of a world as their supervisor holds them, and how one is started."""
+"""The processes of a world as their supervisor holds them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,24 @@ import contextlib
 import os
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import psutil
 
 from grader.worlds.odometer import Counts
 
 __all__ = [
-    "KILL_PATIENCE",
     "Crew",
     "Ends",
     "Launcher",
     "Setting",
-    "end",
-    "last_words",
     "living",
-    "start",
 ]
-
-#: Seconds in which killed processes must be gone.
-KILL_PATIENCE = 10.0
 
 #: Seconds in which a rank must take what it is told, if its socket's buffer is full.
 DEAF = 2
@@ -176,64 +168,6 @@ class Ends:
         for fd in self.theirs:
             os.close(fd)
         self.theirs.clear()
-
-
-def _environment() -> dict[str, str]:
-    """The environment of servers and ranks: loopback only, one thread, quiet."""
-    root = str(Path(__file__).resolve().parent.parent.parent)
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {
-        **os.environ,
-        "PYTHONPATH": path,
-        "PYTHONSAFEPATH": "1",
-        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-        "OMP_NUM_THREADS": "1",
-        "TORCH_CPP_LOG_LEVEL": "ERROR",
-    }
-
-
-def start(
-    module: str,
-    fds: Sequence[int],
-    errors: IO[bytes],
-    prefix: Sequence[str] = (),
-) -> subprocess.Popen[bytes]:
-    """Run a module of ours in a new interpreter, in a session of its own.
-
-    Args:
-        module: what to run.
-        fds: descriptors to leave open; it is told their numbers.
-        errors: where its standard error goes.
-        prefix: a command to run it under, such as a sandbox.
-    """
-    return subprocess.Popen(
-        [*prefix, sys.executable, "-m", module, *map(str, fds)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        pass_fds=fds,
-        env=_environment(),
-        # away from the current folder, where a student's random.py may lie
-        cwd=Path(__file__).resolve().parent.parent.parent,
-        # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
-        start_new_session=True,
-    )
-
-
-def last_words(errors: IO[bytes]) -> str:
-    """The last line that a process wrote to its standard error."""
-    errors.seek(0)
-    lines = errors.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else ""
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that has been told to end, though not for ever."""
-    try:
-        process.wait(KILL_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def living(pids: Sequence[int]) -> dict[int, psutil.Process]:

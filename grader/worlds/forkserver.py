@@ -6,27 +6,24 @@ import atexit
 import contextlib
 import itertools
 import json
-import os
 import select
 import socket
-import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import psutil
 
 from grader.errors import WorldError
-from grader.worlds.crew import KILL_PATIENCE, Crew, Ends, Setting, end, last_words, living, start
+from grader.worlds.crew import Crew, Ends, Setting, living
+from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts
 
 __all__ = ["Client", "ForkServer"]
 
-#: Seconds in which a server must have imported torch, on the slowest machine.
-SERVER_START = 120.0
 
-
-class Client:
+class Client(ABC):
     """Speaks with a fork server, whoever has started that.
 
     Args:
@@ -41,7 +38,6 @@ class Client:
         self._crews: dict[str, Crew] = {}
         self._dying: set[str] = set()
         self._ready: dict[str, Any] | None = None
-        self._owner = os.getpid()
 
     @property
     def setting(self) -> Setting:
@@ -50,7 +46,7 @@ class Client:
 
     def dangers(self) -> list[str]:
         """Why its children would not be safe; waits until it has started."""
-        self._wait(lambda: self._ready is not None, SERVER_START)
+        self._wait(lambda: self._ready is not None, HELPER_START)
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
@@ -114,9 +110,9 @@ class Client:
                 raise WorldError(f"the fork server took over {patience:.0f} s to answer")
             self.poll(patience=min(left, 1.0))
 
+    @abstractmethod
     def _last_words(self) -> str:
         """What a server that has ended said of that."""
-        raise NotImplementedError
 
     def signal(self, crew: Crew, number: int) -> None:
         """Have a signal sent to every rank of a world that still runs."""
@@ -163,29 +159,26 @@ class ForkServer(Client):
 
     def __init__(self) -> None:
         super().__init__()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
-        with self._theirs as theirs:
-            self._process = start("grader.worlds.server", [theirs.fileno()], self._errors)
+        self._helper = Helper("grader.worlds.server", self._theirs)
         atexit.register(self.close)
 
     @property
     def usable(self) -> bool:
         """Whether it runs, and belongs to this process and not to its parent."""
-        return self._owner == os.getpid() and self._process.poll() is None
+        return self._helper.usable
 
     @property
     def pid(self) -> int:
         """Of the server."""
-        return int(self._process.pid)
+        return self._helper.pid
 
     def _last_words(self) -> str:
-        return last_words(self._errors) or f"exit status {self._process.wait()}"
+        return self._helper.last_words()
 
     def close(self) -> None:
         """End the server, and with it all its worlds."""
-        if self._owner != os.getpid():
+        if not self._helper.ours:
             return
         atexit.unregister(self.close)
         self._hang_up()
-        end(self._process)
-        self._errors.close()
+        self._helper.end()

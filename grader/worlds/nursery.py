@@ -12,7 +12,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +19,9 @@ from pathlib import Path
 import psutil
 
 from grader.errors import RequestError, WorldError
-from grader.worlds.crew import KILL_PATIENCE, Crew, Setting, end, last_words, start
-from grader.worlds.forkserver import SERVER_START, Client
+from grader.worlds.crew import Crew, Setting
+from grader.worlds.forkserver import Client
+from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts, read_counts
 from grader.worlds.sandbox import sandbox_command
 
@@ -60,27 +60,27 @@ class Nursery:
     def __init__(self, hidden: Sequence[Path] = ()) -> None:
         self.hidden = tuple(hidden)
         command = sandbox_command(hidden)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = start("grader.worlds.nest", [theirs.fileno()], self._errors, command)
+        self._helper = Helper("grader.worlds.nest", theirs, command)
         # limits on processes are a user's, and no stranger's must be another's; those that
         # grade on this machine now have different process ids
-        pid = self._process.pid
-        self._user = _USERS[pid % len(_USERS)] if os.geteuid() == 0 else None
+        self._user = _USERS[self.pid % len(_USERS)] if os.geteuid() == 0 else None
         self._ready = False
-        self._owner = os.getpid()
         atexit.register(self.close)
 
     @property
     def usable(self) -> bool:
         """Whether it runs, and belongs to this process and not to its parent."""
-        return self._owner == os.getpid() and self._process.poll() is None
+        return self._helper.usable
 
     @property
+    def pid(self) -> int:
+        """Of the command that it runs under."""
+        return self._helper.pid
+
     def last_words(self) -> str:
         """What it, or the last sandbox that failed, complained of."""
-        return last_words(self._errors) or "it says nothing"
+        return self._helper.last_words() or "it says nothing"
 
     def sandbox(self) -> Sandbox:
         """A new one; one at a time, or they share a user and its limits.
@@ -94,13 +94,13 @@ class Nursery:
     def _wait(self) -> None:
         if self._ready:
             return
-        self._socket.settimeout(SERVER_START)
+        self._socket.settimeout(HELPER_START)
         try:
             self._ready = bool(self._socket.recv(16))
         except TimeoutError:
-            raise WorldError(f"sandboxes took over {SERVER_START:.0f} s to start") from None
+            raise WorldError(f"sandboxes took over {HELPER_START:.0f} s to start") from None
         if not self._ready:
-            raise WorldError(f"no sandbox can be started: {self.last_words}")
+            raise WorldError(f"no sandbox can be started: {self.last_words()}")
 
     def ask(self, user: int | None, passed: int) -> None:
         """Have a sandbox forked.
@@ -115,16 +115,15 @@ class Nursery:
         try:
             socket.send_fds(self._socket, [json.dumps({"user": user}).encode()], [passed])
         except OSError as error:
-            raise WorldError(f"no sandbox can be started: {error}; {self.last_words}") from error
+            raise WorldError(f"no sandbox can be started: {error}; {self.last_words()}") from error
 
     def close(self) -> None:
         """End it, and with it all its sandboxes."""
-        if self._owner != os.getpid():
+        if not self._helper.ours:
             return
         atexit.unregister(self.close)
         self._socket.close()
-        end(self._process)
-        self._errors.close()
+        self._helper.end()
 
 
 class Sandbox(Client):
@@ -139,20 +138,18 @@ class Sandbox(Client):
             with self._theirs as theirs:
                 nursery.ask(user, theirs.fileno())
             self.pid = self._introduction()
+            self._handles = self._watched()
         except WorldError:
             self._socket.close()
             raise
-        # bubblewrap's own namespace holds one more process, which ends after this one
-        outside = psutil.Process(self.pid).ppid()
-        self._handles = [os.pidfd_open(pid) for pid in (self.pid, outside)]
 
     def _introduction(self) -> int:
         """Hear the first words, and who says them."""
-        self._socket.settimeout(SERVER_START)
+        self._socket.settimeout(HELPER_START)
         try:
             data, attached, _, _ = self._socket.recvmsg(1 << 16, socket.CMSG_SPACE(64))
         except TimeoutError:
-            raise WorldError(f"a sandbox took over {SERVER_START:.0f} s to start") from None
+            raise WorldError(f"a sandbox took over {HELPER_START:.0f} s to start") from None
         except OSError as error:
             raise WorldError(f"no sandbox can be started: {error}") from error
         if not data:
@@ -163,6 +160,18 @@ class Sandbox(Client):
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                 return int(_CREDENTIALS.unpack(content[: _CREDENTIALS.size])[0])
         raise WorldError("a sandbox has not said who it is")
+
+    def _watched(self) -> list[int]:
+        """Handles of its first process, and of the one that waits for it outside."""
+        handles = []
+        try:
+            for pid in (self.pid, psutil.Process(self.pid).ppid()):
+                handles.append(os.pidfd_open(pid))
+        except (OSError, psutil.NoSuchProcess) as error:
+            for handle in handles:
+                os.close(handle)
+            raise WorldError(f"a sandbox has ended at once: {self._last_words()}") from error
+        return handles
 
     def counts(self) -> Counts:
         """What was sent in the sandbox's network.
@@ -178,13 +187,15 @@ class Sandbox(Client):
     def processes(self, crew: Crew) -> dict[int, psutil.Process]:
         """The ranks of a world that still run."""
         outside = {}
-        for process in psutil.Process(self.pid).children():
-            with contextlib.suppress(OSError):
-                outside[_name_inside(process.pid)] = process
+        # whoever has ended, the whole sandbox too, is not among those that run
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(self.pid).children():
+                with contextlib.suppress(OSError):
+                    outside[_name_inside(process.pid)] = process
         return {rank: outside[pid] for rank, pid in enumerate(crew.pids) if pid in outside}
 
     def _last_words(self) -> str:
-        return self._nursery.last_words
+        return self._nursery.last_words()
 
     def close(self) -> None:
         """End it, and all that is in it."""

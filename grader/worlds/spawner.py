@@ -12,7 +12,8 @@ import time
 import psutil
 
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, Setting, living, start
+from grader.worlds.crew import Crew, Ends, Setting, living
+from grader.worlds.helper import start
 from grader.worlds.odometer import Counts
 
 __all__ = ["Spawner"]
