@@ -8,7 +8,14 @@ import os
 import signal
 import sys
 
-__all__ = ["die_with_parent", "limit_memory", "memory_now", "own_session", "remember_memory"]
+__all__ = [
+    "die_with_parent",
+    "let_others_finish",
+    "limit_memory",
+    "memory_now",
+    "own_session",
+    "remember_memory",
+]
 
 
 def own_session() -> None:
@@ -23,6 +30,19 @@ def die_with_parent() -> None:
         return
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+def let_others_finish() -> None:
+    """Linux: from now on, this process and its children interrupt nobody when they wake up.
+
+    gloo's thread finds its connection's lock taken and asks again at once, and
+    again, until the lock is free.  Had it interrupted the thread that holds the
+    lock, which it does where there are fewer processors than threads, it would
+    ask in vain for as long as the scheduler lets it: milliseconds, and so at
+    every message.  ``SCHED_BATCH`` (see ``sched(7)``) lets the other finish.
+    """
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 #: Bytes of private writable memory, where they had to be measured beforehand.

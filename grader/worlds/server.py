@@ -105,6 +105,8 @@ class _Server:
     def fork(self, name: str, fds: list[int]) -> None:
         """Fork the ranks of a world."""
         world = self.worlds[name] = _World({})
+        # a child's first collection would write to all that was made since the last
+        gc.freeze()
         for rank in range(len(fds) // FDS):
             pid = os.fork()
             if pid == 0:
@@ -244,14 +246,14 @@ def _dangers() -> dict[str, Any]:
 
 def get_ready() -> object:
     """Import all that a rank uses, so that children share it; keep what this returns."""
+    import grader.worlds.rank  # noqa: F401 - with it torch
     from grader.traffic.guard import override_dispatcher
-    from grader.worlds import (
-        pages,
-        rank,  # noqa: F401 - with it torch
-    )
+    from grader.worlds.limits import let_others_finish
+    from grader.worlds.pages import gather
 
+    let_others_finish()
     closed = override_dispatcher()
-    pages.gather()
+    gather()
     # Objects made so far are never collected, so the collector does not touch
     # their pages and children go on sharing them.
     gc.collect()
