@@ -57,7 +57,7 @@ def main(fd: int) -> None:
     client = socket.socket(fileno=fd)
     kept = server.get_ready()
     limits.remember_memory()
-    seal.find_library()
+    seal.get_ready()
     signal.signal(signal.SIGCHLD, _reap)
     client.sendall(b"ready\n")
     while True:
@@ -85,7 +85,7 @@ def _serve(fd: int) -> None:
 
 def rehearse() -> int:
     """Make a sandbox that ends at once; its exit status."""
-    seal.find_library()
+    seal.get_ready()
     made = os.fork()
     if made == 0:
         _make_sandbox(_NOBODY if os.geteuid() == 0 else None, lambda: None)

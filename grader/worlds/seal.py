@@ -20,10 +20,10 @@ import os
 import resource
 import socket
 import termios
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-__all__ = ["find_library", "hide", "limit_process", "seal"]
+__all__ = ["get_ready", "hide", "limit_process", "seal"]
 
 #: Calls that touch nothing but the process itself and what it has open.
 _OWN = {
@@ -69,41 +69,47 @@ def seal(subgroups: bool) -> None:
     Raises:
         OSError: the kernel or libseccomp cannot do it.
     """
+    filter_ = _filter(subgroups)
+    me = os.getpid()
+    for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
+        _allow(filter_, name, _argument(0, me))
+    # limits of itself, not of others
+    _allow(filter_, "prlimit64", _argument(0, 0))
+    _allow(filter_, "prlimit64", _argument(0, me))
+    filter_.load()
+
+
+def get_ready() -> None:
+    """Load libseccomp, and tell it what every rank may do, so that ranks need not.
+
+    Looking for the library starts a process, which is not possible later.
+    """
+    for subgroups in (False, True):
+        _filter(subgroups)
+
+
+@lru_cache(maxsize=2)
+def _filter(subgroups: bool) -> Any:
+    """What is allowed to every rank, whichever it is."""
     scmp = _library()
     filter_ = scmp.SyscallFilter(scmp.ERRNO(errno.EPERM))
     filter_.set_attr(scmp.Attr.CTL_TSYNC, 1)
-
-    def allow(name: str, *conditions: Any) -> None:
-        # not every architecture has every call
-        if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
-            filter_.add_rule(scmp.ALLOW, name, *conditions)
-
-    def argument(position: int, value: int, mask: int | None = None) -> Any:
-        if mask is None:
-            return scmp.Arg(position, scmp.EQ, value)
-        return scmp.Arg(position, scmp.MASKED_EQ, mask, value)
-
+    allow = partial(_allow, filter_)
     for names in _OWN.values():
         for name in names.split():
             allow(name)
-    me = os.getpid()
-    for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
-        allow(name, argument(0, me))
-    # limits of itself, not of others
-    allow("prlimit64", argument(0, 0))
-    allow("prlimit64", argument(0, me))
     # threads, not processes; clone3 hides its flags behind a pointer, and the C
     # library asks for clone where the kernel has none
     threads = _CLONE_VM | _CLONE_THREAD
-    allow("clone", argument(0, threads, threads))
+    allow("clone", _argument(0, threads, threads))
     filter_.add_rule(scmp.ERRNO(errno.ENOSYS), "clone3")
     # memory of its own: what could be shared is in nobody's limit, not even when
     # it is a mapping of /dev/zero
-    allow("mmap", argument(3, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_PRIVATE))
+    allow("mmap", _argument(3, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_PRIVATE))
     # a futex in a file that all have mapped is a bell that all can hear; pthread_join
     # waits at such a one, of its own, and tries again when there is news
-    allow("futex", argument(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
-    filter_.add_rule(scmp.ERRNO(errno.EAGAIN), "futex", argument(1, 0, _FUTEX_PRIVATE))
+    allow("futex", _argument(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
+    filter_.add_rule(scmp.ERRNO(errno.EAGAIN), "futex", _argument(1, 0, _FUTEX_PRIVATE))
     # no locks: on a file that all can read, a lock is a message
     for command in (
         fcntl.F_DUPFD,
@@ -113,19 +119,33 @@ def seal(subgroups: bool) -> None:
         fcntl.F_GETFL,
         fcntl.F_SETFL,
     ):
-        allow("fcntl", argument(1, command))
+        allow("fcntl", _argument(1, command))
     for request in (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO):
-        allow("ioctl", argument(1, request))
+        allow("ioctl", _argument(1, request))
     # the state of a connection tells what the other side does with its own end
-    allow("getsockopt", argument(1, socket.SOL_SOCKET))
+    allow("getsockopt", _argument(1, socket.SOL_SOCKET))
     for option in (_PR_SET_NAME, _PR_GET_NAME):
-        allow("prctl", argument(0, option))
+        allow("prctl", _argument(0, option))
     if subgroups:
         for family in (_AF_INET, _AF_INET6, _AF_NETLINK):
-            allow("socket", argument(0, family))
+            allow("socket", _argument(0, family))
         for name in _CONNECTING:
             allow(name)
-    filter_.load()
+    return filter_
+
+
+def _allow(filter_: Any, name: str, *conditions: Any) -> None:
+    scmp = _library()
+    # not every architecture has every call
+    if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
+        filter_.add_rule(scmp.ALLOW, name, *conditions)
+
+
+def _argument(position: int, value: int, mask: int | None = None) -> Any:
+    scmp = _library()
+    if mask is None:
+        return scmp.Arg(position, scmp.EQ, value)
+    return scmp.Arg(position, scmp.MASKED_EQ, mask, value)
 
 
 @lru_cache(maxsize=1)
@@ -133,11 +153,6 @@ def _library() -> Any:
     import pyseccomp
 
     return pyseccomp
-
-
-def find_library() -> None:
-    """Load libseccomp: looking for it starts a process, which is not possible later."""
-    _library()
 
 
 def hide() -> None:
