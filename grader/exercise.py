@@ -25,6 +25,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import cloudpickle
@@ -311,11 +312,14 @@ class Exercise:
 
     def packed_adapter(self) -> bytes:
         """The adapter by value, so that a rank need not import the exercise and its oracle."""
-        if self.adapter is None:
-            return b""
-        module = sys.modules[self.adapter.__module__]
-        cloudpickle.register_pickle_by_value(module)
-        try:
-            return bytes(cloudpickle.dumps(self.adapter))
-        finally:
-            cloudpickle.unregister_pickle_by_value(module)
+        return b"" if self.adapter is None else _packed(self.adapter)
+
+
+@lru_cache(maxsize=64)
+def _packed(adapter: Callable[..., Any]) -> bytes:
+    module = sys.modules[adapter.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(adapter))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 
 from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis, Failure
@@ -28,6 +28,11 @@ _ENVELOPE = 52
 
 #: The most that a segment of the loopback carries: its MTU less the headers.
 _SEGMENT = 65536 - _ENVELOPE
+
+#: Of all that the kernel counts.
+_COUNTERS = frozenset(
+    {"Tcp:OutSegs", "Tcp:RetransSegs", "IpExt:OutOctets", "TcpExt:TCPOrigDataSent"}
+)
 
 #: Larger messages travel in several segments, how many depends on buffers.
 _SMALL = 32 << 10
@@ -61,29 +66,39 @@ def read_counts(pid: int) -> Counts:
     Raises:
         OSError: the process is gone.
     """
-    found = _read(pid, "snmp")
+    before = _read(pid, "snmp")
     while True:
         # two files, and an acknowledgement may leave between them
-        found |= _read(pid, "netstat")
-        again = _read(pid, "snmp")
-        if again["Tcp:OutSegs"] == found["Tcp:OutSegs"]:
+        found, after = _read(pid, "netstat"), _read(pid, "snmp")
+        if after["Tcp:OutSegs"] == before["Tcp:OutSegs"]:
             break
-        found |= again
+        before = after
     return Counts(
         segments=found["TcpExt:TCPOrigDataSent"],
-        payload=found["IpExt:OutOctets"] - _ENVELOPE * found["Tcp:OutSegs"],
-        resent=found["Tcp:RetransSegs"],
+        payload=found["IpExt:OutOctets"] - _ENVELOPE * after["Tcp:OutSegs"],
+        resent=after["Tcp:RetransSegs"],
     )
 
 
 def _read(pid: int, name: str) -> dict[str, int]:
-    found = {}
-    lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()
+    with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
+        lines = file.read().splitlines()
+    found: dict[str, int] = {}
     for names, values in zip(lines[::2], lines[1::2], strict=True):
-        protocol, *keys = names.split()
-        for key, value in zip(keys, values.split()[1:], strict=True):
-            found[protocol + key] = int(value)
+        places = _places(names)
+        if places:
+            numbers = values.split()
+            found.update((key, int(numbers[place])) for key, place in places)
     return found
+
+
+@lru_cache(maxsize=32)
+def _places(names: str) -> tuple[tuple[str, int], ...]:
+    """Which of the counters named in a line are of use, and where they stand."""
+    protocol, *keys = names.split()
+    return tuple(
+        (protocol + key, place) for place, key in enumerate(keys, 1) if protocol + key in _COUNTERS
+    )
 
 
 def contradiction(trace: Trace, counts: Counts) -> Failure | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import selectors
 import signal
@@ -46,6 +45,12 @@ FAULTS = 1 << 18
 #: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
 STRUCTURE, LONGEST_BEFORE = 16 << 20, 1 << 20
 
+#: What a rank has written is read into this: a new buffer for each read costs more than the read.
+_PAGE = memoryview(bytearray(1 << 20))
+
+#: What ranks do before the first call: they join, and load the program.
+_STARTING = Job("", (), luck=Luck.ARRIVAL, output_limit=1 << 20)
+
 
 class Watch:
     """Reads everything the ranks say, and decides when it is over.
@@ -88,28 +93,20 @@ class Watch:
         self._joined: set[int] = set()
         self._ready: set[int] = set()
         self.board = Board(self.size)
-        self._begin(self.board, 1 << 20, Luck.ARRIVAL, LONGEST_BEFORE)
+        self._begin(self.board, _STARTING, LONGEST_BEFORE)
 
-    def _begin(
-        self,
-        board: Board,
-        output_limit: int,
-        luck: Luck,
-        longest: int,
-        allowed: frozenset[str] | None = frozenset(),
-        watched: bool = False,
-        effort: float = math.inf,
-    ) -> None:
+    def _begin(self, board: Board, job: Job, longest: int) -> None:
+        """Listen to ranks that do ``job``, in frames of up to ``longest`` bytes."""
         board.know_groups_of(self.board)
         self.board = board
-        self._scrutiny = Scrutiny(board, allowed, self.subgroups, watched)
+        self._scrutiny = Scrutiny(board, job.allowed, self.subgroups, bool(job.watched))
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
-        self._luck = luck
+        self._luck = job.luck
         self._replies: dict[int, Returned] = {}
-        self._printed = Printed(self.size, output_limit)
-        self._vigil = Vigil(self.crew.processes, effort)
+        self._printed = Printed(self.size, job.output_limit)
+        self._vigil = Vigil(self.crew.processes, job.effort)
 
     # What it has seen. -------------------------------------------------------
 
@@ -134,15 +131,7 @@ class Watch:
 
     def until_returned(self, board: Board, job: Job) -> Failure | None:
         """Wait for a job; why it failed, if it did."""
-        self._begin(
-            board,
-            job.output_limit,
-            job.luck,
-            4 * job.answer_limit + STRUCTURE,
-            job.allowed,
-            bool(job.watched),
-            job.effort,
-        )
+        self._begin(board, job, 4 * job.answer_limit + STRUCTURE)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
         board.closed = time.monotonic_ns()
@@ -236,16 +225,16 @@ class Watch:
 
     def _read_control(self, fd: int, rank: int) -> bool:
         try:
-            data = self.crew.controls[rank].recv(1 << 20)
+            count = self.crew.controls[rank].recv_into(_PAGE)
         except ConnectionResetError:
-            data = b""
-        if not data:
+            count = 0
+        if not count:
             self._forget(fd)
             self.crew.status(rank)
             self._lose(rank)
             return False
         try:
-            for message in self._readers[rank].feed(data):
+            for message in self._readers[rank].feed(_PAGE[:count]):
                 self._hear(rank, message)
         except TooMuch as error:
             self._forget(fd)

@@ -256,7 +256,7 @@ class FrameReader:
         self.longest = longest
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[FromRank]:
+    def feed(self, data: bytes | memoryview) -> Iterator[FromRank]:
         """The messages that are complete once ``data`` has come.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -148,6 +149,8 @@ def _serve(pipe: Connection[Any, Any]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
     from grader.classroom.engines.work import work
 
+    # all this stays, and the collector need not look through it again and again
+    gc.freeze()
     while True:
         try:
             order = pipe.recv()
