@@ -12,7 +12,7 @@ from pathlib import Path
 def write_anywhere():
     written = []
     for folder, folders, names in os.walk("/"):
-        for path in [f"{folder}/hostile", *(f"{folder}/{name}" for name in names[:3])]:
+        for path in [f"{folder}/hostile", *(f"{folder}/{name}" for name in names[:2])]:
             if path.startswith("/dev/"):
                 continue
             try:
@@ -21,7 +21,7 @@ def write_anywhere():
                 written.append(path)
             except OSError:
                 continue
-        if len(folder.split("/")) > 5:
+        if len(folder.split("/")) > 4:
             folders.clear()
     if not written:
         raise PermissionError

@@ -10,4 +10,4 @@ def neighbours():
     answer = 0
     for _ in range(300_000):
         answer = (answer,)
-    return repr(answer) == repr(answer) and hash(answer)
+    return hash(answer)
