@@ -574,6 +574,18 @@ check(broadcast, world_sizes=[2])
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such policy")
+def test_no_thread_of_a_rank_interrupts_another():
+    def answer():
+        dist.barrier()
+        return [os.sched_getscheduler(int(thread)) for thread in os.listdir("/proc/self/task")]
+
+    for result in play(answer, 2, allowed=None).results:
+        # itself, the one that listens, and gloo's
+        assert len(result.value) >= 3
+        assert set(result.value) == {os.SCHED_BATCH}
+
+
 def test_a_script_without_a_main_guard(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path)
