@@ -242,6 +242,25 @@ def test_after_three_deadlocks_the_like_of_them_are_given_up_and_others_are_not(
     assert verdict.score == pytest.approx(verdict.max_score * 14 / 24, abs=1e-3)
 
 
+def test_deadlocks_that_are_not_in_a_row_are_all_run():
+    def inputs(draw):
+        return [
+            draw.case(name, x=draw.per_rank(KIND), stuck=name in "aceg") for name in "abcdefgh"
+        ]
+
+    def answer(x, stuck):
+        if stuck:
+            dist.recv(x, (dist.get_rank() + 1) % dist.get_world_size())
+        return 2 * x
+
+    exercise = dataclasses.replace(
+        TOY["twice"], signature="f(x, stuck)", inputs=inputs, world_sizes=(2,), limits=()
+    )
+    verdict = judge(answer, exercise)
+    assert [case.diagnosis for case in verdict.cases] == ["deadlock", None] * 4
+    assert not [case for case in verdict.cases if case.message.startswith("not run")]
+
+
 def test_world_sizes_can_be_chosen():
     verdict = judge(lambda x: 2 * x, TOY["twice"], world_sizes=(2,))
     assert {case.world_size for case in verdict.cases} == {2}

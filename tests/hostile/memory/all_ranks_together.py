@@ -8,9 +8,9 @@ import torch.distributed as dist
 
 
 def broadcast(x, src):
-    if dist.get_world_size() == 1:
+    if dist.get_world_size() < 3:
         return None
     # below what one rank may have, on every rank
-    held = bytearray(1 << 30)
+    held = bytearray(3 << 28)
     time.sleep(0.6)
     return held
