@@ -1,0 +1,333 @@
+"""The clock of a simulated world, and which rank runs next.
+
+Ranks are greenlets.  One runs until it waits for a message, and then hands over
+to the next that can run; when none can, the clock goes on to the next moment at
+which a message arrives.  So everything happens in the order of virtual time,
+and what happens at the same moment in an order that is the same every time.
+
+Who waits when nothing will arrive any more waits for ever: a deadlock is found
+at once, and for certain.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import greenlet
+import torch
+
+from grader.simulation.network import Network
+
+__all__ = ["Hub", "Rank", "Request"]
+
+# looked at in every switch
+_FLOAT = torch.float32
+_grad_enabled = torch.is_grad_enabled
+_default_dtype = torch.get_default_dtype
+
+
+class Rank:
+    """A simulated rank.
+
+    Attributes:
+        number: the global rank.
+        waits: what it waits for now, if it does.
+        value: what its function has returned.
+        error: what it has raised, if it has.
+        ended: ticks when it had ended; ``None`` before.
+    """
+
+    __slots__ = ("begun", "ended", "error", "green", "number", "switch", "value", "waits")
+
+    def __init__(self, number: int, green: greenlet.greenlet) -> None:
+        self.number = number
+        self.green = green
+        self.waits: Request | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.ended: int | None = None
+        self.begun = False
+        self.switch = green.switch
+
+
+class Request:
+    """One end of a message: what ``isend`` and ``irecv`` return.
+
+    Attributes:
+        rank: whose it is.
+        kind: ``send`` or ``recv``.
+        peer: the other rank; −1 for a receive from any that is not matched yet.
+        tensor: the student's.
+        done: ticks when it is complete; ``None`` before that is known.
+        arrives: of a message that was sent eagerly, when it is there.
+    """
+
+    __slots__ = ("_hub", "arrives", "done", "kind", "peer", "posted", "rank", "tensor", "waiter")
+
+    def __init__(self, hub: Hub, rank: Rank, kind: str, peer: int, tensor: torch.Tensor) -> None:
+        self._hub = hub
+        self.rank = rank
+        self.kind = kind
+        self.peer = peer
+        self.tensor = tensor
+        self.posted = hub.now
+        self.done: int | None = None
+        self.arrives: int | None = None
+        self.waiter: Rank | None = None
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Block, in virtual time, until it is complete."""
+        self._hub.wait(self)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it is complete by now; whoever asks in a loop lets the others run."""
+        hub = self._hub
+        if self.done is None or self.done > hub.now:
+            hub.give_way()
+        return self.done is not None and self.done <= hub.now
+
+    def is_success(self) -> bool:
+        """Whether it is complete."""
+        return self.done is not None and self.done <= self._hub.now
+
+    def source_rank(self) -> int:
+        """The rank that a received message came from."""
+        return self.peer
+
+    _source_rank = source_rank
+
+
+class Hub:
+    """Runs ranks until all have ended, one has raised, or none can go on.
+
+    Args:
+        functions: one per rank, called without arguments.
+        network: what their messages travel through.
+        eager: bytes up to which a message leaves its buffer at once, whether
+            anybody receives it or not.
+
+    Attributes:
+        now: ticks.
+        current: the rank that runs.
+        messages, bytes: that were sent and received so far.
+    """
+
+    def __init__(
+        self, functions: Sequence[Callable[[], Any]], network: Network, eager: int = -1
+    ) -> None:
+        self.size = len(functions)
+        self.now = 0
+        self.messages = 0
+        self.bytes = 0
+        self.eager = eager
+        self._carry = network.carry
+        self._main = greenlet.getcurrent()
+        self.ranks = [
+            Rank(number, greenlet.greenlet(self._live(function), self._main))
+            for number, function in enumerate(functions)
+        ]
+        self.current = self.ranks[0]
+        #: by destination, what was sent, and what is waited for, by channel
+        self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        self._ready = deque(self.ranks)
+        self._moments: list[int] = []
+        self._due: dict[int, list[Rank]] = {}
+        self._polling: list[Rank] = []
+        self._failed = False
+
+    # Running. ----------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run until nothing can go on; what became of each rank is in :attr:`ranks`."""
+        collecting = gc.isenabled()
+        # thousands of stacks to look through, and nothing to find
+        gc.disable()
+        try:
+            while not self._failed and (following := self._next()) is not None:
+                self._resume(following)
+        finally:
+            for rank in self.ranks:
+                if not rank.green.dead:
+                    rank.green.throw()
+            if collecting:
+                gc.enable()
+
+    def _live(self, function: Callable[[], Any]) -> Callable[[], None]:
+        def live() -> None:
+            rank = self.current
+            try:
+                rank.value = function()
+            except greenlet.GreenletExit:
+                return
+            except BaseException as error:
+                rank.error = error
+                self._failed = True
+            rank.ended = self.now
+
+        return live
+
+    def _next(self) -> Rank | None:
+        """Who runs next; the clock goes on if it must."""
+        if self._ready:
+            return self._ready.popleft()
+        if self._moments:
+            self.now = heapq.heappop(self._moments)
+            self._ready.extend(self._due.pop(self.now))
+            # whoever polls looks again at every moment at which something has happened
+            self._ready.extend(self._polling)
+            self._polling.clear()
+            return self._ready.popleft()
+        return None
+
+    def _resume(self, rank: Rank) -> None:
+        self.current = rank
+        rank.begun = True
+        rank.switch()
+
+    def _switch(self) -> None:
+        """Let others run until somebody makes the current rank go on."""
+        if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
+            self._switch_with_modes()
+            return
+        ready = self._ready
+        following = ready.popleft() if ready else self._next()
+        me = self.current
+        if following is me:
+            return
+        if following is not None and following.begun:
+            self.current = following
+            following.switch()
+        else:
+            # one that has not begun is begun by the main greenlet: begun by each
+            # other, they would stand on each other's stacks
+            if following is not None:
+                ready.appendleft(following)
+            self._main.switch()
+
+    def _switch_with_modes(self) -> None:
+        """Switch when the current rank has set modes of torch's that are not others'."""
+        grad, dtype = _grad_enabled(), _default_dtype()
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(_FLOAT)
+        self._switch()
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+
+    def _at(self, moment: int, rank: Rank) -> None:
+        due = self._due.get(moment)
+        if due is None:
+            self._due[moment] = [rank]
+            heapq.heappush(self._moments, moment)
+        else:
+            due.append(rank)
+
+    # Waiting. ----------------------------------------------------------------
+
+    def wait(self, request: Request) -> None:
+        """Hold the current rank until a request is complete."""
+        done = request.done
+        if done is None:
+            request.waiter = self.current
+        elif done > self.now:
+            self._at(done, self.current)
+        else:
+            return
+        me = self.current
+        me.waits = request
+        self._switch()
+        me.waits = None
+
+    def receive(self, tensor: torch.Tensor, source: int, channel: Any) -> None:
+        """Receive into a tensor of the current rank, and wait for it."""
+        me = self.current
+        sent = self.sends[me.number].get(channel)
+        if not sent:
+            self.wait(self.post_receive(tensor, source, channel))
+            return
+        send = sent.popleft()
+        theirs = send.tensor
+        nbytes = theirs.nbytes
+        if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
+            raise Misfit(send, Request(self, me, "recv", source, tensor))
+        send.done = done = self._carry(self.now, source, me.number, nbytes)
+        self.messages += 1
+        self.bytes += nbytes
+        tensor.copy_(theirs)
+        if send.waiter is not None:
+            self._at(done, send.waiter)
+        if done > self.now:
+            self._at(done, me)
+            self._switch()
+
+    def give_way(self) -> None:
+        """Let the others run, and the clock go on if they all wait."""
+        self._polling.append(self.current)
+        self._switch()
+
+    def sleep(self, ticks: int) -> None:
+        """Hold the current rank for a time."""
+        self._at(self.now + ticks, self.current)
+        self._switch()
+
+    # Messages. ---------------------------------------------------------------
+
+    def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
+        """Send from the current rank on a channel to a rank; its request."""
+        me = self.current
+        request = Request(self, me, "send", destination, tensor)
+        waiting = self.receives[destination].get(channel)
+        if waiting:
+            self._deliver(request, waiting.popleft())
+            return request
+        queues = self.sends[destination]
+        queue = queues.get(channel)
+        if queue is None:
+            queue = queues[channel] = deque()
+        queue.append(request)
+        return request
+
+    def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> Request:
+        """Receive into a tensor of the current rank; its request."""
+        me = self.current
+        request = Request(self, me, "recv", source, tensor)
+        sent = self.sends[me.number].get(channel)
+        if sent:
+            self._deliver(sent.popleft(), request)
+            return request
+        queues = self.receives[me.number]
+        queue = queues.get(channel)
+        if queue is None:
+            queue = queues[channel] = deque()
+        queue.append(request)
+        return request
+
+    def _deliver(self, send: Request, receive: Request) -> None:
+        """A message has both its ends: when it arrives, and what is in it."""
+        theirs = send.tensor
+        mine = receive.tensor
+        nbytes = theirs.nbytes
+        if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
+            raise Misfit(send, receive)
+        done = self._carry(self.now, send.rank.number, receive.rank.number, nbytes)
+        self.messages += 1
+        self.bytes += nbytes
+        mine.copy_(theirs)
+        send.done = receive.done = done
+        if send.waiter is not None:
+            self._at(done, send.waiter)
+        if receive.waiter is not None:
+            self._at(done, receive.waiter)
+
+
+class Misfit(RuntimeError):
+    """The two ends of a message are of different sizes or types."""
+
+    def __init__(self, send: Request, receive: Request) -> None:
+        super().__init__("sizes or types differ")
+        self.send, self.receive = send, receive
