@@ -63,10 +63,9 @@ class Request:
         peer: the other rank; −1 for a receive from any that is not matched yet.
         tensor: the student's.
         done: ticks when it is complete; ``None`` before that is known.
-        arrives: of a message that was sent eagerly, when it is there.
     """
 
-    __slots__ = ("_hub", "arrives", "done", "kind", "peer", "posted", "rank", "tensor", "waiter")
+    __slots__ = ("_hub", "done", "kind", "peer", "rank", "tensor", "waiter")
 
     def __init__(self, hub: Hub, rank: Rank, kind: str, peer: int, tensor: torch.Tensor) -> None:
         self._hub = hub
@@ -74,14 +73,14 @@ class Request:
         self.kind = kind
         self.peer = peer
         self.tensor = tensor
-        self.posted = hub.now
         self.done: int | None = None
-        self.arrives: int | None = None
         self.waiter: Rank | None = None
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete."""
-        self._hub.wait(self)
+        done = self.done
+        if done is None or done > self._hub.now:
+            self._hub.wait(self)
         return True
 
     def is_completed(self) -> bool:
@@ -135,10 +134,10 @@ class Hub:
         #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
         self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
-        self._ready = deque(self.ranks)
+        self._ready = deque(range(self.size))
         self._moments: list[int] = []
-        self._due: dict[int, list[Rank]] = {}
-        self._polling: list[Rank] = []
+        self._due: dict[int, list[int]] = {}
+        self._polling: list[int] = []
         self._failed = False
 
     # Running. ----------------------------------------------------------------
@@ -174,16 +173,20 @@ class Hub:
 
     def _next(self) -> Rank | None:
         """Who runs next; the clock goes on if it must."""
-        if self._ready:
-            return self._ready.popleft()
-        if self._moments:
+        ready = self._ready
+        if not ready:
+            if not self._moments:
+                return None
             self.now = heapq.heappop(self._moments)
-            self._ready.extend(self._due.pop(self.now))
-            # whoever polls looks again at every moment at which something has happened
-            self._ready.extend(self._polling)
-            self._polling.clear()
-            return self._ready.popleft()
-        return None
+            due = self._due.pop(self.now)
+            if self._polling:
+                # whoever polls looks again whenever something may have happened
+                due += self._polling
+                self._polling.clear()
+            # in the order of ranks, whatever came before
+            due.sort()
+            ready.extend(due)
+        return self.ranks[ready.popleft()]
 
     def _resume(self, rank: Rank) -> None:
         self.current = rank
@@ -196,7 +199,7 @@ class Hub:
             self._switch_with_modes()
             return
         ready = self._ready
-        following = ready.popleft() if ready else self._next()
+        following = self.ranks[ready.popleft()] if ready else self._next()
         me = self.current
         if following is me:
             return
@@ -207,7 +210,7 @@ class Hub:
             # one that has not begun is begun by the main greenlet: begun by each
             # other, they would stand on each other's stacks
             if following is not None:
-                ready.appendleft(following)
+                ready.appendleft(following.number)
             self._main.switch()
 
     def _switch_with_modes(self) -> None:
@@ -222,10 +225,10 @@ class Hub:
     def _at(self, moment: int, rank: Rank) -> None:
         due = self._due.get(moment)
         if due is None:
-            self._due[moment] = [rank]
+            self._due[moment] = [rank.number]
             heapq.heappush(self._moments, moment)
         else:
-            due.append(rank)
+            due.append(rank.number)
 
     # Waiting. ----------------------------------------------------------------
 
@@ -267,7 +270,7 @@ class Hub:
 
     def give_way(self) -> None:
         """Let the others run, and the clock go on if they all wait."""
-        self._polling.append(self.current)
+        self._polling.append(self.current.number)
         self._switch()
 
     def sleep(self, ticks: int) -> None:
