@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import heapq
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,8 +22,9 @@ import greenlet
 import torch
 
 from grader.simulation.network import Network
+from grader.traffic.events import ANY, WORLD
 
-__all__ = ["Hub", "Rank", "Request"]
+__all__ = ["Hub", "Misfit", "Rank", "Request", "channel_of"]
 
 # looked at in every switch
 _FLOAT = torch.float32
@@ -63,9 +65,10 @@ class Request:
         peer: the other rank; −1 for a receive from any that is not matched yet.
         tensor: the student's.
         done: ticks when it is complete; ``None`` before that is known.
+        order: its place among those that were posted before they were matched.
     """
 
-    __slots__ = ("_hub", "done", "kind", "peer", "rank", "tensor", "waiter")
+    __slots__ = ("_hub", "done", "kind", "order", "peer", "rank", "tensor", "waiter")
 
     def __init__(self, hub: Hub, rank: Rank, kind: str, peer: int, tensor: torch.Tensor) -> None:
         self._hub = hub
@@ -75,6 +78,7 @@ class Request:
         self.tensor = tensor
         self.done: int | None = None
         self.waiter: Rank | None = None
+        self.order = 0
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete."""
@@ -134,6 +138,9 @@ class Hub:
         #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
         self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        #: by destination, what is waited for from any rank: (tag and group, request)
+        self.anybody: list[list[tuple[Any, Request]]] = [[] for _ in functions]
+        self._orders = itertools.count(1)
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
         self._due: dict[int, list[int]] = {}
@@ -167,6 +174,9 @@ class Hub:
             except BaseException as error:
                 rank.error = error
                 self._failed = True
+            # the others go on as they were
+            torch.set_grad_enabled(True)
+            torch.set_default_dtype(_FLOAT)
             rank.ended = self.now
 
         return live
@@ -282,18 +292,27 @@ class Hub:
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
         """Send from the current rank on a channel to a rank; its request."""
-        me = self.current
-        request = Request(self, me, "send", destination, tensor)
-        waiting = self.receives[destination].get(channel)
-        if waiting:
-            self._deliver(request, waiting.popleft())
-            return request
-        queues = self.sends[destination]
-        queue = queues.get(channel)
-        if queue is None:
-            queue = queues[channel] = deque()
-        queue.append(request)
+        request = Request(self, self.current, "send", destination, tensor)
+        receive = self._taker(destination, channel)
+        if receive is not None:
+            self._deliver(request, receive)
+        else:
+            self._enqueue(self.sends[destination], channel, request)
         return request
+
+    def _taker(self, destination: int, channel: Any) -> Request | None:
+        """The receive that a message on a channel goes to: the first that was posted."""
+        waiting = self.receives[destination].get(channel)
+        anybody = self.anybody[destination]
+        if anybody:
+            wanted = _sort_of(channel)
+            for place, (sort, request) in enumerate(anybody):
+                if sort == wanted:
+                    if waiting and waiting[0].order < request.order:
+                        break
+                    del anybody[place]
+                    return request
+        return waiting.popleft() if waiting else None
 
     def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> Request:
         """Receive into a tensor of the current rank; its request."""
@@ -302,13 +321,33 @@ class Hub:
         sent = self.sends[me.number].get(channel)
         if sent:
             self._deliver(sent.popleft(), request)
-            return request
-        queues = self.receives[me.number]
+        else:
+            self._enqueue(self.receives[me.number], channel, request)
+        return request
+
+    def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> Request:
+        """Receive the message that was sent first, of those with a tag in a group."""
+        me = self.current
+        request = Request(self, me, "recv", ANY, tensor)
+        queues = self.sends[me.number]
+        first = min(
+            (queue for channel, queue in queues.items() if queue and _sort_of(channel) == sort),
+            key=lambda queue: queue[0].order,
+            default=None,
+        )
+        if first is not None:
+            self._deliver(first.popleft(), request)
+        else:
+            request.order = next(self._orders)
+            self.anybody[me.number].append((sort, request))
+        return request
+
+    def _enqueue(self, queues: dict[Any, deque[Request]], channel: Any, request: Request) -> None:
+        request.order = next(self._orders)
         queue = queues.get(channel)
         if queue is None:
             queue = queues[channel] = deque()
         queue.append(request)
-        return request
 
     def _deliver(self, send: Request, receive: Request) -> None:
         """A message has both its ends: when it arrives, and what is in it."""
@@ -321,11 +360,22 @@ class Hub:
         self.messages += 1
         self.bytes += nbytes
         mine.copy_(theirs)
+        receive.peer = send.rank.number
         send.done = receive.done = done
         if send.waiter is not None:
             self._at(done, send.waiter)
         if receive.waiter is not None:
             self._at(done, receive.waiter)
+
+
+def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
+    """What tells messages to a rank apart; the commonest is the cheapest."""
+    return source if tag == 0 and group == WORLD else (source, tag, group)
+
+
+def _sort_of(channel: Any) -> Any:
+    """A channel without its source, for those who take messages from anybody."""
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
 
 class Misfit(RuntimeError):
