@@ -1,0 +1,152 @@
+"""What ``torch.distributed`` is for simulated ranks.
+
+The default group is a :class:`~grader.simulation.group.SimulatedGroup`, so
+torch's own functions do their work on it.  A message between a pair of ranks is
+so common, and torch's way to it so long, that ``send``, ``recv``, ``isend`` and
+``irecv`` take a shorter one for a plain tensor in the default group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from grader.simulation.group import SimulatedGroup, require_message, require_peer
+from grader.simulation.hub import Hub, Request
+from grader.traffic.events import WORLD
+
+__all__ = ["installed"]
+
+_BACKEND = "simulated"
+
+
+@contextlib.contextmanager
+def installed(hub: Hub) -> Iterator[None]:
+    """While ``torch.distributed`` is that of a hub's ranks."""
+    group = SimulatedGroup(hub, range(hub.size), WORLD)
+    if not hasattr(dist.Backend, _BACKEND.upper()):
+        dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
+    _create.group = group  # type: ignore[attr-defined]
+    dist.init_process_group(_BACKEND, rank=0, world_size=hub.size, store=dist.HashStore())
+    group_of_torch = c10d._get_default_group()
+    c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), dist.HashStore())
+    before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
+    new_group = c10d.new_group
+    try:
+        for name, call in _shortcuts(hub, before).items():
+            _replace(name, call)
+        _replace("new_group", _group_maker(hub))
+        yield
+    finally:
+        for name, call in before.items():
+            _replace(name, call)
+        _replace("new_group", new_group)
+        dist.destroy_process_group()
+
+
+def _create(*_: Any) -> SimulatedGroup:
+    return _create.group  # type: ignore[attr-defined,no-any-return]
+
+
+def _replace(name: str, call: Callable[..., Any]) -> None:
+    for module in (dist, c10d):
+        setattr(module, name, call)
+
+
+def _shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Functions that do at once what torch's would do in the end."""
+    size, plain = hub.size, torch.Tensor
+    isend_of_torch, irecv_of_torch = torchs["isend"], torchs["irecv"]
+    recv_of_torch = torchs["recv"]
+
+    def is_plain(tensor: Any, peer: Any, group: Any, tag: int) -> bool:
+        if type(tensor) is not plain or type(peer) is not int or tag or group is not None:
+            return False
+        require_peer(peer, hub.current.number, size)
+        if tensor.is_complex():
+            return False
+        require_message(tensor, "a message")
+        return True
+
+    def isend(
+        tensor: torch.Tensor,
+        dst: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_dst: int | None = None,
+    ) -> Request | None:
+        if group_dst is None and is_plain(tensor, dst, group, tag):
+            assert dst is not None
+            return hub.post_send(tensor, dst, hub.current.number)
+        return isend_of_torch(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
+
+    def irecv(
+        tensor: torch.Tensor,
+        src: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_src: int | None = None,
+    ) -> Request | None:
+        if group_src is None and is_plain(tensor, src, group, tag):
+            assert src is not None
+            return hub.post_receive(tensor, src, src)
+        return irecv_of_torch(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
+
+    def send(
+        tensor: torch.Tensor,
+        dst: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_dst: int | None = None,
+    ) -> None:
+        request = isend(tensor, dst, group, tag, group_dst)
+        if request is not None:
+            request.wait()
+
+    def recv(
+        tensor: torch.Tensor,
+        src: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_src: int | None = None,
+    ) -> int:
+        if group_src is None and is_plain(tensor, src, group, tag):
+            assert src is not None
+            hub.receive(tensor, src, src)
+            return src
+        return recv_of_torch(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
+
+    return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
+
+
+def _group_maker(hub: Hub) -> Callable[..., Any]:
+    """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
+    groups: list[SimulatedGroup] = []
+    calls = [0] * hub.size
+
+    def new_group(ranks: Any = None, *_: Any, **__: Any) -> Any:
+        me = hub.current.number
+        members = sorted(ranks) if ranks is not None else list(range(hub.size))
+        index, calls[me] = calls[me], calls[me] + 1
+        if index == len(groups):
+            group = SimulatedGroup(hub, members, f"group {index}")
+            groups.append(group)
+            c10d._world.pg_map[group] = (dist.Backend("gloo"), dist.HashStore())
+            c10d._world.pg_names[group] = group.getGroupName()
+            c10d._world.pg_group_ranks[group] = {m: i for i, m in enumerate(members)}
+            c10d._world.pg_backend_config[group] = "cpu:gloo"
+        group = groups[index]
+        if group._members != members:
+            raise RuntimeError(
+                f"rank {me} makes a group of ranks {members} where others make one of ranks"
+                f" {group._members}; new_group is a collective: every rank has to call it,"
+                " with the same ranks"
+            )
+        return group if me in members else dist.GroupMember.NON_GROUP_MEMBER
+
+    return new_group
