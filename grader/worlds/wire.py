@@ -25,12 +25,15 @@ __all__ = [
     "Load",
     "Parse",
     "Parsed",
+    "Pending",
     "Put",
     "Raised",
     "Ready",
     "Resolved",
     "Returned",
     "Setup",
+    "Simulate",
+    "Simulated",
     "ToRank",
     "Told",
     "read_frames",
@@ -77,6 +80,31 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
     label: str
     wanted: list[str]
     sealed: bool
+
+
+class Simulate(msgspec.Struct, tag="simulate", frozen=True):
+    """The only frame to a process that simulates ranks, see :mod:`grader.worlds.simulating`.
+
+    Attributes:
+        program: packed, see :class:`grader.program.Program`.
+        entry, adapter, allowed: as in :class:`Call`.
+        arguments: a packed tuple for every rank.
+        alpha, beta: of a message, in seconds, and in seconds per byte.
+        memory: bytes that the process may allocate.
+        path, folder: as in :class:`Setup`.
+        answer_limit: as in :class:`Call`.
+    """
+
+    program: bytes
+    entry: str
+    adapter: bytes
+    arguments: list[bytes]
+    alpha: float
+    beta: float
+    memory: int
+    path: list[str]
+    folder: str
+    answer_limit: int
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -128,7 +156,7 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Setup | Load | Call | Resolved | Told
+ToRank = Parse | Simulate | Setup | Load | Call | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -219,7 +247,51 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     error: str = ""
 
 
-FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised
+class Pending(msgspec.Struct, array_like=True, frozen=True):
+    """One end of a message that has no other end when nothing goes on any more.
+
+    ``awaited`` says that its rank waits for it, in the line that is named; the
+    others come first, as they were posted first.
+    """
+
+    rank: int
+    kind: str
+    peer: int
+    tag: int
+    group: str
+    count: int
+    nbytes: int
+    dtype: str
+    awaited: bool
+    file: str
+    line: int
+
+
+class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
+    """How a simulation has ended.
+
+    Attributes:
+        values, arguments: packed, by rank, if all ranks have returned.
+        ended: ticks when each rank had returned, as text: they are more than 64 bits hold.
+        messages, bytes: that were received.
+        raised: by rank, of those that raised.
+        returned: ranks that have.
+        pending: what nobody had answered.
+        groups: members of the groups that were made, by name.
+    """
+
+    values: list[bytes]
+    arguments: list[bytes]
+    ended: list[str]
+    messages: int
+    bytes: int
+    raised: dict[int, Raised]
+    returned: list[int]
+    pending: list[Pending]
+    groups: dict[str, list[int]]
+
+
+FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
 
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)
