@@ -42,7 +42,7 @@ def takes_its_time():
     time.sleep(0.3)
 
 def takes_breaks():
-    for _ in range(8):
+    for _ in range(12):
         time.sleep(0.2)
         request = dist.isend(torch.zeros(1), 1 - dist.get_rank())
         dist.recv(torch.zeros(1), 1 - dist.get_rank())
