@@ -110,7 +110,9 @@ def _explains(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> bool:
         if all(compare(want, got, terms, relative=off) is None for want, got in right):
             return False
     if mistake.when is not None:
-        with contextlib.suppress(IndexError, TypeError, AttributeError, KeyError):
+        with contextlib.suppress(
+            LookupError, TypeError, AttributeError, ValueError, ArithmeticError
+        ):
             return mistake.when(evidence)
         return False
     return mistake.gives is not None
