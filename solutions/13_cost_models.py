@@ -35,8 +35,8 @@ from grader import check, hint, run
 # | $\beta$ | cost of a byte, one divided by the bandwidth | seconds per **byte** |
 # | $S$ | size | bytes |
 #
-# This is the **alpha-beta model**. It has been in use for decades, since it is so simple that one can
-# think with it.
+# This is the **alpha-beta model**. It is not the most exact one, but so simple that one can think with
+# it.
 #
 # Take $\alpha = 10$ µs, and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there are 8 in
 # a byte: 80 Gbit/s are 10 GB/s, so $\beta = 0.1$ ns per byte.
@@ -76,9 +76,8 @@ def ring_sum(x):
     chunks = x.tensor_split(n)
     buffer = torch.empty_like(chunks[0])  # as long as the longest
     for step in range(2 * (n - 1)):
+        gives, mine = chunks[(rank - step - 1) % n], chunks[(rank - step - 2) % n]
         adding = step < n - 1
-        mine = chunks[(rank - step - 2) % n if adding else (rank - step - 1 + n) % n]
-        gives = chunks[(rank - step - 1) % n if adding else (rank - step + n) % n]
         came = buffer[: len(mine)] if adding else mine
         request = dist.isend(gives, (rank + 1) % n)
         dist.recv(came, (rank - 1) % n)
@@ -269,9 +268,10 @@ if ring_known and tree_known:
     for nbytes in (8, 10**3, 10**5, 10**6, 10**7, 10**9):
         ring = ring_all_reduce_seconds(64, nbytes, ALPHA, BETA)
         tree = tree_all_reduce_seconds(64, nbytes, ALPHA, BETA)
+        faster, times = ("ring", tree / ring) if ring <= tree else ("tree", ring / tree)
         print(
             f"{nbytes:13,} bytes: ring {1e3 * ring:9.3f} ms, tree {1e3 * tree:9.3f} ms,"
-            f" the {'ring' if ring <= tree else 'tree'} is {max(ring, tree) / min(ring, tree):.1f} times as fast"
+            f" the {faster} is {times:.1f} times as fast"
         )
 
 # %% [markdown]
@@ -315,11 +315,12 @@ if ring_known and tree_known and crossing_known:
         size = crossover_bytes(n, ALPHA, BETA)
         ring = ring_all_reduce_seconds(n, size, ALPHA, BETA)
         tree = tree_all_reduce_seconds(n, size, ALPHA, BETA)
-        print(f"{n:4} ranks: {size:12,.0f} bytes; there ring {1e3 * ring:7.3f} ms, tree {1e3 * tree:7.3f} ms")
+        both = f"there ring {1e3 * ring:7.3f} ms, tree {1e3 * tree:7.3f} ms"
+        print(f"{n:4} ranks: {size:12,.0f} bytes; {both}")
 
 # %% [markdown]
-# Up to three ranks there is nothing to choose: $n - 1$ and $\lceil \log_2 n \rceil$ are the same, so the
-# ring has no more rounds, and shorter messages or the same ones.
+# With two or three ranks there is nothing to choose: $n - 1$ and $\lceil \log_2 n \rceil$ are the same, so
+# the ring has as many rounds as the tree, and shorter messages.
 #
 # ## How good can it get?
 #
@@ -366,7 +367,8 @@ def halving_sum(x):
         request.wait()
 
 
-print("as dist.all_reduce on 1, 2, 4, 8 ranks:", all(all(run(all_same, n, halving_sum)) for n in (1, 2, 4, 8)))
+right = [all(run(all_same, n, halving_sum)) for n in (1, 2, 4, 8)]
+print("halving_sum: as dist.all_reduce on 1, 2, 4, 8 ranks:", all(right))
 for n in (4, 8):
     rounds = largest_in_each_round(run(halving_sum, n, x).trace)
     print(f"{n} ranks: {rounds}, in all {sum(rounds)} = {sum(rounds) / 3360} S")
@@ -390,10 +392,10 @@ def bound_seconds(n, nbytes, alpha, beta):
 
 if ring_known and tree_known:
     models = (tree_all_reduce_seconds, ring_all_reduce_seconds, halving_seconds, bound_seconds)
-    print("milliseconds on 64 ranks      tree       ring    halving      bound")
+    print(f"{'ms on 64 ranks':19}{'tree':>10}{'ring':>10}{'halving':>10}{'bound':>10}")
     for nbytes in (8, 10**5, 10**6, 10**7, 10**9):
-        row = "".join(f"{1e3 * model(64, nbytes, ALPHA, BETA):11.3f}" for model in models)
-        print(f"{nbytes:13,} bytes {row}".replace("bytes ", "bytes", 1))
+        row = "".join(f"{1e3 * model(64, nbytes, ALPHA, BETA):10.3f}" for model in models)
+        print(f"{nbytes:13,} bytes{row}")
 
 # %% [markdown]
 # In this model, halving is never slower than the ring or the tree. So why are there rings at all? Look
@@ -576,12 +578,13 @@ if ring_known and tree_known and crossing_known and fit_known:
     race_sizes = [4**k for k in range(3, 13)]
     raced = run(race, 4, race_sizes, 7, seconds=100)[0]
     print(f"predicted crossing: {crossover_bytes(4, alpha, beta):,.0f} bytes")
-    print("milliseconds         ring: predicted  measured   tree: predicted  measured   faster")
+    print(f"{'milliseconds':16} ring: predicted  measured   tree: predicted  measured   faster")
     for nbytes, (ring, tree) in zip(race_sizes, raced):
+        ring_on_paper = ring_all_reduce_seconds(4, nbytes, alpha, beta)
+        tree_on_paper = tree_all_reduce_seconds(4, nbytes, alpha, beta)
         print(
-            f"{nbytes:10,} bytes {1e3 * ring_all_reduce_seconds(4, nbytes, alpha, beta):19.2f}"
-            f" {1e3 * ring:9.2f} {1e3 * tree_all_reduce_seconds(4, nbytes, alpha, beta):17.2f}"
-            f" {1e3 * tree:9.2f}   {'ring' if ring <= tree else 'tree'}"
+            f"{nbytes:10,} bytes {1e3 * ring_on_paper:15.2f} {1e3 * ring:9.2f}"
+            f" {1e3 * tree_on_paper:17.2f} {1e3 * tree:9.2f}   {'ring' if ring <= tree else 'tree'}"
         )
 
 # %% [markdown]
@@ -614,8 +617,8 @@ if ring_known and tree_known and crossing_known and fit_known:
 # %%
 for n in (4, 8):
     for algorithm in (ring_sum, tree_sum):
-        traffic = traces[algorithm, n].traffic
-        print(f"{n} ranks, {algorithm.__name__}: {traffic.messages:3} messages, {traffic.bytes:6} bytes in all")
+        sent = traces[algorithm, n].traffic
+        print(f"{n} ranks, {algorithm.__name__}: {sent.messages:3} messages, {sent.bytes} bytes in all")
 
 # %% [markdown]
 # The bytes are the same, $2(n-1)S$ for both! The ring is faster only because it carries them *at the same
@@ -644,7 +647,8 @@ for n in (4, 8):
 # - From four ranks on, the tree wins for small tensors and the ring for large ones; they cross at
 #   $\frac{n-1-\lceil \log_2 n \rceil}{\lceil \log_2 n \rceil - (n-1)/n} \cdot \frac{\alpha}{\beta}$ bytes.
 # - No all-reduce takes fewer than $\lceil \log_2 n \rceil$ rounds, or sends less than $2\frac{n-1}{n}S$
-#   from its busiest rank. Halving and doubling comes within a factor of two of both at once.
+#   from its busiest rank. Halving and doubling comes within a factor of two of both at once, where $n$
+#   is a power of two.
 # - A fit has to respect what the numbers mean: the best among the *allowed* lines is not the best line
 #   with its signs mended.
 # - A prediction that fails names a rule that does not hold.
