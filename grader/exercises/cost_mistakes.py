@@ -18,9 +18,10 @@ def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
 
     def gives(c: Case) -> list[Any] | None:
         try:
-            return [formula(*c.arguments(0))]
+            value = formula(*c.arguments(0))
         except ZeroDivisionError:
             return None
+        return None if value is None else [value]
 
     return gives
 

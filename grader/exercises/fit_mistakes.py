@@ -39,8 +39,9 @@ def _relative_line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float
 
 
 def _mean_ratio(s: Sequence[float], t: Sequence[float]) -> tuple[float, float] | None:
+    """A mistake that is made only where alpha is held at zero."""
     if _line(s, t)[0] >= 0:
-        raise ZeroDivisionError  # only where alpha is held at zero
+        return None
     return 0.0, sum(b / a for a, b in zip(s, t, strict=True)) / len(s)
 
 
@@ -103,7 +104,7 @@ FIT = (
         gives=wrong(_clamped),
     ),
     Mistake(
-        "Both are zero here. Only one had to be held at zero; fit the other again.",
+        "Both are zero here. Only one had to be held at zero, if any; fit the other again.",
         when=lambda e: _given(e) == (0, 0),
     ),
     Mistake(
