@@ -38,8 +38,8 @@ from grader import check, hint, run
 # This is the **alpha-beta model**. It is not the most exact one, but so simple that one can think with
 # it.
 #
-# Take $\alpha = 10$ µs, and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there are 8 in
-# a byte: 80 Gbit/s are 10 GB/s, so $\beta = 0.1$ ns per byte.
+# Take $\alpha = 10$ µs, and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
+# are 8 in a byte: 80 Gbit/s are 10 GB/s, so $\beta = 0.1$ ns per byte.
 #
 # **Predict:** how much longer does a message of 1000 bytes take than an empty one? And one of a
 # million bytes?
@@ -260,8 +260,8 @@ if tree_known:
 # | ring | $2(n-1)\,\alpha$ | $2\frac{n-1}{n}\,\beta S$ |
 # | tree | $2\lceil \log_2 n \rceil\,\alpha$ | $2\lceil \log_2 n \rceil\,\beta S$ |
 #
-# The tree has fewer latencies, and the ring has fewer bytes. **Predict:** on 64 ranks, which one would you
-# take for a single number? Which one for the gradients of a large model?
+# The tree has fewer latencies, and the ring has fewer bytes. **Predict:** on 64 ranks, which one
+# would you take for a single number? Which one for the gradients of a large model?
 
 # %%
 if ring_known and tree_known:
@@ -319,8 +319,8 @@ if ring_known and tree_known and crossing_known:
         print(f"{n:4} ranks: {size:12,.0f} bytes; {both}")
 
 # %% [markdown]
-# With two or three ranks there is nothing to choose: $n - 1$ and $\lceil \log_2 n \rceil$ are the same, so
-# the ring has as many rounds as the tree, and shorter messages.
+# With two or three ranks there is nothing to choose: $n - 1$ and $\lceil \log_2 n \rceil$ are the
+# same, so the ring has as many rounds as the tree, and shorter messages.
 #
 # ## How good can it get?
 #
@@ -433,8 +433,8 @@ print("rank 2 is gone; ranks that wait for ever:", [wait.rank for wait in gone.w
 #
 # ## The numbers of your machine
 #
-# So far $\alpha$ and $\beta$ were made up. To measure them, play ping-pong: rank 0 sends a message, rank 1
-# sends it back, and half of that time is one message. Repeat it, and take the median, so that
+# So far $\alpha$ and $\beta$ were made up. To measure them, play ping-pong: rank 0 sends a message,
+# rank 1 sends it back, and half of that time is one message. Repeat it, and take the median, so that
 # a moment in which the computer was busy with something else does not count. The first turns warm up.
 #
 # **Predict:** from which size on does your machine need visibly longer than for a single byte?
@@ -495,20 +495,22 @@ for name, times in (("perfect", perfect), ("disturbed", disturbed)):
     print(f"{name:9}: alpha {1e6 * a:8.3f} µs, beta {1e9 * b:.4f} ns per byte")
 
 # %% [markdown]
-# A *negative* latency: an empty message would arrive before it is sent. The 1 % was more time than all the
-# latencies together, and the line tilted to follow it.
+# A *negative* latency: an empty message would arrive before it is sent. The 1 % was more time than
+# all the latencies together, and the line tilted to follow it.
 #
-# It is tempting to replace the negative number by 0 and to keep the other. But that $\beta$ was the best
-# only *together with* the negative $\alpha$. What we want is the best line **among those** that have
-# neither below 0. If the best line of all is one of them, that is it. If not, the best allowed one lies on
-# the border: where the best line has a negative $\alpha$, hold $\alpha$ at 0 and fit $\beta$ again, which
-# gives $\beta = \sum S_i t_i / \sum S_i^2$. Where it has a negative $\beta$, hold $\beta$ at 0; the
-# best $\alpha$ is then the mean $\bar t$. (Times are never negative, so these cannot be negative, either.)
+# It is tempting to replace the negative number by 0 and to keep the other. But that $\beta$ was the
+# best only *together with* the negative $\alpha$. What we want is the best line **among those** that
+# have neither below 0. If the best line of all is one of them, that is it. If not, the best allowed
+# one lies on the border: where the best line has a negative $\alpha$, hold $\alpha$ at 0 and fit
+# $\beta$ again, which gives $\beta = \sum S_i t_i / \sum S_i^2$. Where it has a negative $\beta$,
+# hold $\beta$ at 0; the best $\alpha$ is then the mean $\bar t$. (Times are never negative, so these
+# cannot be negative, either.)
 #
 # ## Exercise: fit alpha and beta
 #
-# Return `(alpha, beta)`, the least-squares optimum among all pairs in which neither is negative. There are
-# at least two different sizes, in any order; a size may occur more than once. No time is negative.
+# Return `(alpha, beta)`, the least-squares optimum among all pairs in which neither is negative.
+# There are at least two different sizes, in any order; a size may occur more than once. No time is
+# negative.
 
 # %%
 def fit_alpha_beta(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
@@ -542,14 +544,14 @@ if fit_known:
         print(f"{nbytes:10,} bytes: measured {1e6 * taken:9.1f} µs, the line {1e6 * predicted:9.1f} µs")
 
 # %% [markdown]
-# Look at both ends. Least squares count errors in seconds, and large messages have the large errors, so
-# the line is good on the right and takes what it gets on the left. If it is the latency that you are after,
-# fit the small sizes alone.
+# Look at both ends. Least squares count errors in seconds, and large messages have the large errors,
+# so the line is good on the right and takes what it gets on the left. If it is the latency that you
+# are after, fit the small sizes alone.
 #
 # ## Does the prediction come true?
 #
-# Now use what you have. Two numbers from *two* ranks predict the ring and the tree on *four*. Then let both
-# run. A run lasts until its slowest rank is done, and again we take medians.
+# Now use what you have. Two numbers from *two* ranks predict the ring and the tree on *four*. Then
+# let both run. A run lasts until its slowest rank is done, and again we take medians.
 #
 # **Predict:** will the ring win where your formula says so? What could be different from a
 # ping-pong?
@@ -589,8 +591,8 @@ if ring_known and tree_known and crossing_known and fit_known:
 
 # %% [markdown]
 # What holds on nearly every machine: the tree wins on the left, and the further you go to the right,
-# the better the ring does. What often does *not* hold are the numbers. On a machine with few cores both take
-# longer than predicted, the ring much more so, and the crossing comes later or not at all.
+# the better the ring does. What often does *not* hold are the numbers. On a machine with few cores
+# both take longer than predicted, the ring much more so, and the crossing comes later or not at all.
 #
 # Do not shrug it off; ask the data why. Your `fit_alpha_beta` can look at the ring itself: one of its
 # steps is a message of $S/n$ bytes, and takes $1/(2(n-1))$ of the time. In the same way it can look at
@@ -609,10 +611,10 @@ if ring_known and tree_known and crossing_known and fit_known:
     seen_by("ring", [s / n for s in race_sizes], [ring / (2 * (n - 1)) for ring, _ in raced])
 
 # %% [markdown]
-# The ring usually sees the most expensive bytes. In a ping-pong *one* message travels at a time. In a step
-# of the ring *four* do, and on one computer "travelling" is copying by its processor cores. Where
-# four messages share the work of two cores, each takes longer: our second rule is broken. How much
-# there is to carry in all can be counted:
+# The ring usually sees the most expensive bytes. In a ping-pong *one* message travels at a time. In a
+# step of the ring *four* do, and on one computer "travelling" is copying by its processor cores.
+# Where four messages share the work of two cores, each takes longer: our second rule is broken. How
+# much there is to carry in all can be counted:
 
 # %%
 for n in (4, 8):
@@ -621,10 +623,10 @@ for n in (4, 8):
         print(f"{n} ranks, {algorithm.__name__}: {sent.messages:3} messages, {sent.bytes} bytes in all")
 
 # %% [markdown]
-# The bytes are the same, $2(n-1)S$ for both! The ring is faster only because it carries them *at the same
-# time*, over links that would rest otherwise. On a network every rank has its own link, and the ring uses
-# all of them. On one small computer all ranks share the same memory and the same few cores, and there is
-# not much left to gain, but $n$ times as many messages to pay for.
+# The bytes are the same, $2(n-1)S$ for both! The ring is faster only because it carries them *at the
+# same time*, over links that would rest otherwise. On a network every rank has its own link, and the
+# ring uses all of them. On one small computer all ranks share the same memory and the same few cores,
+# and there is not much left to gain, but $n$ times as many messages to pay for.
 #
 # So this is what a model is good for, even where it is wrong: it says what to expect *if* its rules
 # hold, and the difference tells you which of them does not.
