@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: From the ground up.  A module imports from lower layers, and from its own package.
 LAYERS = (
     {"errors", "verdict", "version"},
-    {"values", "program", "reading", "tags"},
+    {"costs", "values", "program", "reading", "tags"},
     {"traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes"},
     {"oracles"},
