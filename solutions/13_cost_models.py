@@ -639,8 +639,6 @@ for n in (4, 8):
 # - **Pieces:** a large message can be cut and pipelined, as in the end of chapter 11.
 # - **Chance:** one late rank makes everybody late.
 #
-# <!-- SIMULATOR: its section belongs here, after what the model leaves out and before the summary. -->
-#
 # ## Summary
 #
 # - A message costs $\alpha + \beta S$. Below $S = \alpha/\beta$ count messages, above it count bytes.
