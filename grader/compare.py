@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from grader.verdict import Diagnosis
 
 __all__ = ["Difference", "compare", "differing_bits", "tolerance"]
 
+
+#: Roundings that a number may have gone through which is no tensor: a formula has so many.
+_OPERATIONS = 16
 
 #: In a mapping: the entry that is "the result", and how entries begin that are gradients.
 RESULT, GRADIENT = "result", "gradient of "
@@ -84,12 +88,18 @@ def _compare(expected: Any, actual: Any, terms: int, scale: Any, path: str) -> D
             Diagnosis.WRONG_TYPE,
             f"{_subject(path)} should be a {_article(expected)}, but is {describe(actual)}",
         )
-    if actual != expected:
+    if actual != expected and not _close(expected, actual):
         return Difference(
             Diagnosis.WRONG_VALUE,
             f"{_subject(path)} should be {expected!r}, but is {show(actual)}",
         )
     return None
+
+
+def _close(expected: Any, actual: Any) -> bool:
+    """Whether two floats differ by what the order of a few operations may change."""
+    slack = tolerance(torch.float64, _OPERATIONS)
+    return isinstance(expected, float) and math.isclose(expected, actual, rel_tol=slack)
 
 
 def _article(expected: Any) -> str:

@@ -244,9 +244,7 @@ def test_after_three_deadlocks_the_like_of_them_are_given_up_and_others_are_not(
 
 def test_deadlocks_that_are_not_in_a_row_are_all_run():
     def inputs(draw):
-        return [
-            draw.case(name, x=draw.per_rank(KIND), stuck=name in "aceg") for name in "abcdefgh"
-        ]
+        return [draw.case(name, x=draw.per_rank(KIND), stuck=name in "aceg") for name in "abcdefgh"]
 
     def answer(x, stuck):
         if stuck:

@@ -157,6 +157,9 @@ SWEEPS = {
         column("loss"), frozenset({"1"}), FLOATING, because="a loss is one number, and no integer"
     ),
     "stuck_ranks": without("takes a dictionary", (1,)),
+    "algorithm_bandwidth": without("takes numbers", (1,)),
+    "bus_bandwidth": without("takes numbers", (1,)),
+    "time_collective": without("takes a function and numbers"),
 }
 
 
