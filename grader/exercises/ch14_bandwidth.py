@@ -1,19 +1,25 @@
 """Chapter 14: how fast it was, and how one finds out."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from math import isclose
 from typing import Any
 
-import torch
-import torch.distributed as dist
-
 from grader import bandwidth
-from grader.cases import Case, Draw, Kind, PerRank
-from grader.clocks import Clock, shown_to
+from grader.cases import Case, Draw
 from grader.exercise import Evidence, Exercise, Mistake
-from grader.traffic.causality import heard_from
-from grader.traffic.trace import Operation, Trace
-from grader.verdict import Diagnosis, Failure
+from grader.exercises.timings import (
+    BARRIER,
+    alike,
+    answers,
+    means,
+    median,
+    not_lined_up,
+    over_all_calls,
+    schedules,
+    time_in_rank,
+    timed,
+)
+from grader.verdict import Diagnosis
 
 # Dividing, and what to multiply with. ---------------------------------------------
 
@@ -173,116 +179,6 @@ bus_bandwidth = Exercise(
 
 # Taking the time. -----------------------------------------------------------------
 
-#: Names what ``fn`` sends, so that the record shows when it was called.
-_TAG = 1414
-
-#: Seconds on the clock that every operation outside of ``fn`` takes.
-_BARRIER = 1.0
-
-#: Calls to warm up and calls to time.  Numbers of calls that are powers of two make
-#: means exact, in float32 too.
-_PLANS = ((0, 1), (2, 4), (1, 8), (3, 1), (0, 2))
-
-
-def _schedules(draw: Draw) -> Iterator[Case]:
-    for warmup, iterations in _PLANS:
-        whole = Kind(torch.int64, (draw.n, warmup + iterations))
-        # between 1 and 199, in 512ths of a second
-        seconds = (draw.tensor(whole) + 100) / 512
-        seconds[:, :warmup] += 4  # slow, as first calls are
-        for rank in draw.ranks:
-            # everybody is slow once, each in another call, and the last rank most of all
-            seconds[rank, warmup + rank % iterations] += 1 + rank / 8
-        yield draw.case(
-            f"{warmup} calls to warm up, {iterations} timed",
-            warmup=warmup,
-            iterations=iterations,
-            seconds=PerRank(seconds.tolist()),
-        )
-
-
-def _timed(c: Case) -> list[list[float]]:
-    """How long each timed call takes, by rank."""
-    return [row[c.warmup :] for row in c.seconds]
-
-
-def _means(c: Case) -> list[float]:
-    return [sum(row) / c.iterations for row in _timed(c)]
-
-
-def _answers(c: Case, values: Sequence[float]) -> list[dict[str, Any]]:
-    return [{"calls of fn": c.warmup + c.iterations, "result": value} for value in values]
-
-
-def _alike(c: Case, value: float) -> list[dict[str, Any]]:
-    return _answers(c, [value] * c.n)
-
-
-def _over_all_calls(c: Case) -> float:
-    """The slowest rank's mean, if calls to warm up counted too."""
-    return max(sum(row) / len(row) for row in c.seconds)
-
-
-def _median(row: Sequence[float]) -> float:
-    ordered = sorted(row)
-    return (ordered[(len(row) - 1) // 2] + ordered[len(row) // 2]) / 2
-
-
-def _time_in_rank(
-    time_collective: Callable[..., Any], warmup: int, iterations: int, seconds: list[float]
-) -> dict[str, Any]:
-    """Hand the answer a function that takes exactly so long, on a clock of its own."""
-    rank, n = dist.get_rank(), dist.get_world_size()
-    calls = 0
-
-    def posted() -> int:
-        """How many operations this rank has begun, those of ``fn`` included."""
-        number: int = dist.group.WORLD._recorder._next  # type: ignore[union-attr]
-        return number
-
-    clock = Clock(lambda: _BARRIER * (posted() - calls * 2 * (n > 1)))
-
-    def fn() -> None:
-        nonlocal calls
-        if n > 1:
-            message, heard = torch.zeros(1), torch.zeros(1)
-            request = dist.isend(message, (rank + 1) % n, tag=_TAG)
-            dist.recv(heard, (rank - 1) % n, tag=_TAG)
-            assert request is not None
-            request.wait()
-        clock.now += seconds[min(calls, len(seconds) - 1)]
-        calls += 1
-
-    with shown_to(time_collective, clock):
-        result = time_collective(fn, warmup, iterations)
-    return {"calls of fn": calls, "result": result}
-
-
-def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Operation]:
-    """What a rank did between its last call to warm up and the first that counts."""
-    calls = [place for place, op in enumerate(operations) if op.tag == _TAG and op.kind == "send"]
-    first = calls[c.warmup]
-    # a call is a send and a receive
-    return operations[calls[c.warmup - 1] + 2 if c.warmup else 0 : first]
-
-
-def _not_lined_up(c: Case, trace: Trace) -> Failure | None:
-    if c.n == 1:
-        return None
-    parts = tuple(_before_the_first(c, operations) for operations in trace.operations)
-    if all(any(op.kind in ("barrier", "all_reduce") for op in part) for part in parts):
-        return None
-    for rank, heard in enumerate(heard_from(Trace(parts))):
-        missing = sorted(set(c.ranks) - heard)
-        if missing:
-            return Failure(
-                Diagnosis.TOO_FEW_MESSAGES,
-                f"rank {rank} can start its clock before rank {missing[0]} has come: nothing lines"
-                " the ranks up after the calls to warm up and before the first that counts",
-                rank,
-            )
-    return None
-
 
 def _result(e: Evidence) -> list[Any]:
     return [answer["result"] for answer in e.actual]
@@ -294,16 +190,16 @@ def _counted(e: Evidence) -> set[int]:
 
 def _with_operations(c: Case, count: int) -> list[dict[str, Any]]:
     """The right result, and so many operations timed as well."""
-    return _alike(c, max(_means(c)) + count * _BARRIER / c.iterations)
+    return alike(c, max(means(c)) + count * BARRIER / c.iterations)
 
 
 time_collective = Exercise(
     signature="time_collective(fn, warmup: int, iterations: int) -> float",
     summary="seconds per call: the slowest rank's mean, the same number everywhere",
-    inputs=_schedules,
-    adapter=_time_in_rank,
-    expected=lambda c: _alike(c, max(_means(c))),
-    proof=_not_lined_up,
+    inputs=schedules,
+    adapter=time_in_rank,
+    expected=lambda c: alike(c, max(means(c))),
+    proof=not_lined_up,
     allowed=frozenset({"barrier", "all_reduce"}),
     hints=(
         "Four steps: call fn to warm up, line the ranks up, measure, agree on one number. Which"
@@ -331,59 +227,55 @@ time_collective = Exercise(
         Mistake(
             "The calls to warm up are in the time. They are there to be forgotten: connections,"
             " caches and memory are set up in them.",
-            gives=lambda c: _alike(c, max(sum(row) for row in c.seconds) / c.iterations),
+            gives=lambda c: alike(c, max(sum(row) for row in c.seconds) / c.iterations),
         ),
         Mistake(
             "The calls to warm up are in the time. They are there to be forgotten: connections,"
             " caches and memory are set up in them.",
             # a mean of six calls, say, is not exact in float32
             when=lambda e: (
-                bool(e.actual)
-                and all(
-                    math.isclose(
-                        value, max(sum(row) / len(row) for row in e.case.seconds), rel_tol=1e-6
-                    )
-                    for value in _result(e)
-                )
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and e.case.warmup > 0
+                and all(isclose(v, over_all_calls(e.case), rel_tol=1e-6) for v in _result(e))
             ),
         ),
         Mistake(
             "Every rank returns its own time. Agree on one number, the slowest rank's: the"
             " operation is over when the last rank is done.",
-            gives=lambda c: _answers(c, _means(c)),
+            gives=lambda c: answers(c, means(c)),
         ),
         Mistake(
             "That is the average over ranks. The operation is over when the last rank is done, so"
             " the slowest one's time counts: MAX.",
-            gives=lambda c: _alike(c, sum(_means(c)) / c.n),
+            gives=lambda c: alike(c, sum(means(c)) / c.n),
         ),
         Mistake(
             "That is the sum over ranks: all_reduce adds unless you say op=dist.ReduceOp.MAX.",
-            gives=lambda c: _alike(c, sum(_means(c))),
+            gives=lambda c: alike(c, sum(means(c))),
         ),
         Mistake(
             "That is the fastest rank's time. The operation is over when the last rank is done:"
             " MAX.",
-            gives=lambda c: _alike(c, min(_means(c))),
+            gives=lambda c: alike(c, min(means(c))),
         ),
         Mistake(
             "That is the time of all calls together: divide by their number.",
-            gives=lambda c: _alike(c, max(_means(c)) * c.iterations),
+            gives=lambda c: alike(c, max(means(c)) * c.iterations),
         ),
         Mistake(
             "That takes the slowest rank of each call, and then the mean. Asked for is the mean of"
             " each rank, and then the slowest of these.",
-            gives=lambda c: _alike(
-                c, sum(max(call) for call in zip(*_timed(c), strict=True)) / c.iterations
+            gives=lambda c: alike(
+                c, sum(max(call) for call in zip(*timed(c), strict=True)) / c.iterations
             ),
         ),
         Mistake(
             "That is the median of the calls; the mean is asked for.",
-            gives=lambda c: _alike(c, max(_median(row) for row in _timed(c))),
+            gives=lambda c: alike(c, max(median(row) for row in timed(c))),
         ),
         Mistake(
             "That is the fastest of the calls; the mean is asked for.",
-            gives=lambda c: _alike(c, max(min(row) for row in _timed(c))),
+            gives=lambda c: alike(c, max(min(row) for row in timed(c))),
         ),
         Mistake(
             "A clock of the processor stands still while a rank waits for a message, and waiting"
