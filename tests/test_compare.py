@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from grader.compare import compare, tolerance
 from grader.values import Opaque, describe, show, tensors_in
+from grader.verdict import Diagnosis
 
 T = torch.tensor
 
@@ -108,3 +109,12 @@ def test_texts():
     assert len(show(torch.arange(1000))) <= 72
     assert show("a\nb") == "'a\\nb'"
     assert tensors_in({"a": [T(1), (T(2),)], "b": 3}) == [T(1), T(2)]
+
+
+def test_a_formula_may_be_rounded_in_another_order():
+    assert compare(0.3, 0.1 + 0.2) is None
+    assert compare(1e9 / 3, 1e9 * (1 / 3)) is None
+    assert compare(0.3, 0.3000001).diagnosis is Diagnosis.WRONG_VALUE
+    assert compare(0.0, 5e-324).diagnosis is Diagnosis.WRONG_VALUE
+    assert compare(2.0, 2).diagnosis is Diagnosis.WRONG_TYPE
+    assert compare(2, 3).diagnosis is Diagnosis.WRONG_VALUE

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: right after the last call
+# hint: last call alone
 import time
 
 import torch
