@@ -683,4 +683,4 @@ for n in (4, 8):
 # them.
 # </details>
 #
-# **Next:** bandwidth: how fast is a collective, and how fast could it be?
+# **Next:** [14 · Bandwidth](14_bandwidth.ipynb): how fast is a collective, and how fast could it be?
