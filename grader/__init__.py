@@ -25,11 +25,14 @@ The layout, from the bottom up; an import runs downward only:
 - ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
 - ``session``, ``reports`` — whole files; verdicts for people and programs
 - ``classroom`` — many submissions, as they arrive from a class
+- ``bandwidth``, ``bench`` — how fast a collective is
+- ``clocks`` — a clock that an adapter turns
 - ``api``, ``earning``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and the command line
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -74,9 +77,11 @@ def _is_interactive_import() -> bool:
     """Whether someone imports the package to use it.
 
     Not so where ``python -m grader...`` runs one of its modules, nor in the
-    children of multiprocessing, which import their parent's modules again.
+    children of multiprocessing, which import their parent's modules again; if
+    the parent is such a command they do so under its name, as no child yet.
     """
-    if sys.argv[:1] == ["-m"]:
+    program = sys.argv[0] if sys.argv else ""
+    if program == "-m" or program.startswith(__path__[0] + os.sep):
         return False
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is None or multiprocessing.parent_process() is None

@@ -116,6 +116,10 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.add_argument("to", metavar="DIR", help="a new folder")
 
+    from grader.bench.options import add_options
+
+    bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
+    add_options(bench)
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
 
@@ -292,6 +296,12 @@ def _release(request: argparse.Namespace) -> int:
     count = release(course, Path(request.to), catalogue())
     print(f"{request.to}: {count} files, without solutions")
     return 0
+
+
+def _bench(request: argparse.Namespace) -> int:
+    from grader.bench.options import serve
+
+    return serve(request)
 
 
 def _doctor(request: argparse.Namespace) -> int:

@@ -87,7 +87,8 @@ def _difference(
     exercise: Exercise, case: Case, rank: int, expected: Any, actual: Any
 ) -> Difference | None:
     terms, scales = _terms(exercise, case)
-    return compare(expected, actual, terms, scales[rank], exercise.result or "")
+    name = exercise.result or ""
+    return compare(expected, actual, terms, scales[rank], name, exercise.relative)
 
 
 def _compare(

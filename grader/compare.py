@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,12 @@ def tolerance(dtype: torch.dtype, terms: int) -> float:
 
 
 def compare(
-    expected: Any, actual: Any, terms: int = 0, scale: Any = None, name: str = ""
+    expected: Any,
+    actual: Any,
+    terms: int = 0,
+    scale: Any = None,
+    name: str = "",
+    relative: float = 0.0,
 ) -> Difference | None:
     """The first difference between what a rank should hold and what it holds.
 
@@ -61,17 +67,28 @@ def compare(
             the result smaller than its rounding error.  Defaults to
             ``expected`` itself.
         name: what the value is called in a message; "the result" if empty.
+        relative: how far a plain number with a decimal point may be off, relative
+            to its size or to that of ``scale``; a whole number may then stand in
+            its place.  0 where it must be the very number.
     """
-    return _compare(expected, actual, terms, scale, name)
+    return _compare(expected, actual, _Slack(terms, relative), scale, name)
 
 
-def _compare(expected: Any, actual: Any, terms: int, scale: Any, path: str) -> Difference | None:
+@dataclass(frozen=True)
+class _Slack:
+    terms: int
+    relative: float
+
+
+def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -> Difference | None:
     if isinstance(expected, torch.Tensor):
-        return _compare_tensor(expected, actual, terms, scale, path)
+        return _compare_tensor(expected, actual, slack.terms, scale, path)
     if isinstance(expected, (list, tuple)):
-        return _compare_sequence(expected, actual, terms, scale, path)
+        return _compare_sequence(expected, actual, slack, scale, path)
     if isinstance(expected, Mapping):
-        return _compare_mapping(expected, actual, terms, scale, path)
+        return _compare_mapping(expected, actual, slack, scale, path)
+    if slack.relative and isinstance(expected, float):
+        return _compare_number(expected, actual, slack.relative, scale, path)
     if expected is None:
         if actual is None:
             return None
@@ -100,8 +117,38 @@ def _subject(path: str) -> str:
     return path or "the result"
 
 
+def _compare_number(
+    expected: float, actual: Any, relative: float, scale: Any, path: str
+) -> Difference | None:
+    if type(actual) not in (int, float):
+        return Difference(
+            Diagnosis.WRONG_TYPE,
+            f"{_subject(path)} should be a number ({expected:.5g}), but is {describe(actual)}",
+        )
+    size = abs(expected) if scale is None else scale
+    try:
+        number = float(actual)
+    except OverflowError:  # Python's whole numbers have no largest
+        number = math.inf if actual > 0 else -math.inf
+    # infinity minus infinity is no number, and nothing is near to infinity
+    finite = math.isfinite(expected) and math.isfinite(number)
+    if actual == expected or (finite and abs(number - expected) <= relative * size):
+        return None
+    want, got = _apart(expected, number)
+    return Difference(Diagnosis.WRONG_VALUE, f"{_subject(path)} should be {want}, but is {got}")
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers with as few digits as show that they differ, but not fewer than five."""
+    for digits in range(5, 17):
+        texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if texts[0] != texts[1]:
+            return texts
+    return repr(one), repr(other)
+
+
 def _compare_sequence(
-    expected: Any, actual: Any, terms: int, scale: Any, path: str
+    expected: Any, actual: Any, slack: _Slack, scale: Any, path: str
 ) -> Difference | None:
     wanted = f"a list of {len(expected)}"
     if not isinstance(actual, (list, tuple)):
@@ -116,14 +163,14 @@ def _compare_sequence(
         )
     for i, (want, got) in enumerate(zip(expected, actual, strict=True)):
         part = scale[i] if isinstance(scale, (list, tuple)) else None
-        found = _compare(want, got, terms, part, f"entry {i}" if not path else f"{path}[{i}]")
+        found = _compare(want, got, slack, part, f"entry {i}" if not path else f"{path}[{i}]")
         if found:
             return found
     return None
 
 
 def _compare_mapping(
-    expected: Any, actual: Any, terms: int, scale: Any, path: str
+    expected: Any, actual: Any, slack: _Slack, scale: Any, path: str
 ) -> Difference | None:
     if not isinstance(actual, Mapping) or set(actual) != set(expected):
         return Difference(
@@ -134,7 +181,7 @@ def _compare_mapping(
     for key, want in expected.items():
         part = scale[key] if isinstance(scale, Mapping) else None
         name = "" if key == RESULT else str(key)
-        found = _compare(want, actual[key], terms, part, f"{path}.{name}" if path else name)
+        found = _compare(want, actual[key], slack, part, f"{path}.{name}" if path else name)
         if found and str(key).startswith(GRADIENT):
             return Difference(Diagnosis.WRONG_GRADIENT, found.message)
         if found:

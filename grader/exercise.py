@@ -230,7 +230,10 @@ class Exercise:
         advice: hints by diagnosis, where no mistake is recognised.
         reduced: how many values are reduced into each element; ``None`` where
             data is only moved and must agree bit by bit.
-        magnitude: for reductions that can cancel, a bound on the sizes summed.
+        magnitude: for reductions that can cancel, a bound on the sizes summed; for
+            numbers of a formula, what they may be off by is relative to it.
+        relative: how far the numbers of a formula may be off, relative to their size:
+            it may be worked out in any order, and each rounds in its own way.
         same_bits: whether all ranks must hold the same bits, and the same
             whatever order their messages arrive in.
         least: bytes that all ranks together must have received if they hold what
@@ -258,6 +261,7 @@ class Exercise:
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)
     reduced: Callable[[Case], int] | None = None
     magnitude: Callable[[Case], Sequence[Any]] | None = None
+    relative: float = 0.0
     same_bits: bool = False
     least: Callable[[Case, Sequence[Any]], int] | None = None
     proof: Callable[[Case, Trace], Failure | None] | None = None

@@ -98,15 +98,21 @@ def _explains(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> bool:
         terms = exercise.reduced(evidence.case) if exercise.reduced else 0
         scales = exercise.magnitude(evidence.case) if exercise.magnitude else [None] * len(would)
         told = zip(would, evidence.actual, scales, strict=True)
-        if any(compare(want, got, terms, _slack(want, scale)) for want, got, scale in told):
+        off = exercise.relative
+        if any(
+            compare(want, got, terms, _slack(want, scale), relative=off)
+            for want, got, scale in told
+        ):
             return False
         # every rank is as the mistake would have it; with right values it
         # would explain nothing
         right = zip(exercise.expected(evidence.case), evidence.actual, strict=True)
-        if all(compare(want, got, terms) is None for want, got in right):
+        if all(compare(want, got, terms, relative=off) is None for want, got in right):
             return False
     if mistake.when is not None:
-        with contextlib.suppress(IndexError, TypeError, AttributeError, KeyError):
+        with contextlib.suppress(
+            LookupError, TypeError, AttributeError, ValueError, ArithmeticError
+        ):
             return mistake.when(evidence)
         return False
     return mistake.gives is not None

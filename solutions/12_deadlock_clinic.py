@@ -574,4 +574,4 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # everybody behind it.
 # </details>
 #
-# **Next:** cost models: how long a collective takes, on paper.
+# **Next:** [13 · Cost models](13_cost_models.ipynb): how long a collective takes, on paper.

@@ -7,6 +7,7 @@ import socket
 import struct
 
 import msgspec
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -88,6 +89,12 @@ def test_dtypes_and_special_numbers():
     assert unpack(pack(2**200)) == 2**200
     assert math.isnan(unpack(pack(float("nan"))))
     assert unpack(pack(float("-inf"))) == -math.inf
+
+
+def test_a_number_of_numpy_is_as_good_as_pythons():
+    came = unpack(pack([np.float64(0.1), np.float64("inf")]))
+    assert came == [0.1, math.inf]
+    assert [type(number) for number in came] == [float, float]
 
 
 @pytest.mark.parametrize(

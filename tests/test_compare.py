@@ -108,3 +108,62 @@ def test_texts():
     assert len(show(torch.arange(1000))) <= 72
     assert show("a\nb") == "'a\\nb'"
     assert tensors_in({"a": [T(1), (T(2),)], "b": 3}) == [T(1), T(2)]
+
+
+# Numbers of a formula. ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actual", [0.3, 0.1 + 0.2, 0.3 * (1 + 1e-10)])
+def test_a_number_of_a_formula_may_be_off_a_little(actual):
+    assert compare(0.3, actual, relative=1e-9) is None
+    assert compare((1.0, 0.3), [1, actual], relative=1e-9) is None
+
+
+def test_without_a_tolerance_a_number_is_the_very_number():
+    assert compare(0.3, 0.1 + 0.2) is not None
+    assert compare(1.0, 1).diagnosis == "wrong_type"
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_the_tolerance_is_relative(size):
+    assert compare(size, size * (1 + 1e-8), relative=1e-9) is not None
+    assert compare(size, size * (1 - 1e-8), relative=1e-9) is not None
+    assert compare(size, 0, relative=1e-9) is not None
+    assert compare(0.0, size * 1e-12, relative=1e-9) is not None
+
+
+def test_the_tolerance_may_be_relative_to_something_else():
+    assert compare(0.0, 1e-12, scale=1e-2, relative=1e-9) is None
+    assert compare((0.0, 1.0), (1e-12, 1.0), scale=(1e-2, 1.0), relative=1e-9) is None
+    assert compare(0.0, 1e-9, scale=1e-2, relative=1e-9) is not None
+
+
+@pytest.mark.parametrize(
+    "expected, actual",
+    [
+        (float("inf"), 1e300),
+        (1e300, float("inf")),
+        (float("inf"), float("-inf")),
+        (1.0, float("nan")),
+        (float("inf"), float("nan")),
+        (1.0, 10**400),
+        (float("inf"), 10**400),
+        (float("-inf"), -(10**400)),
+    ],
+)
+def test_nothing_is_near_to_infinity(expected, actual):
+    assert compare(expected, actual, relative=1e-9, scale=abs(expected)) is not None
+    assert compare(float("inf"), float("inf"), relative=1e-9) is None
+
+
+@pytest.mark.parametrize("actual", [None, True, "1.0", T(1.0), Opaque("a numpy.ndarray"), [1.0]])
+def test_a_number_of_a_formula_is_a_number(actual):
+    found = compare(1.0, actual, relative=1e-9)
+    assert found.diagnosis == "wrong_type"
+    assert "the result should be a number (1), but is " in found.message
+
+
+def test_a_message_shows_the_digits_that_differ():
+    found = compare(1.0, 1.0 + 1e-8, relative=1e-9)
+    assert found.message == "the result should be 1, but is 1.00000001"
+    assert compare(0.25, 0.5, relative=1e-9).message == "the result should be 0.25, but is 0.5"

@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: From the ground up.  A module imports from lower layers, and from its own package.
 LAYERS = (
     {"errors", "verdict", "version"},
-    {"values", "program", "reading", "tags"},
+    {"bandwidth", "costs", "values", "program", "reading", "tags"},
     {"traffic", "compare", "definitions", "winnowing"},
-    {"cases", "probes"},
+    {"cases", "probes", "clocks"},
     {"oracles"},
     {"exercise", "information"},
     {"exercises", "submission", "hints"},
@@ -32,7 +32,7 @@ LAYERS = (
     {"judge", "logbook"},
     {"standing"},
     {"session", "reports", "pictures"},
-    {"classroom"},
+    {"classroom", "bench"},
     {"api", "doctor", "releasing"},
     {"earning", "replaying", "timing"},
     {"__init__", "__main__"},

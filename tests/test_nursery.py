@@ -41,6 +41,13 @@ def one_sleeps():
 def takes_its_time():
     time.sleep(0.3)
 
+def takes_breaks():
+    for _ in range(12):
+        time.sleep(0.2)
+        request = dist.isend(torch.zeros(1), 1 - dist.get_rank())
+        dist.recv(torch.zeros(1), 1 - dist.get_rank())
+        request.wait()
+
 def looks_around():
     return os.getpid(), os.getuid(), socket.gethostname(), os.path.exists(%r)
 """
@@ -78,6 +85,18 @@ def test_a_sandbox_has_no_right_that_its_maker_has(sandbox):
         assert set(inside["Uid"].split() + inside["Gid"].split()) == {inside["Uid"].split()[0]}
         assert inside["Uid"].split()[0] not in ("0", "65534")
         assert not inside["Groups"].strip()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="one's own and root's are the same user then")
+def test_nobody_may_look_into_the_processes_of_a_sandbox(sandbox):
+    with ProcessWorld(sandbox, 2, ANSWERS.program) as world:
+        assert world.run(Job("takes_its_time", ((), ()))).failure is None
+        ranks = [process.pid for process in sandbox.processes(world._crew).values()]
+        assert len(ranks) == 2
+        for pid in (sandbox.pid, *ranks):
+            # the kernel gives root what not even the same user may look into
+            assert os.stat(f"/proc/{pid}/environ").st_uid == 0
+            assert status_of(pid)["Uid"].split()[0] != "0"
 
 
 def test_two_sandboxes_share_no_processes_and_no_network(sandbox):
@@ -158,5 +177,6 @@ def test_a_rank_that_computes_is_given_its_share_and_no_more(sandbox):
     assert failure.message.startswith("no end after 0.5 s of computing: rank 0 is still running")
 
 
-def test_a_rank_that_takes_its_time_may(sandbox):
-    assert call(sandbox, "takes_its_time", effort=1.0).failure is None
+@pytest.mark.parametrize("entry", ["takes_its_time", "takes_breaks"])
+def test_a_rank_that_takes_its_time_may(sandbox, entry):
+    assert call(sandbox, entry, effort=1.0, seconds=30).failure is None

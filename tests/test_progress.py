@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,12 +113,12 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert grader("check", "wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
-    assert "✗ broadcast            tried, best 0." in shown
+    assert re.search(r"✗ broadcast +tried, best 0\.", shown)
     assert grader("check", "right.py", cwd=course).returncode == 0
     assert states(course) == {"broadcast": "passed"}
     grader("check", "wrong.py", cwd=course)
     shown = asked(cwd=course / "notebooks").stdout  # found from further in
-    assert "✓ broadcast            passed, not the last time" in shown
+    assert re.search(r"✓ broadcast +passed, not the last time", shown)
     assert "02_broadcast (1 of 2)\n" in shown
     assert shown.endswith(f"\n1 of {ALL} exercises passed\n")
     assert max(map(len, shown.splitlines())) <= 80

@@ -157,6 +157,13 @@ SWEEPS = {
         column("loss"), frozenset({"1"}), FLOATING, because="a loss is one number, and no integer"
     ),
     "stuck_ranks": without("takes a dictionary", (1,)),
+    "ring_all_reduce_seconds": without("takes numbers", (1,)),
+    "tree_all_reduce_seconds": without("takes numbers", (1,)),
+    "crossover_bytes": without("takes numbers", (1,)),
+    "fit_alpha_beta": without("takes lists of numbers", (1,)),
+    "algorithm_bandwidth": without("takes numbers", (1,)),
+    "bus_bandwidth": without("takes numbers", (1,)),
+    "time_collective": without("takes a function and numbers"),
 }
 
 

@@ -57,8 +57,9 @@ class _Packer:
         if type(value) is int:
             # JSON numbers stop at 64 bits, Python's do not
             return value if abs(value) < 2**63 else {"int": str(value)[:1000]}
-        if type(value) is float:
-            return {"float": value.hex()}
+        if isinstance(value, float):
+            # numpy's float64 is one of Python's, and is as good an answer
+            return {"float": float.hex(value)}
         if isinstance(value, str) and type(value) is str:
             if len(value) > _LONG:
                 return {"opaque": [f"a str of {len(value)} characters", ""]}

@@ -1,0 +1,189 @@
+"""The command ``bench``: alone, with ranks of its own, or as one rank of ``torchrun``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from grader.bench.plan import Plan, contest_of
+from grader.bench.plot import SUFFIXES, save
+from grader.bench.results import Complaint, Row
+from grader.bench.table import footer, header, line, to_csv, to_json
+from grader.errors import RequestError
+
+__all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
+
+#: More would be no measurement on one machine.
+_MOST_RANKS = 64
+
+
+@dataclass
+class Sinks:
+    """Where the results go.
+
+    Attributes:
+        json: print one JSON object instead of the table.
+        csv, plot: files to write.
+    """
+
+    json: bool = False
+    csv: Path | None = None
+    plot: Path | None = None
+    rows: list[Row] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Raise what can be known before anything is measured.
+
+        Raises:
+            RequestError: a file cannot be written.
+        """
+        for path in (self.csv, self.plot):
+            if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
+                raise RequestError(f"{path} cannot be written: it must be a file in a folder")
+        if self.plot is not None and self.plot.suffix.lower() not in SUFFIXES:
+            raise RequestError(
+                f"{self.plot} is no picture: its name must end in .png, .svg or .pdf"
+            )
+
+    def show(self, plan: Plan, ranks: int, row: Row) -> None:
+        """Take a row, and print it if it is a table that is wanted."""
+        before = self.rows[-1].name if self.rows else None
+        if not self.json:
+            if row.name != before:
+                self._foot()
+                print(header(plan, row.name, row.op, ranks))
+            print(line(row), flush=True)
+        self.rows.append(row)
+
+    def _foot(self) -> None:
+        if self.rows:
+            name = self.rows[-1].name
+            print(footer([row for row in self.rows if row.name == name]) + "\n", flush=True)
+
+    def finish(self, plan: Plan, ranks: int) -> int:
+        """Write the rest; the exit status."""
+        if self.json:
+            print(to_json(plan, self.rows, ranks))
+        else:
+            self._foot()
+        try:
+            if self.csv is not None:
+                self.csv.write_text(to_csv(self.rows), encoding="utf-8")
+            if self.plot is not None:
+                save(self.plot, self.rows, ranks)
+        except OSError as error:
+            raise RequestError(f"{error.filename} cannot be written: {error.strerror}") from None
+        return 1 if any(row.wrong for row in self.rows) else 0
+
+
+def under_torchrun() -> bool:
+    """Whether somebody has started this process as one rank of several."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def plan_of(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    file: str | None,
+    like: str | None,
+    **counts: Any,
+) -> Plan:
+    """A plan that can be carried out.
+
+    Raises:
+        RequestError: it cannot; says why.
+    """
+    if like is not None and file is None:
+        raise RequestError("--like says what functions of a file are: give it with --file FILE")
+    contests = tuple((name, contest_of(name, file, like)) for name in dict.fromkeys(names))
+    if not sizes:
+        raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
+    program = b"" if file is None else _program(file, [name for name, _ in contests])
+    return Plan(contests, tuple(sizes), file=file, program=program, **counts)
+
+
+def _program(file: str, names: Sequence[str]) -> bytes:
+    from grader.submission import Submission
+
+    submission = Submission.from_file(file, names)
+    for name in names:
+        if name in submission.broken:
+            fault = submission.broken[name]
+            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
+        if name not in submission.names:
+            raise RequestError(f"{file} does not define {name}")
+    return submission.program.to_bytes()
+
+
+def bench(plan: Plan, sinks: Sinks, ranks: int | None) -> int:
+    """Measure; the exit status.
+
+    Args:
+        plan: what to measure.
+        sinks: where the results go.
+        ranks: how many to start; as many as there are, under ``torchrun``.
+
+    Raises:
+        RequestError: it cannot be done so.
+        RunFailed: a rank failed.
+    """
+    if under_torchrun():
+        if ranks is not None:
+            raise RequestError("--ranks is torchrun's to say here: torchrun --nproc-per-node N")
+        return _one_of_many(plan, sinks)
+    size = 4 if ranks is None else ranks
+    if not 1 <= size <= _MOST_RANKS:
+        raise RequestError(f"--ranks takes 1 to {_MOST_RANKS}, not {size}")
+    if plan.backend != "gloo":
+        raise RequestError(
+            f"{plan.backend} needs a device for every rank: start it as torchrun"
+            f" --nproc-per-node N -m grader bench ... --backend {plan.backend}"
+        )
+    _require_partners(plan, size)
+    sinks.check()
+    from grader.bench.starting import rows_of_own_ranks
+
+    for row in rows_of_own_ranks(plan, size):
+        sinks.show(plan, size, row)
+    return sinks.finish(plan, size)
+
+
+def _require_partners(plan: Plan, size: int) -> None:
+    if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.contests):
+        raise RequestError("send_recv needs two ranks: a rank cannot send to itself")
+
+
+def _one_of_many(plan: Plan, sinks: Sinks) -> int:
+    """Be one rank of ``torchrun``'s; rank 0 shows what was measured."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    _require_partners(plan, size)
+    if rank == 0:
+        sinks.check()
+    from grader.bench.joining import joined, rows
+
+    _require_backend(plan)
+
+    def complain(complaint: Complaint) -> NoReturn:
+        where = f", {complaint.site}" if complaint.site else ""
+        print(
+            f"grader: rank {complaint.rank}{where}: {complaint.text}", file=sys.stderr, flush=True
+        )
+        # torchrun ends the others; no traceback of ours comes before that
+        os._exit(1)
+
+    with joined(plan) as device:
+        rows(plan, device, lambda row: sinks.show(plan, size, row), complain)
+    return sinks.finish(plan, size) if rank == 0 else 0
+
+
+def _require_backend(plan: Plan) -> None:
+    import torch
+    import torch.distributed as dist
+
+    if plan.backend == "nccl" and not (dist.is_nccl_available() and torch.cuda.is_available()):
+        raise RequestError("nccl needs a GPU, and a PyTorch that is built for it; use gloo here")

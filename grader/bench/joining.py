@@ -1,0 +1,154 @@
+"""How a rank gets into its group, and how it says what goes wrong there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from grader.bench.plan import Plan
+from grader.bench.rank import measure
+from grader.bench.results import Complaint, Row
+from grader.program import NotDefined, Program, load
+from grader.traffic.sites import is_students, lines_of
+from grader.values import short
+from grader.verdict import Site
+
+__all__ = ["Watch", "joined", "rows"]
+
+#: Seconds that the transport waits beyond our own watch, which says more.
+_SLACK = 60.0
+
+
+@contextlib.contextmanager
+def joined(plan: Plan, store: Any = None) -> Iterator[torch.device]:
+    """Be in the group while the block runs; the device to work on.
+
+    Args:
+        plan: names the backend.
+        store: where ranks meet; what ``torchrun`` has set up if ``None``.
+    """
+    torch.set_num_threads(1)
+    timeout = timedelta(seconds=plan.timeout + _SLACK)
+    device = torch.device("cpu")
+    if plan.backend == "nccl":
+        # before the group is made: without it every rank would take device 0
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+    if store is None:
+        dist.init_process_group(plan.backend, timeout=timeout)
+    else:
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        dist.init_process_group(
+            plan.backend, store=store, rank=rank, world_size=size, timeout=timeout
+        )
+    try:
+        yield device
+        dist.barrier()  # nobody leaves while others still send
+    finally:
+        dist.destroy_process_group()
+
+
+def rows(
+    plan: Plan, device: torch.device, show: Callable[[Row], None], complain: Callable[..., None]
+) -> None:
+    """Measure; rank 0 shows the rows, and any rank may complain.
+
+    Args:
+        plan: what to measure.
+        device: from :func:`joined`.
+        show: takes a row.
+        complain: takes a :class:`Complaint`; it ends the process, or waits for its end.
+    """
+    rank = dist.get_rank()
+    watch = Watch(rank, plan.timeout, complain)
+    try:
+        watch.begin("loading the file")
+        functions = _functions(plan)
+        for row in measure(plan, functions, device, watch.begin):
+            if rank == 0:
+                show(row)
+    except BaseException as error:
+        complain(_complaint(rank, error))
+        raise
+    finally:
+        watch.end()
+
+
+def _functions(plan: Plan) -> dict[str, Callable[..., Any]]:
+    if plan.file is None:
+        return {}
+    loaded = load(Program.from_bytes(plan.program))
+    return {name: loaded.entry(name) for name, _ in plan.contests}
+
+
+def _complaint(rank: int, error: BaseException) -> Complaint:
+    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    lines = lines_of(cause.__traceback__)
+    site = str(Site(*lines[-1][:2])) if lines else ""
+    if isinstance(cause, NotImplementedError):
+        return Complaint(rank, "raised", "is not written yet", site)
+    text = short(str(cause), 300)
+    what = f"{type(cause).__name__}: {text}" if text else type(cause).__name__
+    return Complaint(rank, "raised", what, site)
+
+
+class Watch:
+    """Notices that a rank makes no progress, and says where it is.
+
+    Args:
+        rank: this one.
+        seconds: that a step may take.
+        complain: is told.
+    """
+
+    def __init__(self, rank: int, seconds: float, complain: Callable[[Complaint], None]) -> None:
+        self._rank, self._seconds, self._complain = rank, seconds, complain
+        self._main = threading.get_ident()
+        self._news = threading.Condition()
+        self._what: str | None = ""
+        self._until = time.monotonic() + seconds
+        threading.Thread(target=self._look, daemon=True, name="watch").start()
+
+    def begin(self, what: str) -> None:
+        """The next step, with all of the time."""
+        with self._news:
+            self._what, self._until = what, time.monotonic() + self._seconds
+            self._news.notify()
+
+    def end(self) -> None:
+        """There is nothing more to watch."""
+        with self._news:
+            self._what = None
+            self._news.notify()
+
+    def _look(self) -> None:
+        with self._news:
+            while self._what is not None:
+                left = self._until - time.monotonic()
+                if left <= 0:
+                    break
+                self._news.wait(left)
+            what = self._what
+        if what is None:
+            return
+        text = f"no end of {what} after {self._seconds:g} s"
+        self._complain(Complaint(self._rank, "hung", text, self._site()))
+
+    def _site(self) -> str:
+        frame = sys._current_frames().get(self._main)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            # what starts us is a program in a string, and nobody's file
+            if is_students(file) and not file.startswith("<"):
+                return str(Site(file, frame.f_lineno))
+            frame = frame.f_back
+        return ""

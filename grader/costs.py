@@ -1,0 +1,105 @@
+"""What a collective costs, on paper: the alpha-beta model.
+
+A message of S bytes takes α + β·S seconds: the latency α, however small it is, and
+β for every byte.  A rank sends one message and receives one at a time, ranks do not disturb each
+other, and adding up costs nothing.
+
+Everywhere: ``n`` ranks, ``nbytes`` of the whole tensor, ``alpha`` in seconds,
+``beta`` in seconds per byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+__all__ = [
+    "crossover_bytes",
+    "fit_alpha_beta",
+    "message_seconds",
+    "ring_all_reduce_seconds",
+    "tree_all_reduce_seconds",
+    "tree_levels",
+]
+
+
+def message_seconds(nbytes: float, alpha: float, beta: float) -> float:
+    """Seconds that one message takes."""
+    return alpha + beta * nbytes
+
+
+def ring_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) -> float:
+    """Seconds of a ring all-reduce: 2(n − 1) steps, in each a chunk of S/n bytes.
+
+    (Patarasuk and Yuan 2009, https://doi.org/10.1016/j.jpdc.2008.09.002.)
+    """
+    return 2 * (n - 1) * message_seconds(nbytes / n, alpha, beta)
+
+
+def tree_levels(n: int) -> int:
+    """⌈log₂ n⌉, the rounds in which one rank can reach ``n``; exact for every n ≥ 1."""
+    return (n - 1).bit_length()
+
+
+def tree_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) -> float:
+    """Seconds of a reduce and a broadcast on a binomial tree: 2⌈log₂ n⌉ whole messages.
+
+    (Chan, Heimlich, Purkayastha and van de Geijn 2007, https://doi.org/10.1002/cpe.1206.)
+    """
+    return 2 * tree_levels(n) * message_seconds(nbytes, alpha, beta)
+
+
+def crossover_bytes(n: int, alpha: float, beta: float) -> float:
+    """The size from which the ring is no slower than the tree.
+
+    Up to three ranks the ring has no more steps than the tree, so it never is; nor
+    is it without a latency.  Without a cost for bytes, it always is from four ranks on.
+    """
+    levels = tree_levels(n)
+    dearer = (n - 1 - levels) * alpha
+    if dearer <= 0:
+        return 0.0
+    return dearer / ((levels - (n - 1) / n) * beta) if beta > 0 else math.inf
+
+
+def fit_alpha_beta(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
+    """The α and β, neither negative, with the least sum of squares of α + β·S − t.
+
+    Of every set of the two that may be zero the best of the others is computed, in
+    exact fractions, and the one is taken that meets the conditions of Karush, Kuhn
+    and Tucker: neither is negative, and where one is zero, more of it would not help.
+
+    Raises:
+        ValueError: there are not two sizes that differ, so that many would fit.
+    """
+    if len(sizes) != len(seconds):
+        raise ValueError(f"as many times as sizes are needed, not {len(seconds)} for {len(sizes)}")
+    if len(set(sizes)) < 2:
+        raise ValueError("a fit needs two sizes that differ: one cannot tell α from β")
+    s, t = [Fraction(size) for size in sizes], [Fraction(time) for time in seconds]
+    count, total, squares = Fraction(len(s)), sum(s), sum(size * size for size in s)
+    times = sum(t)
+    products = sum(size * time for size, time in zip(s, t, strict=True))
+    determinant = count * squares - total * total
+    candidates = (
+        (
+            (squares * times - total * products) / determinant,
+            (count * products - total * times) / determinant,
+        ),
+        (Fraction(0), products / squares),
+        (times / count, Fraction(0)),
+        (Fraction(0), Fraction(0)),
+    )
+    for alpha, beta in candidates:
+        slopes = (
+            alpha * count + beta * total - times,
+            alpha * total + beta * squares - products,
+        )
+        values = (alpha, beta)
+        if all(
+            value >= 0 and (slope >= 0 if value == 0 else slope == 0)
+            for value, slope in zip(values, slopes, strict=True)
+        ):
+            return float(alpha), float(beta)
+    raise AssertionError("a convex problem has an optimum")

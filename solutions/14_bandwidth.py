@@ -1,0 +1,379 @@
+# %% [markdown]
+# # 14 · Bandwidth
+#
+# **You will learn** to say how fast a collective is, in a number that can be compared between
+# operations and between numbers of ranks, and to measure that number without fooling yourself.
+#
+# **You need** chapters [06](06_reduce_scatter.ipynb), [09](09_barrier.ipynb) and
+# [11](11_ring_all_reduce.ipynb).
+#
+# **Time:** 60 minutes, and 3 exercises.
+
+# %%
+import json
+import subprocess
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, run
+
+# %% [markdown]
+# ## Bytes, seconds, and what people call them
+#
+# The **algorithm bandwidth** (*algbw*) of an operation is the size $S$ of its tensor divided by the
+# time $t$ that it takes: $S/t$. That is all. Mistakes are in the units:
+#
+# - Networks are sold in **bits** a second: a link of 100 Gbit/s moves 12.5 GB/s.
+# - A gigabyte is $10^9$ bytes here. Memory is often counted in $2^{30}$, which is 7 % more.
+# - Elements are not bytes: a `bfloat16` has 2 of them, a `float32` 4.
+#
+# **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`?
+
+# %%
+elements = 1_000_000_000
+link = 100e9 / 8  # bytes a second
+print("seconds:", elements * torch.float32.itemsize / link)
+
+# %% [markdown]
+# ## Exercise: algorithm_bandwidth
+#
+# Bytes a second, for `nbytes` bytes in `seconds` seconds.
+
+# %%
+def algorithm_bandwidth(nbytes: int, seconds: float) -> float:
+    """Bytes a second."""
+    ### BEGIN SOLUTION
+    return nbytes / seconds
+    ### END SOLUTION
+
+
+check(algorithm_bandwidth)
+
+# %% [markdown]
+# ## What one link has to carry
+#
+# Your colleague measures an all-reduce of 1 GB: 0.15 s on 4 GPUs, and 0.175 s on 8 GPUs with the
+# same links. That makes 6.7 GB/s and 5.7 GB/s. Are the links of the second machine slower?
+#
+# To answer, ask how many bytes the **busiest link** must carry. Let us count. Here is the ring of
+# chapter 11 in its two phases: a reduce-scatter, then an all-gather.
+
+# %%
+def ring_phase(chunks, first, combine):
+    """n − 1 steps: pass a chunk to the right, and combine or replace what comes from the left."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    for step in range(n - 1):
+        out, into = (first - step) % n, (first - step - 1) % n
+        heard = torch.empty_like(chunks[into])
+        request = dist.isend(chunks[out], (rank + 1) % n)
+        dist.recv(heard, (rank - 1) % n)
+        request.wait()
+        chunks[into].copy_(chunks[into] + heard if combine else heard)
+
+
+def reduce_scatter_phase(x):
+    ring_phase(x.chunk(dist.get_world_size()), dist.get_rank(), combine=True)
+
+
+def all_gather_phase(x):
+    ring_phase(x.chunk(dist.get_world_size()), dist.get_rank() + 1, combine=False)
+
+
+def both_phases(x):
+    reduce_scatter_phase(x)
+    all_gather_phase(x)
+    return x
+
+
+print(run(both_phases, 4, torch.ones(8))[0])
+
+# %% [markdown]
+# **Predict:** of a tensor of $S$ bytes on 4 ranks, how much does each rank send in the first phase?
+# And in both together? What changes with 8 ranks?
+
+# %%
+x = torch.ones(840)  # which 2, 3, 4, 5 and 8 divide
+for n in (2, 3, 4, 5, 8):
+    parts = [run(f, n, x).trace.traffic.max_sent / x.nbytes for f in (reduce_scatter_phase, both_phases)]
+    print(f"{n} ranks   reduce-scatter: {parts[0]:.3f} S   all-reduce: {parts[1]:.3f} S")
+
+# %% [markdown]
+# One phase moves $n-1$ of the $n$ chunks over each link: $\frac{n-1}{n} S$. An all-reduce has two
+# phases, so it is $\frac{2(n-1)}{n} S$.
+#
+# > **A mistake that is often printed.** "The factor is 2 because everything is sent once and received
+# > once." Then a reduce-scatter would have the 2 as well, since it sends and receives too. Sending and
+# > receiving use different directions of the link, at the same time, and are not added up. The 2 is
+# > there because an all-reduce has **two phases**, and it is not 2 but $2(n-1)/n$: for 2 ranks that is
+# > 1, as the first line above shows.
+#
+# Now **bus bandwidth** (*busbw*) is what the busiest link had to carry, divided by the time:
+#
+# $$\text{busbw} = \frac{S}{t} \cdot \text{factor}$$
+#
+# **Predict:** which machine of your colleague has the slower links?
+
+# %%
+for n, seconds in ((4, 0.15), (8, 0.175)):
+    algbw = 1e9 / seconds
+    busbw = algbw * 2 * (n - 1) / n
+    print(f"{n} GPUs   algbw: {algbw / 1e9:.1f} GB/s   busbw: {busbw / 1e9:.1f} GB/s")
+
+# %% [markdown]
+# Both links carry 10 GB/s. That is what bus bandwidth is for: it can be laid beside what is printed
+# on the box of the hardware, whatever the operation and however many ranks.
+#
+# The factors are those of NVIDIA's [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md),
+# which everybody quotes:
+#
+# | operation | factor | why |
+# |---|---|---|
+# | all-reduce | $2(n-1)/n$ | two phases |
+# | reduce-scatter, all-gather, all-to-all, scatter, gather | $(n-1)/n$ | one phase; one of the $n$ parts stays where it is |
+# | broadcast, reduce, a plain message | 1 | everything goes over the root's, or the sender's, link |
+#
+# ### Which size is S?
+#
+# $S$ is always the size of the **whole tensor**: all $n$ parts together. For a reduce-scatter that
+# is what a rank puts *in*, for an all-gather what it gets *out*.
+#
+# > **A mistake that was published.** A lecture prints 72 to 75 GB/s for a reduce-scatter beside 272 to
+# > 278 GB/s for an all-reduce on the same GPUs, as if one half of the work were four times slower. The
+# > program took the size of the reduce-scatter's *output*, one part of $n$.
+#
+# **Predict:** 4 ranks with links that carry 250 GB/s. What does the wrong size make of it?
+
+# %%
+n, link, whole = 4, 250e9, 1e9
+seconds = whole * (n - 1) / n / link  # a perfect reduce-scatter
+for name, nbytes in (("input, the whole tensor", whole), ("output, one part", whole / n)):
+    print(f"{name}: {nbytes / seconds * (n - 1) / n / 1e9:.1f} GB/s")
+
+# %% [markdown]
+# $n$ times too small. (And no link is that slow: a good test of a number is whether it can be true.)
+#
+# ## Exercise: bus_bandwidth
+#
+# For the nine operations `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`,
+# `reduce`, `scatter`, `gather` and `send_recv`. `nbytes` is the size of the whole tensor.
+
+# %%
+def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float:
+    """Bytes a second that the busiest link carries at least."""
+    ### BEGIN SOLUTION
+    if op in ("broadcast", "reduce", "send_recv"):
+        factor = 1.0
+    else:
+        phases = 2 if op == "all_reduce" else 1
+        factor = phases * (world_size - 1) / world_size
+    return algorithm_bandwidth(nbytes, seconds) * factor
+    ### END SOLUTION
+
+
+check(bus_bandwidth)
+
+# %% [markdown]
+# ## Taking the time honestly
+#
+# Now for $t$. Four things go wrong, one after the other. Let us fall into all of them.
+#
+# **1. The first call is special.** Connections are made, memory is fetched, caches are cold.
+# **Predict:** how much slower is the first of five calls?
+
+# %% tags=["nbval-ignore-output"]
+def five_calls():
+    x, times = torch.ones(1000), []
+    for _ in range(5):
+        started = time.perf_counter()
+        dist.all_reduce(x)
+        times.append(time.perf_counter() - started)
+    return [round(seconds * 1e6) for seconds in times]
+
+
+for rank, microseconds in enumerate(run(five_calls, 4)):
+    print(f"rank {rank}: {microseconds} µs")
+
+# %% [markdown]
+# So call it a few times first, and forget those: **warm up**.
+#
+# **2. Ranks do not come at the same time.** Whoever comes early waits inside the operation, and times
+# its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
+
+# %%
+def one_is_late(line_up):
+    if dist.get_rank() == 2:
+        time.sleep(0.5)
+    if line_up:
+        dist.barrier()
+    started = time.perf_counter()
+    dist.all_reduce(torch.ones(1))
+    return time.perf_counter() - started
+
+
+for line_up in (False, True):
+    times = run(one_is_late, 3, line_up)
+    print(f"lined up: {line_up}   more than 0.25 s:", [seconds > 0.25 for seconds in times])
+
+# %% [markdown]
+# A **barrier** goes before the clock is read (chapter 09: this is what it is good for). After it, not
+# before: the barrier is not what you measure.
+#
+# **3. Ranks do not end at the same time.** In a broadcast the root may be done when the last rank has
+# not begun to receive. The operation takes as long as the **slowest** rank needs, so the largest time
+# counts, and not the average, and not rank 0's.
+#
+# **4. One call is too short for the clock, and luck too great.** Time many, and divide.
+#
+# ![Three ranks. Each makes two calls to warm up, waits in a barrier for the last one, starts its clock and makes three calls. Rank 1 is done last; its time divided by the number of calls counts](../imgs/timing.png)
+#
+# And use the right clock. **Predict:** which of these three clocks sees that a rank waits?
+
+# %%
+def clocks():
+    names = ("perf_counter", "monotonic", "process_time")
+    before = [getattr(time, name)() for name in names]
+    if dist.get_rank() == 0:
+        time.sleep(0.5)
+    dist.barrier()
+    after = [getattr(time, name)() for name in names]
+    return {name: b - a > 0.25 for name, a, b in zip(names, before, after)}
+
+
+print(run(clocks, 2)[1])
+
+# %% [markdown]
+# `process_time` counts what the processor does, and a rank that waits does nothing. (On a GPU there is
+# one thing more: a call returns before the GPU has done anything. Wait for it,
+# `torch.cuda.synchronize()`, before each reading of the clock; chapter 18 comes back to it.)
+#
+# ## Exercise: time_collective
+#
+# `fn()` is some collective operation; every rank calls it. Return the seconds that one call takes:
+# the mean over `iterations` calls on the slowest rank, the **same number on every rank**. Call `fn`
+# `warmup` times before that, and line the ranks up. `dist.barrier` and `dist.all_reduce` are allowed.
+#
+# `check` hands in an `fn` that takes exactly so long, on a clock of its own: `time.perf_counter` and
+# its like show that clock to your function. So the verdict does not depend on how busy your computer
+# is.
+
+# %%
+def time_collective(fn, warmup: int, iterations: int) -> float:
+    """Seconds per call: the slowest rank's mean, the same number everywhere."""
+    ### BEGIN SOLUTION
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.perf_counter()
+    for _ in range(iterations):
+        fn()
+    mean = (time.perf_counter() - started) / iterations
+    slowest = torch.tensor(mean, dtype=torch.float64)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()
+    ### END SOLUTION
+
+
+check(time_collective)
+
+# %% [markdown]
+# All three together: the bandwidth of `dist.all_reduce`, for sizes that grow by a factor. **Predict:**
+# will the bandwidth be the same for all sizes?
+
+# %% tags=["nbval-ignore-output"]
+def measure_all_reduce(nbytes):
+    x = torch.zeros(nbytes // 4)
+    return time_collective(lambda: dist.all_reduce(x), 2, 5)
+
+
+if check(time_collective) and check(bus_bandwidth):
+    n = 2
+    for nbytes in (1 << 10, 1 << 14, 1 << 18, 1 << 22):
+        seconds = run(measure_all_reduce, n, nbytes)[0]
+        speed = bus_bandwidth("all_reduce", nbytes, seconds, n)
+        print(f"{nbytes:8} bytes: {seconds * 1e6:8.0f} µs   busbw {speed / 1e9:.4f} GB/s")
+
+# %% [markdown]
+# ## A table like everybody's
+#
+# Small messages are all latency, large ones all bandwidth, so one number is never enough: sweep the
+# size. The command `bench` does what you have written, in the layout of nccl-tests, and looks at the
+# data afterwards (`#wrong`): a fast collective that adds wrongly is worth nothing.
+#
+# Its ranks are plain processes on gloo that nobody records, so they are faster than those of `run`.
+
+# %% tags=["nbval-ignore-output"]
+def bench(*words):
+    command = [sys.executable, "-m", "grader", "bench", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+print(bench("all_reduce", "--ranks", "2", "--max-bytes", "4M"))
+
+# %% [markdown]
+# In a terminal:
+#
+# ```
+# python -m grader bench all_reduce --ranks 4
+# python -m grader bench ring_all_reduce --file notebooks/11_ring_all_reduce.ipynb --plot ring.png
+# torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint HOST:29400 \
+#     -m grader bench all_reduce
+# ```
+#
+# The last one goes over a real network: start it on both machines. There, with GPUs, add
+# `--backend nccl`.
+#
+# ### What the table tells
+#
+# For a time that is $t = \alpha + \beta S$, two numbers say everything: the **latency** $\alpha$, and
+# the bandwidth $1/\beta$ that large messages reach. A straight line through the measured points gives
+# both.
+
+# %% tags=["nbval-ignore-output"]
+words = ("broadcast", "--ranks", "2", "--min-bytes", "4K", "--max-bytes", "16M", "--json")
+rows = json.loads(bench(*words))["rows"]
+sizes = torch.tensor([row["nbytes"] for row in rows], dtype=torch.float64)
+times = torch.tensor([row["seconds"] for row in rows], dtype=torch.float64)
+
+# least squares of the relative errors, so that small messages count as much as large ones
+columns = torch.stack([torch.ones_like(sizes), sizes], 1) / times[:, None]
+alpha, beta = torch.linalg.lstsq(columns, torch.ones(len(rows), 1, dtype=torch.float64)).solution[:, 0]
+print(f"alpha: {alpha * 1e6:.0f} µs   1/beta: {1 / beta / 1e9:.2f} GB/s")
+print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
+
+# %% [markdown]
+# Below the size $\alpha/\beta$ you pay for *messages*, above it for *bytes*. That is why gradients are
+# put together in buckets before they are reduced.
+#
+# ## Summary
+#
+# - **algbw** is $S/t$. **busbw** is what the busiest link carries at least: algbw times a factor.
+# - The factor of an all-reduce is $2(n-1)/n$: two phases of $(n-1)/n$. That of a reduce-scatter or an
+#   all-gather is $(n-1)/n$, that of a broadcast 1.
+# - $S$ is the whole tensor, all $n$ parts of it. With one part in its place the result is $n$ times
+#   too small.
+# - Bytes and not bits, $10^9$ and not $2^{30}$, bytes and not elements.
+# - Warm up, line up, time many calls, take the slowest rank, look at the data, sweep the size.
+#
+# **Where this is used:** accepting a new cluster, where busbw is laid beside the data sheet of its
+# links; finding the one cable that is broken; deciding how large a bucket of gradients should be.
+#
+# ### Check yourself
+#
+# <details><summary>An all-gather on 8 ranks takes 1 ms, and each rank brings 1 MB. What is its bus bandwidth?</summary>
+#
+# S is 8 MB, algbw 8 GB/s, busbw 8 · 7/8 = 7 GB/s: each rank gets 7 MB in 1 ms.
+# </details>
+#
+# <details><summary>On very many ranks, what becomes of the factor of an all-reduce? What of the algorithm bandwidth, if the links stay the same?</summary>
+#
+# The factor comes near 2, and algbw near half of what a link carries.
+# </details>
+#
+# <details><summary>Somebody times a broadcast on rank 0 only and finds that it is faster than the link. How?</summary>
+#
+# Rank 0 is the root. It is done when its data are handed over, and the others are not there yet. The
+# slowest rank's time counts.
+# </details>

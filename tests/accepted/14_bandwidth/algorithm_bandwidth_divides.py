@@ -1,0 +1,3 @@
+# exercise: algorithm_bandwidth
+def algorithm_bandwidth(nbytes, seconds):
+    return nbytes / seconds

@@ -1,0 +1,13 @@
+# exercise: crossover_bytes
+# diagnosis: wrong_value
+# hint: even where bytes cost nothing
+import math
+
+
+def crossover_bytes(n, alpha, beta):
+    if beta == 0:
+        return math.inf if n > 3 else 0.0
+    if n <= 3:
+        return 0.0
+    levels = (n - 1).bit_length()
+    return (n - 1 - levels) * alpha / ((levels - (n - 1) / n) * beta)

@@ -1,0 +1,13 @@
+# exercise: crossover_bytes
+# diagnosis: wrong_value
+# hint: as much latency as transfer
+import math
+
+
+def crossover_bytes(n, alpha, beta):
+    if n <= 3 or alpha == 0:
+        return 0.0
+    if beta == 0:
+        return math.inf
+    levels = (n - 1).bit_length()
+    return alpha / beta

@@ -1,0 +1,5 @@
+# exercise: algorithm_bandwidth
+# diagnosis: exception
+# says: AttributeError
+def algorithm_bandwidth(nbytes, seconds):
+    return nbytes.numel() * nbytes.itemsize / seconds

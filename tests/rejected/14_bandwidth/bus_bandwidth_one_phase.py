@@ -1,0 +1,10 @@
+# exercise: bus_bandwidth
+# diagnosis: wrong_value
+# hint: An all-reduce has two phases
+def bus_bandwidth(op, nbytes, seconds, world_size):
+    n, speed = world_size, nbytes / seconds
+    if op == "all_reduce":
+        return speed * (n - 1) / n
+    if op in ("broadcast", "reduce", "send_recv"):
+        return speed
+    return speed * (n - 1) / n

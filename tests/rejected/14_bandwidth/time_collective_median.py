@@ -1,0 +1,22 @@
+# exercise: time_collective
+# diagnosis: wrong_value
+# hint: median
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    times = []
+    for _ in range(iterations):
+        started = time.perf_counter()
+        fn()
+        times.append(time.perf_counter() - started)
+    slowest = torch.tensor(statistics.median(times))
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()

@@ -1,0 +1,20 @@
+# exercise: time_collective
+# diagnosis: wrong_value
+# hint: stands still while a rank waits
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.process_time()
+    for _ in range(iterations):
+        fn()
+    mean = (time.process_time() - started) / iterations
+    slowest = torch.tensor(mean, dtype=torch.float64)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()

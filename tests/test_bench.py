@@ -1,0 +1,285 @@
+"""``python -m grader bench``, with real ranks, alone and under torchrun."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from grader import bandwidth
+from grader.__main__ import main
+from grader.bench.contracts import Buffers, wrong_elements
+from grader.bench.plan import KIND_OF
+from tests.conftest import our_processes
+
+ROOT = Path(__file__).resolve().parent.parent
+SOLUTIONS = {path.name[:2]: path for path in (ROOT / "solutions").glob("[0-9][0-9]_*.py")}
+
+#: As quick as a table can be.
+QUICK = ("--ranks", "2", "--min-bytes", "64", "--max-bytes", "1K", "--iters", "2", "--warmup", "1")
+
+
+def command(program, *arguments, timeout=100):
+    return subprocess.run(
+        [*program, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT, timeout=timeout
+    )
+
+
+def bench(*arguments):
+    return command([sys.executable, "-m", "grader", "bench"], *arguments)
+
+
+def torchrun(*arguments):
+    # each run finds a free port by itself
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    return command(launcher, "2", "-m", "grader", "bench", *arguments)
+
+
+def of_file(folder, source):
+    path = folder / "answer.py"
+    path.write_text("import os, signal\nimport torch\nimport torch.distributed as dist\n" + source)
+    return "--file", path, *QUICK
+
+
+# The arithmetic. ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "op, n, factor",
+    [
+        ("all_reduce", 4, 1.5),
+        ("all_reduce", 1, 0.0),
+        ("all_gather", 4, 0.75),
+        ("reduce_scatter", 8, 0.875),
+        ("all_to_all", 2, 0.5),
+        ("scatter", 4, 0.75),
+        ("gather", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("reduce", 4, 1.0),
+        ("send_recv", 2, 1.0),
+    ],
+)
+def test_the_factors_are_those_of_nccl_tests(op, n, factor):
+    assert bandwidth.factor(op, n) == factor
+    assert bandwidth.bus_bandwidth(op, 1000, 0.5, n) == 2000 * factor
+
+
+def test_a_part_is_a_share_of_the_whole_and_never_empty():
+    assert bandwidth.share("all_reduce", 1024, 4, 3) == (256, 1024)
+    assert bandwidth.share("all_gather", 1024, 4, 3) == (85, 1020)
+    assert bandwidth.share("all_gather", 1, 4, 3) == (1, 12)
+    assert list(bandwidth.sweep(1, 100, 4)) == [1, 4, 16, 64]
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float64])
+def test_sums_of_the_data_are_exact(dtype):
+    n = 64
+    expected = Buffers.make("all_reduce", 0, n, 500, dtype, torch.device("cpu")).expected()
+    total = torch.zeros(500, dtype=torch.int64)
+    for rank in range(n):
+        buffers = Buffers.make("all_reduce", rank, n, 500, dtype, torch.device("cpu"))
+        buffers.fill()
+        total += buffers.part.long()
+    assert torch.equal(expected.long(), total)
+
+
+def test_wrong_elements_are_counted():
+    want = torch.arange(6.0)
+    assert wrong_elements(want, want.clone()) == 0
+    assert wrong_elements(want, list(want.split(2))) == 0
+    assert wrong_elements(want, torch.tensor([0.0, 9, 2, 9, 4, 5])) == 2
+    assert wrong_elements(want, want.double()) == 6
+    assert wrong_elements(want, [want, want]) == 6
+    assert wrong_elements(want, None) == 6
+    assert wrong_elements(None, None) == 0
+
+
+# The table. -----------------------------------------------------------------------
+
+
+def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
+    table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
+    done = bench(*bandwidth.FACTORS, *QUICK, "--csv", table, "--plot", picture)
+    assert (done.returncode, done.stderr) == (0, "")
+    tables = done.stdout.strip().split("\n\n")
+    assert len(tables) == len(bandwidth.FACTORS)
+    for op, text in zip(bandwidth.FACTORS, tables, strict=True):
+        about, _, names, units, *rows, wrong, average = text.splitlines()
+        assert about.startswith(f"# {op} torch's own ranks: 2 backend: gloo")
+        assert names.split() == [
+            "#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
+        ]  # fmt: skip
+        assert units.split() == ["#", "(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)"]
+        assert [int(row.split()[0]) for row in rows] == [64, 256, 1024]
+        assert {tuple(row.split()[i] for i in (2, 8)) for row in rows} == {("float", "0")}
+        assert wrong == "# Out of bounds values : 0 OK"
+        assert re.fullmatch(r"# Avg bus bandwidth    : [\d.e-]+", average)
+    with table.open() as file:
+        found = list(csv.DictReader(file))
+    assert [row["op"] for row in found] == [op for op in bandwidth.FACTORS for _ in range(3)]
+    for row in found:
+        numbers = (int(row["nbytes"]), float(row["seconds"]))
+        assert float(row["algbw"]) == bandwidth.algorithm_bandwidth(*numbers)
+        assert float(row["busbw"]) == bandwidth.bus_bandwidth(row["op"], *numbers, 2)
+    with Image.open(picture) as image:
+        assert min(image.size) > 400
+    assert our_processes() == []
+
+
+@pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07", "08", "11", "12"])
+def test_the_exercises_of_a_chapter(chapter, tmp_path):
+    import ast
+
+    path = SOLUTIONS[chapter]
+    defined = {node.name for node in ast.parse(path.read_text()).body if hasattr(node, "name")}
+    names = [name for name in KIND_OF if name in defined]
+    assert names
+    done = bench(*names, "--file", path, *QUICK, "--ranks", "3", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["ranks"], found["file"]) == (3, str(path))
+    assert list(found["average_busbw"]) == names
+    assert {row["op"] for row in found["rows"]} == {KIND_OF[name] for name in names}
+    assert not any(row["wrong"] for row in found["rows"])
+
+
+def test_a_function_of_another_name_and_another_dtype(tmp_path):
+    options = of_file(tmp_path, "def mine(x, op):\n    print(1)\n    dist.all_reduce(x, op)\n")
+    done = bench("mine", "--like", "all_reduce", "--dtype", "bfloat16", *options)
+    assert done.returncode == 0
+    assert "# mine (all_reduce) of the file ranks: 2" in done.stdout
+    assert "bfloat16" in done.stdout
+    assert "\n1\n" not in done.stdout  # what ranks print is no part of the table
+
+
+def test_wrong_elements_are_shown_and_fail(tmp_path):
+    done = bench("all_gather", *of_file(tmp_path, "def all_gather(x):\n    return [x, x + 1]\n"))
+    assert done.returncode == 1
+    # rank 0 holds x and x + 1, and so does rank 1: its own part stands in the wrong place
+    wrong = [int(row.split()[-1]) for row in done.stdout.splitlines() if row[:1] == " "]
+    assert len(wrong) == 3
+    assert min(wrong) > 0
+    assert f"# Out of bounds values : {sum(wrong)} FAILED" in done.stdout
+
+
+# What goes wrong in a rank. -------------------------------------------------------
+
+FAILURES = [
+    ("if dist.get_rank() == 1:\n        raise ValueError('no')", "rank 1, line 6: ValueError: no"),
+    ("raise NotImplementedError", "rank 0, line 5: is not written yet"),
+    ("if dist.get_rank() == 1:\n        os._exit(3)", "rank 1: the process exits with status 3"),
+    ("os.kill(os.getpid(), signal.SIGSEGV)", "rank 0: the process is killed by SIGSEGV"),
+    ("x.fill_(undefined)", "rank 0, line 5: NameError: name 'undefined' is not defined"),
+]
+
+
+@pytest.mark.parametrize("body, said", FAILURES, ids=[said for _, said in FAILURES])
+def test_a_failure_names_rank_and_line(tmp_path, body, said):
+    source = f"def broadcast(x, src):\n    {body}\n    dist.broadcast(x, src)\n"
+    done = bench("broadcast", *of_file(tmp_path, source))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.rstrip() == f"grader: {said}"
+
+
+def test_a_hang_names_where_every_rank_is(tmp_path):
+    source = (
+        "def broadcast(x, src):\n"
+        "    if dist.get_rank() == 1:\n"
+        "        while True:\n"
+        "            pass\n"
+        "    dist.broadcast(x, src)\n"
+        "    dist.barrier()\n"
+    )
+    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3")
+    assert done.returncode == 1
+    found = re.fullmatch(
+        r"grader: no end of broadcast of 64 bytes after 3 s:"
+        r" rank 0 is at line [89], rank 1 is at line [67]\n",
+        done.stderr,
+    )
+    assert found, done.stderr
+    assert our_processes() == []
+
+
+# Under torchrun. ------------------------------------------------------------------
+
+
+def test_under_torchrun_rank_0_prints_one_table():
+    done = torchrun("all_reduce", *QUICK[2:], "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["ranks"], len(found["rows"])) == (2, 3)
+    assert not any(row["wrong"] for row in found["rows"])
+
+
+def test_under_torchrun_a_failure_is_one_line_without_a_traceback_of_ours(tmp_path):
+    source = (
+        "def reduce(x, dst, op):\n    if dist.get_rank() == 1:\n        raise ValueError('no')\n"
+    )
+    _, path, *_ = of_file(tmp_path, source)
+    done = torchrun("reduce", "--file", path, *QUICK[2:])
+    assert done.returncode == 1
+    assert "grader: rank 1, line 6: ValueError: no\n" in done.stderr
+    assert "grader/bench" not in done.stderr
+
+
+def test_under_torchrun_a_wrong_request_is_said_once():
+    done = torchrun("reduse", *QUICK[2:])
+    assert done.returncode != 0
+    assert done.stderr.count("grader: 'reduse' is nothing to measure") == 1
+
+
+# Requests that are wrong. ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ([], "NAME"),
+        (["reduse"], "'reduse' is nothing to measure; known are all_reduce"),
+        (["ring_all_reduce"], "say whose with --file FILE"),
+        (["all_reduce", "--like", "broadcast"], "--file FILE"),
+        (["broadcast", "--file", "none.py"], "none.py does not exist"),
+        (["gather", "--file", "answer.py"], "answer.py does not define gather"),
+        (["reduce", "--file", "broken.py"], "line 1"),
+        (["mine", "--file", "answer.py"], "--like"),
+        (["all_reduce", "--ranks", "0"], "not '0'"),
+        (["all_reduce", "--ranks", "65"], "1 to 64, not 65"),
+        (["all_reduce", "--min-bytes", "0"], "not '0'"),
+        (["all_reduce", "--max-bytes", "1T"], "such as 512, 64K, 16M or 1G, not '1T'"),
+        (["all_reduce", "--min-bytes", "2K", "--max-bytes", "1K"], "no size to measure"),
+        (["all_reduce", "--factor", "1"], "--factor must be 2 or more"),
+        (["all_reduce", "--dtype", "float8"], "invalid choice: 'float8'"),
+        (["all_reduce", "--backend", "nccl"], "torchrun"),
+        (["all_reduce", "--csv", "."], "cannot be written"),
+        (["all_reduce", "--plot", "none/a.png"], "cannot be written"),
+        (["all_reduce", "--plot", "a.gif"], "no picture"),
+        (["send_recv", "--ranks", "1"], "needs two ranks"),
+    ],
+)
+def test_a_wrong_request_gets_one_clear_line(tmp_path, monkeypatch, capsys, arguments, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answer.py").write_text("def mine(x, op):\n    pass\n")
+    (tmp_path / "broken.py").write_text("def reduce(x:\n")
+    assert main(["bench", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("grader: ")
+    assert said.err.count("\n") == 1
+    assert text in said.err
+
+
+def test_a_machine_without_a_gpu_says_so(monkeypatch, capsys):
+    if torch.cuda.is_available():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert main(["bench", "all_reduce", "--backend", "nccl"]) == 2
+    assert "nccl needs a GPU" in capsys.readouterr().err

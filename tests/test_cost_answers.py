@@ -1,0 +1,49 @@
+"""Whatever is returned where a number is asked for: a verdict on it, and no fault of ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.api import catalogue
+from grader.judge import Judge, Settings
+from grader.submission import Submission
+from grader.verdict import Status
+from grader.worlds.launch import default_launcher
+
+FUNCTIONS = {
+    "ring_all_reduce_seconds": "n, nbytes, alpha, beta",
+    "tree_all_reduce_seconds": "n, nbytes, alpha, beta",
+    "crossover_bytes": "n, alpha, beta",
+    "fit_alpha_beta": "sizes, seconds",
+}
+
+RETURNED = (
+    "None",
+    "True",
+    "'0.001'",
+    "float('nan')",
+    "float('-inf')",
+    "10**400",
+    "-(10**400)",
+    "1j",
+    "[]",
+    "[1.0]",
+    "{}",
+    "(float('nan'), float('inf'))",
+    "(10**400, -(10**400))",
+    "('a', 'b')",
+    "((1.0, 2.0), (3.0, 4.0))",
+    "torch.tensor([1.0, 2.0])",
+)
+
+
+@pytest.mark.parametrize("returned", RETURNED)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_strange_answer_is_wrong_and_nothing_else(name, returned):
+    source = f"import torch\n\n\ndef {name}({FUNCTIONS[name]}):\n    return {returned}\n"
+    submission = Submission.from_bytes(source.encode(), "answer.py", catalogue())
+    judge = Judge(default_launcher(), Settings(1, first_failure=True))
+    verdict = judge.judge(catalogue()[name], submission)
+    assert verdict.status is Status.FAILED
+    assert verdict.score == 0
+    assert verdict.hint
