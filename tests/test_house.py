@@ -26,6 +26,7 @@ LAYERS = (
     {"oracles"},
     {"exercise", "information"},
     {"exercises", "submission", "hints"},
+    {"simulation"},
     {"worlds"},
     {"assess"},
     {"turns"},

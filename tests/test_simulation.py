@@ -7,7 +7,8 @@ import torch
 
 from grader.errors import RequestError
 from grader.simulation.clock import PER_SECOND, seconds_of, ticks_of
-from grader.simulation.hub import Hub, Misfit, channel_of
+from grader.simulation.ends import Misfit, channel_of
+from grader.simulation.hub import Hub
 from grader.simulation.network import Flat
 
 ALPHA, BETA = 1e-6, 1e-10
@@ -22,6 +23,7 @@ def simulate(function, size, alpha=ALPHA, beta=BETA):
         Flat(alpha, beta).network(size),
     )
     hub.run()
+    hub.end()
     for rank in hub.ranks:
         if rank.error is not None:
             raise rank.error

@@ -16,8 +16,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
+from grader.simulation.ends import Request
 from grader.simulation.group import SimulatedGroup, require_message, require_peer
-from grader.simulation.hub import Hub, Request
+from grader.simulation.hub import Hub
 from grader.traffic.events import WORLD
 
 __all__ = ["installed"]

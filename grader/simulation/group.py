@@ -8,7 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.simulation.hub import Hub, Request, channel_of
+from grader.simulation.ends import Request, channel_of
+from grader.simulation.hub import Hub
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 

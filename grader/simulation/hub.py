@@ -21,88 +21,16 @@ from typing import Any
 import greenlet
 import torch
 
+from grader.simulation.ends import Misfit, Rank, Request, sort_of
 from grader.simulation.network import Network
-from grader.traffic.events import ANY, WORLD
+from grader.traffic.events import ANY
 
-__all__ = ["Hub", "Misfit", "Rank", "Request", "channel_of"]
+__all__ = ["Hub"]
 
 # looked at in every switch
 _FLOAT = torch.float32
 _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
-
-
-class Rank:
-    """A simulated rank.
-
-    Attributes:
-        number: the global rank.
-        waits: what it waits for now, if it does.
-        value: what its function has returned.
-        error: what it has raised, if it has.
-        ended: ticks when it had ended; ``None`` before.
-    """
-
-    __slots__ = ("begun", "ended", "error", "green", "number", "switch", "value", "waits")
-
-    def __init__(self, number: int, green: greenlet.greenlet) -> None:
-        self.number = number
-        self.green = green
-        self.waits: Request | None = None
-        self.value: Any = None
-        self.error: BaseException | None = None
-        self.ended: int | None = None
-        self.begun = False
-        self.switch = green.switch
-
-
-class Request:
-    """One end of a message: what ``isend`` and ``irecv`` return.
-
-    Attributes:
-        rank: whose it is.
-        kind: ``send`` or ``recv``.
-        peer: the other rank; −1 for a receive from any that is not matched yet.
-        tensor: the student's.
-        done: ticks when it is complete; ``None`` before that is known.
-        order: its place among those that were posted before they were matched.
-    """
-
-    __slots__ = ("_hub", "done", "kind", "order", "peer", "rank", "tensor", "waiter")
-
-    def __init__(self, hub: Hub, rank: Rank, kind: str, peer: int, tensor: torch.Tensor) -> None:
-        self._hub = hub
-        self.rank = rank
-        self.kind = kind
-        self.peer = peer
-        self.tensor = tensor
-        self.done: int | None = None
-        self.waiter: Rank | None = None
-        self.order = 0
-
-    def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete."""
-        done = self.done
-        if done is None or done > self._hub.now:
-            self._hub.wait(self)
-        return True
-
-    def is_completed(self) -> bool:
-        """Whether it is complete by now; whoever asks in a loop lets the others run."""
-        hub = self._hub
-        if self.done is None or self.done > hub.now:
-            hub.give_way()
-        return self.done is not None and self.done <= hub.now
-
-    def is_success(self) -> bool:
-        """Whether it is complete."""
-        return self.done is not None and self.done <= self._hub.now
-
-    def source_rank(self) -> int:
-        """The rank that a received message came from."""
-        return self.peer
-
-    _source_rank = source_rank
 
 
 class Hub:
@@ -150,7 +78,10 @@ class Hub:
     # Running. ----------------------------------------------------------------
 
     def run(self) -> None:
-        """Run until nothing can go on; what became of each rank is in :attr:`ranks`."""
+        """Run until nothing can go on; what became of each rank is in :attr:`ranks`.
+
+        Those that wait for ever are left where they wait, to be looked at; see :meth:`end`.
+        """
         collecting = gc.isenabled()
         # thousands of stacks to look through, and nothing to find
         gc.disable()
@@ -158,11 +89,15 @@ class Hub:
             while not self._failed and (following := self._next()) is not None:
                 self._resume(following)
         finally:
-            for rank in self.ranks:
-                if not rank.green.dead:
-                    rank.green.throw()
             if collecting:
                 gc.enable()
+
+    def end(self) -> None:
+        """End the ranks that wait for ever."""
+        for rank in self.ranks:
+            if not rank.green.dead:
+                self.current = rank
+                rank.green.throw()
 
     def _live(self, function: Callable[[], Any]) -> Callable[[], None]:
         def live() -> None:
@@ -305,7 +240,7 @@ class Hub:
         waiting = self.receives[destination].get(channel)
         anybody = self.anybody[destination]
         if anybody:
-            wanted = _sort_of(channel)
+            wanted = sort_of(channel)
             for place, (sort, request) in enumerate(anybody):
                 if sort == wanted:
                     if waiting and waiting[0].order < request.order:
@@ -331,7 +266,7 @@ class Hub:
         request = Request(self, me, "recv", ANY, tensor)
         queues = self.sends[me.number]
         first = min(
-            (queue for channel, queue in queues.items() if queue and _sort_of(channel) == sort),
+            (queue for channel, queue in queues.items() if queue and sort_of(channel) == sort),
             key=lambda queue: queue[0].order,
             default=None,
         )
@@ -366,21 +301,3 @@ class Hub:
             self._at(done, send.waiter)
         if receive.waiter is not None:
             self._at(done, receive.waiter)
-
-
-def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
-    """What tells messages to a rank apart; the commonest is the cheapest."""
-    return source if tag == 0 and group == WORLD else (source, tag, group)
-
-
-def _sort_of(channel: Any) -> Any:
-    """A channel without its source, for those who take messages from anybody."""
-    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
-
-
-class Misfit(RuntimeError):
-    """The two ends of a message are of different sizes or types."""
-
-    def __init__(self, send: Request, receive: Request) -> None:
-        super().__init__("sizes or types differ")
-        self.send, self.receive = send, receive

@@ -273,7 +273,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     Attributes:
         values, arguments: packed, by rank, if all ranks have returned.
         ended: ticks when each rank had returned, as text: they are more than 64 bits hold.
-        messages, bytes: that were received.
+        messages, nbytes: that were received.
         raised: by rank, of those that raised.
         returned: ranks that have.
         pending: what nobody had answered.
@@ -284,7 +284,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     arguments: list[bytes]
     ended: list[str]
     messages: int
-    bytes: int
+    nbytes: int
     raised: dict[int, Raised]
     returned: list[int]
     pending: list[Pending]

@@ -1,0 +1,106 @@
+"""Simulated ranks, and the ends of messages between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import greenlet
+import torch
+
+from grader.traffic.events import WORLD
+
+if TYPE_CHECKING:
+    from grader.simulation.hub import Hub
+
+__all__ = ["Misfit", "Rank", "Request", "channel_of", "sort_of"]
+
+
+class Rank:
+    """A simulated rank.
+
+    Attributes:
+        number: the global rank.
+        waits: what it waits for now, if it does.
+        value: what its function has returned.
+        error: what it has raised, if it has.
+        ended: ticks when it had ended; ``None`` before.
+    """
+
+    __slots__ = ("begun", "ended", "error", "green", "number", "switch", "value", "waits")
+
+    def __init__(self, number: int, green: greenlet.greenlet) -> None:
+        self.number = number
+        self.green = green
+        self.waits: Request | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.ended: int | None = None
+        self.begun = False
+        self.switch = green.switch
+
+
+class Request:
+    """One end of a message: what ``isend`` and ``irecv`` return.
+
+    Attributes:
+        rank: whose it is.
+        kind: ``send`` or ``recv``.
+        peer: the other rank; −1 for a receive from any that is not matched yet.
+        tensor: the student's.
+        done: ticks when it is complete; ``None`` before that is known.
+        order: its place among those that were posted before they were matched.
+    """
+
+    __slots__ = ("_hub", "done", "kind", "order", "peer", "rank", "tensor", "waiter")
+
+    def __init__(self, hub: Hub, rank: Rank, kind: str, peer: int, tensor: torch.Tensor) -> None:
+        self._hub = hub
+        self.rank = rank
+        self.kind = kind
+        self.peer = peer
+        self.tensor = tensor
+        self.done: int | None = None
+        self.waiter: Rank | None = None
+        self.order = 0
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Block, in virtual time, until it is complete."""
+        done = self.done
+        if done is None or done > self._hub.now:
+            self._hub.wait(self)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it is complete by now; whoever asks in a loop lets the others run."""
+        hub = self._hub
+        if self.done is None or self.done > hub.now:
+            hub.give_way()
+        return self.done is not None and self.done <= hub.now
+
+    def is_success(self) -> bool:
+        """Whether it is complete."""
+        return self.done is not None and self.done <= self._hub.now
+
+    def source_rank(self) -> int:
+        """The rank that a received message came from."""
+        return self.peer
+
+    _source_rank = source_rank
+
+
+def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
+    """What tells messages to a rank apart; the commonest is the cheapest."""
+    return source if tag == 0 and group == WORLD else (source, tag, group)
+
+
+def sort_of(channel: Any) -> Any:
+    """A channel without its source, for those who take messages from anybody."""
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
+
+
+class Misfit(RuntimeError):
+    """The two ends of a message are of different sizes or types."""
+
+    def __init__(self, send: Request, receive: Request) -> None:
+        super().__init__("sizes or types differ")
+        self.send, self.receive = send, receive

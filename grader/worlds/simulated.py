@@ -1,0 +1,121 @@
+"""Inside the process that simulates ranks: run them, and say what became of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cloudpickle
+import torch
+
+from grader.program import Program, load
+from grader.simulation.calls import installed
+from grader.simulation.ends import Misfit, Request
+from grader.simulation.hub import Hub
+from grader.simulation.network import Flat
+from grader.traffic.events import WORLD
+from grader.traffic.sites import is_students, lines_of
+from grader.values import dtype_name
+from grader.worlds import limits
+from grader.worlds.calling import raised, run
+from grader.worlds.codec import pack, unpack
+from grader.worlds.wire import Pending, Simulate, Simulated
+
+__all__ = ["simulated"]
+
+
+def simulated(request: Simulate) -> Simulated:
+    """Run what a request asks for; whatever the answer does, it is told."""
+    os.chdir(request.folder)
+    sys.path[:] = request.path or sys.path
+    torch.set_num_threads(1)
+    limits.limit_memory(request.memory)
+    arguments = [unpack(packed) for packed in request.arguments]
+    size = len(arguments)
+    hub = Hub(
+        [_life(request, rank, arguments[rank]) for rank in range(size)],
+        Flat(request.alpha, request.beta).network(size),
+    )
+    with installed(hub):
+        hub.run()
+    fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
+    limit = request.answer_limit
+    return Simulated(
+        values=[pack(rank.value, limit) for rank in hub.ranks] if fine else [],
+        arguments=[pack(one, limit) for one in arguments] if fine else [],
+        ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
+        messages=hub.messages,
+        nbytes=hub.bytes,
+        raised={
+            rank.number: raised("call", rank.error)
+            for rank in hub.ranks
+            if rank.error is not None and not isinstance(rank.error, Misfit)
+        },
+        returned=[rank.number for rank in hub.ranks if rank.ended is not None],
+        pending=list(_misfits(hub)) or list(_pending(hub)),
+        groups={},
+    )
+
+
+def _life(request: Simulate, rank: int, arguments: Any) -> Callable[[], Any]:
+    """What one rank does: load the program for itself, and call it."""
+
+    def live() -> Any:
+        loaded = load(Program.from_bytes(request.program))
+        adapter = cloudpickle.loads(request.adapter) if request.adapter else None
+        return run(loaded, request.entry, adapter, arguments)
+
+    return live
+
+
+def _pending(hub: Hub) -> Iterator[Pending]:
+    """Messages without another end; those that nobody waits for first, as they came first."""
+    found: list[tuple[bool, int, Request, int, str]] = []
+    for rank in range(hub.size):
+        for queues in (hub.sends[rank], hub.receives[rank]):
+            for channel, queue in queues.items():
+                _, tag, group = channel if isinstance(channel, tuple) else (0, 0, WORLD)
+                found += [(r.rank.waits is r, r.order, r, tag, group) for r in queue]
+        for (tag, group), request in hub.anybody[rank]:
+            found.append((request.rank.waits is request, request.order, request, tag, group))
+    for awaited, _, request, tag, group in sorted(found, key=lambda one: one[:2]):
+        place = _place(request) if awaited else ("", 0)
+        yield _end(request, tag, group, awaited, place)
+
+
+def _misfits(hub: Hub) -> Iterator[Pending]:
+    """The two ends that do not fit each other, if that is why it has ended."""
+    for rank in hub.ranks:
+        if isinstance(rank.error, Misfit):
+            for request in (rank.error.send, rank.error.receive):
+                frames = lines_of(rank.error.__traceback__)
+                raiser = request.rank is rank and frames
+                yield _end(request, 0, WORLD, False, frames[-1][:2] if raiser else _place(request))
+
+
+def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str, int]) -> Pending:
+    tensor = request.tensor
+    return Pending(
+        request.rank.number,
+        request.kind,
+        request.peer,
+        tag,
+        group,
+        tensor.numel(),
+        tensor.nbytes,
+        dtype_name(tensor.dtype),
+        awaited,
+        *place,
+    )
+
+
+def _place(request: Request) -> tuple[str, int]:
+    """Where the student's function of a rank stands that waits."""
+    frame = request.rank.green.gr_frame
+    while frame is not None:
+        if is_students(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
