@@ -16,6 +16,7 @@ from grader.submission import Submission
 from grader.verdict import Diagnosis
 from grader.worlds.base import Job
 from grader.worlds.launch import new_sandbox
+from grader.worlds.nest import FILES, THREADS
 from grader.worlds.nursery import Nursery
 from grader.worlds.processes import ProcessWorld
 from grader.worlds.sandbox import missing
@@ -47,6 +48,11 @@ def takes_breaks():
         request = dist.isend(torch.zeros(1), 1 - dist.get_rank())
         dist.recv(torch.zeros(1), 1 - dist.get_rank())
         request.wait()
+
+def limits():
+    import resource
+    kinds = ("CORE", "FSIZE", "NPROC", "NOFILE")
+    return [resource.getrlimit(getattr(resource, f"RLIMIT_{kind}")) for kind in kinds]
 
 def looks_around():
     return os.getpid(), os.getuid(), socket.gethostname(), os.path.exists(%r)
@@ -97,6 +103,13 @@ def test_nobody_may_look_into_the_processes_of_a_sandbox(sandbox):
             # the kernel gives root what not even the same user may look into
             assert os.stat(f"/proc/{pid}/environ").st_uid == 0
             assert status_of(pid)["Uid"].split()[0] != "0"
+
+
+def test_a_rank_has_limits_that_it_cannot_raise(sandbox):
+    outcome = call(sandbox, "limits", size=1)
+    assert outcome.failure is None
+    limits = [tuple(pair) for pair in outcome.results[0].value]
+    assert limits == [(0, 0), (0, 0), (THREADS, THREADS), (FILES, FILES)]
 
 
 def test_two_sandboxes_share_no_processes_and_no_network(sandbox):
