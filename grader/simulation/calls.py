@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
 from grader.simulation.ends import Request
@@ -33,9 +34,9 @@ def installed(hub: Hub) -> Iterator[None]:
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
-    dist.init_process_group(_BACKEND, rank=0, world_size=hub.size, store=dist.HashStore())
+    dist.init_process_group(_BACKEND, rank=0, world_size=hub.size, store=HashStore())
     group_of_torch = c10d._get_default_group()
-    c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), dist.HashStore())
+    c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     new_group = c10d.new_group
     try:
@@ -137,8 +138,8 @@ def _group_maker(hub: Hub) -> Callable[..., Any]:
         if index == len(groups):
             group = SimulatedGroup(hub, members, f"group {index}")
             groups.append(group)
-            c10d._world.pg_map[group] = (dist.Backend("gloo"), dist.HashStore())
-            c10d._world.pg_names[group] = group.getGroupName()
+            c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
+            c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]
             c10d._world.pg_group_ranks[group] = {m: i for i, m in enumerate(members)}
             c10d._world.pg_backend_config[group] = "cpu:gloo"
         group = groups[index]

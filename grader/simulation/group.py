@@ -73,7 +73,9 @@ class SimulatedGroup(dist.ProcessGroup):
 
     get_backend = _get_backend  # the public name, since torch 2.14
 
-    def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
+    def send(  # type: ignore[override]
+        self, tensors: list[torch.Tensor], dst: int, tag: int
+    ) -> Request:
         """Send to rank ``dst`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "send")
@@ -82,7 +84,9 @@ class SimulatedGroup(dist.ProcessGroup):
         channel = channel_of(self._hub.current.number, tag, self._name)
         return self._hub.post_send(tensor, self._members[dst], channel)
 
-    def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+    def recv(  # type: ignore[override]
+        self, tensors: list[torch.Tensor], src: int, tag: int
+    ) -> Request:
         """Receive from rank ``src`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")

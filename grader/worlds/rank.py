@@ -32,10 +32,10 @@ from grader.values import tensors_in
 from grader.worlds import limits
 from grader.worlds.calling import aliases, raised, run
 from grader.worlds.codec import pack, unpack
+from grader.worlds.framing import FrameWriter, read_frames
 from grader.worlds.meeting import RankStore
 from grader.worlds.wire import (
     Call,
-    FrameWriter,
     Joined,
     Load,
     Parse,
@@ -46,7 +46,6 @@ from grader.worlds.wire import (
     Setup,
     Simulate,
     Told,
-    read_frames,
 )
 
 __all__ = ["Handles", "main"]

@@ -24,7 +24,8 @@ from grader.worlds.base import Job, RankResult
 from grader.worlds.causes import Causes
 from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Crew, Launcher
-from grader.worlds.wire import FrameReader, FrameWriter, Simulate, Simulated
+from grader.worlds.framing import FrameReader, FrameWriter
+from grader.worlds.wire import Simulate, Simulated
 
 __all__ = ["MEMORY", "Simulation", "simulate"]
 
