@@ -1,9 +1,8 @@
 """What ``torch.distributed`` is for simulated ranks.
 
 The default group is a :class:`~grader.simulation.group.SimulatedGroup`, so
-torch's own functions do their work on it.  A message between a pair of ranks is
-so common, and torch's way to it so long, that ``send``, ``recv``, ``isend`` and
-``irecv`` take a shorter one for a plain tensor in the default group.
+torch's own functions do their work on it, but for the commonest of them
+(:mod:`grader.simulation.shortcuts`).
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
-from grader.simulation.ends import Request
-from grader.simulation.group import SimulatedGroup, require_message, require_peer
+from grader.simulation.group import SimulatedGroup
 from grader.simulation.hub import Hub
+from grader.simulation.shortcuts import shortcuts
 from grader.traffic.events import WORLD
 
 __all__ = ["installed"]
@@ -40,7 +38,7 @@ def installed(hub: Hub) -> Iterator[None]:
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     new_group = c10d.new_group
     try:
-        for name, call in _shortcuts(hub, before).items():
+        for name, call in shortcuts(hub, before).items():
             _replace(name, call)
         _replace("new_group", _group_maker(hub))
         yield
@@ -58,72 +56,6 @@ def _create(*_: Any) -> SimulatedGroup:
 def _replace(name: str, call: Callable[..., Any]) -> None:
     for module in (dist, c10d):
         setattr(module, name, call)
-
-
-def _shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Functions that do at once what torch's would do in the end."""
-    size, plain = hub.size, torch.Tensor
-    isend_of_torch, irecv_of_torch = torchs["isend"], torchs["irecv"]
-    recv_of_torch = torchs["recv"]
-
-    def is_plain(tensor: Any, peer: Any, group: Any, tag: int) -> bool:
-        if type(tensor) is not plain or type(peer) is not int or tag or group is not None:
-            return False
-        require_peer(peer, hub.current.number, size)
-        if tensor.is_complex():
-            return False
-        require_message(tensor, "a message")
-        return True
-
-    def isend(
-        tensor: torch.Tensor,
-        dst: int | None = None,
-        group: Any = None,
-        tag: int = 0,
-        group_dst: int | None = None,
-    ) -> Request | None:
-        if group_dst is None and is_plain(tensor, dst, group, tag):
-            assert dst is not None
-            return hub.post_send(tensor, dst, hub.current.number)
-        return isend_of_torch(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
-
-    def irecv(
-        tensor: torch.Tensor,
-        src: int | None = None,
-        group: Any = None,
-        tag: int = 0,
-        group_src: int | None = None,
-    ) -> Request | None:
-        if group_src is None and is_plain(tensor, src, group, tag):
-            assert src is not None
-            return hub.post_receive(tensor, src, src)
-        return irecv_of_torch(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
-
-    def send(
-        tensor: torch.Tensor,
-        dst: int | None = None,
-        group: Any = None,
-        tag: int = 0,
-        group_dst: int | None = None,
-    ) -> None:
-        request = isend(tensor, dst, group, tag, group_dst)
-        if request is not None:
-            request.wait()
-
-    def recv(
-        tensor: torch.Tensor,
-        src: int | None = None,
-        group: Any = None,
-        tag: int = 0,
-        group_src: int | None = None,
-    ) -> int:
-        if group_src is None and is_plain(tensor, src, group, tag):
-            assert src is not None
-            hub.receive(tensor, src, src)
-            return src
-        return recv_of_torch(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
-
-    return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
 
 
 def _group_maker(hub: Hub) -> Callable[..., Any]:

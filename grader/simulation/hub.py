@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import heapq
-import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,6 +45,8 @@ class Hub:
         now: ticks.
         current: the rank that runs.
         messages, bytes: that were sent and received so far.
+        order: how many ends of messages were posted before their other end.
+        carry: of the network.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Hub:
         self.messages = 0
         self.bytes = 0
         self.eager = eager
-        self._carry = network.carry
+        self.carry = network.carry
         self._main = greenlet.getcurrent()
         self.ranks = [
             Rank(number, greenlet.greenlet(self._live(function), self._main))
@@ -68,7 +69,7 @@ class Hub:
         self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
         #: by destination, what is waited for from any rank: (tag and group, request)
         self.anybody: list[list[tuple[Any, Request]]] = [[] for _ in functions]
-        self._orders = itertools.count(1)
+        self.order = 0
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
         self._due: dict[int, list[int]] = {}
@@ -138,7 +139,7 @@ class Hub:
         rank.begun = True
         rank.switch()
 
-    def _switch(self) -> None:
+    def switch(self) -> None:
         """Let others run until somebody makes the current rank go on."""
         if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
             self._switch_with_modes()
@@ -163,11 +164,12 @@ class Hub:
         grad, dtype = _grad_enabled(), _default_dtype()
         torch.set_grad_enabled(True)
         torch.set_default_dtype(_FLOAT)
-        self._switch()
+        self.switch()
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
 
-    def _at(self, moment: int, rank: Rank) -> None:
+    def at(self, moment: int, rank: Rank) -> None:
+        """Let a rank go on at a moment."""
         due = self._due.get(moment)
         if due is None:
             self._due[moment] = [rank.number]
@@ -183,59 +185,37 @@ class Hub:
         if done is None:
             request.waiter = self.current
         elif done > self.now:
-            self._at(done, self.current)
+            self.at(done, self.current)
         else:
             return
         me = self.current
         me.waits = request
-        self._switch()
+        self.switch()
         me.waits = None
-
-    def receive(self, tensor: torch.Tensor, source: int, channel: Any) -> None:
-        """Receive into a tensor of the current rank, and wait for it."""
-        me = self.current
-        sent = self.sends[me.number].get(channel)
-        if not sent:
-            self.wait(self.post_receive(tensor, source, channel))
-            return
-        send = sent.popleft()
-        theirs = send.tensor
-        nbytes = theirs.nbytes
-        if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
-            raise Misfit(send, Request(self, me, "recv", source, tensor))
-        send.done = done = self._carry(self.now, source, me.number, nbytes)
-        self.messages += 1
-        self.bytes += nbytes
-        tensor.copy_(theirs)
-        if send.waiter is not None:
-            self._at(done, send.waiter)
-        if done > self.now:
-            self._at(done, me)
-            self._switch()
 
     def give_way(self) -> None:
         """Let the others run, and the clock go on if they all wait."""
         self._polling.append(self.current.number)
-        self._switch()
+        self.switch()
 
     def sleep(self, ticks: int) -> None:
         """Hold the current rank for a time."""
-        self._at(self.now + ticks, self.current)
-        self._switch()
+        self.at(self.now + ticks, self.current)
+        self.switch()
 
     # Messages. ---------------------------------------------------------------
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
         """Send from the current rank on a channel to a rank; its request."""
         request = Request(self, self.current, "send", destination, tensor)
-        receive = self._taker(destination, channel)
+        receive = self.taker(destination, channel)
         if receive is not None:
-            self._deliver(request, receive)
+            self.deliver(request, receive)
         else:
             self._enqueue(self.sends[destination], channel, request)
         return request
 
-    def _taker(self, destination: int, channel: Any) -> Request | None:
+    def taker(self, destination: int, channel: Any) -> Request | None:
         """The receive that a message on a channel goes to: the first that was posted."""
         waiting = self.receives[destination].get(channel)
         anybody = self.anybody[destination]
@@ -255,7 +235,7 @@ class Hub:
         request = Request(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
         if sent:
-            self._deliver(sent.popleft(), request)
+            self.deliver(sent.popleft(), request)
         else:
             self._enqueue(self.receives[me.number], channel, request)
         return request
@@ -271,33 +251,33 @@ class Hub:
             default=None,
         )
         if first is not None:
-            self._deliver(first.popleft(), request)
+            self.deliver(first.popleft(), request)
         else:
-            request.order = next(self._orders)
+            self.order = request.order = self.order + 1
             self.anybody[me.number].append((sort, request))
         return request
 
     def _enqueue(self, queues: dict[Any, deque[Request]], channel: Any, request: Request) -> None:
-        request.order = next(self._orders)
+        self.order = request.order = self.order + 1
         queue = queues.get(channel)
         if queue is None:
             queue = queues[channel] = deque()
         queue.append(request)
 
-    def _deliver(self, send: Request, receive: Request) -> None:
+    def deliver(self, send: Request, receive: Request) -> None:
         """A message has both its ends: when it arrives, and what is in it."""
         theirs = send.tensor
         mine = receive.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
             raise Misfit(send, receive)
-        done = self._carry(self.now, send.rank.number, receive.rank.number, nbytes)
+        done = self.carry(self.now, send.rank.number, receive.rank.number, nbytes)
         self.messages += 1
         self.bytes += nbytes
         mine.copy_(theirs)
         receive.peer = send.rank.number
         send.done = receive.done = done
         if send.waiter is not None:
-            self._at(done, send.waiter)
+            self.at(done, send.waiter)
         if receive.waiter is not None:
-            self._at(done, receive.waiter)
+            self.at(done, receive.waiter)
