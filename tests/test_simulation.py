@@ -37,7 +37,7 @@ def ring_all_reduce(hub, rank, x):
         mine, theirs = chunks[(rank - step) % n], chunks[(rank - step - 1) % n]
         arriving = torch.empty_like(theirs)
         request = hub.post_send(mine, (rank + 1) % n, rank)
-        hub.receive(arriving, (rank - 1) % n, (rank - 1) % n)
+        hub.post_receive(arriving, (rank - 1) % n, (rank - 1) % n).wait()
         request.wait()
         if step < n - 1:
             theirs += arriving
@@ -75,7 +75,7 @@ def test_a_port_serves_one_message_at_a_time():
             hub.wait(hub.post_send(torch.zeros(10), 0, rank))
         else:
             for source in range(1, hub.size):
-                hub.receive(torch.zeros(10), source, source)
+                hub.post_receive(torch.zeros(10), source, source).wait()
 
     assert simulate(gather, 5).now == 4 * (A + 40 * B)
 
@@ -83,7 +83,7 @@ def test_a_port_serves_one_message_at_a_time():
 def test_different_pairs_do_not_wait_for_each_other():
     def pairs(hub, rank):
         if rank % 2:
-            hub.receive(torch.zeros(10), rank - 1, rank - 1)
+            hub.post_receive(torch.zeros(10), rank - 1, rank - 1).wait()
         else:
             hub.wait(hub.post_send(torch.zeros(10), rank + 1, rank))
 
@@ -100,7 +100,7 @@ def test_messages_of_a_channel_do_not_overtake():
         found = []
         for _ in range(5):
             got = torch.zeros(1)
-            hub.receive(got, 0, 0)
+            hub.post_receive(got, 0, 0).wait()
             found.append(got.item())
         return found
 
@@ -179,7 +179,7 @@ def test_who_asks_in_a_loop_lets_the_others_run():
 @pytest.mark.parametrize("n", [2, 300])
 def test_who_waits_for_ever_is_left_waiting(n):
     def head_to_head(hub, rank):
-        hub.receive(torch.zeros(1), (rank + 1) % n, (rank + 1) % n)
+        hub.post_receive(torch.zeros(1), (rank + 1) % n, (rank + 1) % n).wait()
 
     hub = simulate(head_to_head, n)
     assert [rank.ended for rank in hub.ranks] == [None] * n
@@ -191,7 +191,7 @@ def test_who_waits_for_ever_is_left_waiting(n):
 def test_ends_that_do_not_fit(theirs):
     def misfit(hub, rank):
         if rank:
-            hub.receive(theirs, 0, 0)
+            hub.post_receive(theirs, 0, 0).wait()
         else:
             hub.wait(hub.post_send(torch.zeros(2), 1, 0))
 
@@ -206,11 +206,11 @@ def test_modes_of_torch_stay_with_their_rank():
             with torch.no_grad():
                 torch.set_default_dtype(torch.float64)
                 request = hub.post_send(torch.zeros(1, dtype=torch.float32), peer, rank)
-                hub.receive(torch.zeros(1, dtype=torch.float32), peer, peer)
+                hub.post_receive(torch.zeros(1, dtype=torch.float32), peer, peer).wait()
                 request.wait()
                 return torch.is_grad_enabled(), torch.get_default_dtype()
         request = hub.post_send(torch.zeros(1), peer, rank)
-        hub.receive(torch.zeros(1), peer, peer)
+        hub.post_receive(torch.zeros(1), peer, peer).wait()
         request.wait()
         return torch.is_grad_enabled(), torch.get_default_dtype()
 
@@ -224,7 +224,7 @@ def test_a_rank_that_raises_ends_the_others():
     def fails(hub, rank):
         if rank == 1:
             raise KeyError("here")
-        hub.receive(torch.zeros(1), 1, 1)
+        hub.post_receive(torch.zeros(1), 1, 1).wait()
 
     with pytest.raises(KeyError, match="here"):
         simulate(fails, 3)

@@ -18,6 +18,7 @@ from torch.distributed import distributed_c10d as c10d
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.hub import Hub
 from grader.simulation.shortcuts import shortcuts
+from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
 
 __all__ = ["installed"]
@@ -26,9 +27,14 @@ _BACKEND = "simulated"
 
 
 @contextlib.contextmanager
-def installed(hub: Hub) -> Iterator[None]:
-    """While ``torch.distributed`` is that of a hub's ranks."""
-    group = SimulatedGroup(hub, range(hub.size), WORLD)
+def installed(hub: Hub, tap: Tap | None = None) -> Iterator[None]:
+    """While ``torch.distributed`` is that of a hub's ranks.
+
+    Args:
+        hub: where they live.
+        tap: follows their messages, if a record is wanted.
+    """
+    group = SimulatedGroup(hub, range(hub.size), WORLD, tap)
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
@@ -38,9 +44,10 @@ def installed(hub: Hub) -> Iterator[None]:
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     new_group = c10d.new_group
     try:
-        for name, call in shortcuts(hub, before).items():
-            _replace(name, call)
-        _replace("new_group", _group_maker(hub))
+        if tap is None and hub.eager < 0:
+            for name, call in shortcuts(hub, before).items():
+                _replace(name, call)
+        _replace("new_group", _group_maker(hub, tap))
         yield
     finally:
         for name, call in before.items():
@@ -58,7 +65,7 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
         setattr(module, name, call)
 
 
-def _group_maker(hub: Hub) -> Callable[..., Any]:
+def _group_maker(hub: Hub, tap: Tap | None) -> Callable[..., Any]:
     """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
     groups: list[SimulatedGroup] = []
     calls = [0] * hub.size
@@ -68,7 +75,7 @@ def _group_maker(hub: Hub) -> Callable[..., Any]:
         members = sorted(ranks) if ranks is not None else list(range(hub.size))
         index, calls[me] = calls[me], calls[me] + 1
         if index == len(groups):
-            group = SimulatedGroup(hub, members, f"group {index}")
+            group = SimulatedGroup(hub, members, f"group {index}", tap)
             groups.append(group)
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]

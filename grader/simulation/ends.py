@@ -50,6 +50,7 @@ class Request(msgspec.Struct, eq=False, gc=False):
         done: ticks when it is complete; ``None`` before that is known.
         waiter: the rank that waits for it, if one does.
         order: its place among those that were posted before they were matched.
+        arrives: ticks when an eager message is there, whoever waits for it.
     """
 
     _hub: Any
@@ -60,6 +61,7 @@ class Request(msgspec.Struct, eq=False, gc=False):
     done: Any = None
     waiter: Any = None
     order: int = 0
+    arrives: Any = None
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,8 @@ import torch.distributed as dist
 
 from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
+from grader.simulation.tap import Tap, Tapped
+from grader.traffic.events import ANY
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 
@@ -21,18 +23,20 @@ class SimulatedGroup(dist.ProcessGroup):
         hub: where they live.
         members: global ranks, by rank in the group.
         name: tells its messages from those of other groups.
+        tap: follows its messages, if a record is wanted.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
 
-    def __init__(self, hub: Hub, members: Sequence[int], name: str) -> None:
+    def __init__(self, hub: Hub, members: Sequence[int], name: str, tap: Tap | None = None) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(0, len(members))  # type: ignore[call-arg]
         self._hub = hub
         self._members = list(members)
         self._places = {member: place for place, member in enumerate(members)}
         self._name = name
+        self._tap = tap
         self._desc = ""
 
     def rank(self) -> int:
@@ -75,37 +79,54 @@ class SimulatedGroup(dist.ProcessGroup):
 
     def send(  # type: ignore[override]
         self, tensors: list[torch.Tensor], dst: int, tag: int
-    ) -> Request:
+    ) -> Request | Tapped:
         """Send to rank ``dst`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "send")
         mine = self.rank()
         require_peer(dst, mine, len(self._members))
-        channel = channel_of(self._hub.current.number, tag, self._name)
-        return self._hub.post_send(tensor, self._members[dst], channel)
+        channel, to = channel_of(self._hub.current.number, tag, self._name), self._members[dst]
+        return self._posted(
+            "send", tensor, to, tag, lambda: self._hub.post_send(tensor, to, channel)
+        )
 
     def recv(  # type: ignore[override]
         self, tensors: list[torch.Tensor], src: int, tag: int
-    ) -> Request:
+    ) -> Request | Tapped:
         """Receive from rank ``src`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")
         require_peer(src, self.rank(), len(self._members))
         source = self._members[src]
-        return self._hub.post_receive(tensor, source, channel_of(source, tag, self._name))
+        channel = channel_of(source, tag, self._name)
+        return self._posted(
+            "recv", tensor, source, tag, lambda: self._hub.post_receive(tensor, source, channel)
+        )
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
         """Receive from any rank of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")
-        request = self._hub.post_receive_from_anybody(tensor, (tag, self._name))
+        sort = (tag, self._name)
+        request = self._posted(
+            "recv", tensor, ANY, tag, lambda: self._hub.post_receive_from_anybody(tensor, sort)
+        )
         return _FromAnybody(request, self._places)
+
+    def _posted(
+        self, kind: str, tensor: torch.Tensor, peer: int, tag: int, post: Callable[[], Request]
+    ) -> Request | Tapped:
+        """One end of a message, told of if somebody listens."""
+        if self._tap is None:
+            return post()
+        number = self._tap.post(kind, tensor, peer, tag, self._name)
+        return self._tap.follow(post(), number, peer)
 
 
 class _FromAnybody:
     """A receive from any rank, which names its source by its place in the group."""
 
-    def __init__(self, request: Request, places: dict[int, int]) -> None:
+    def __init__(self, request: Request | Tapped, places: dict[int, int]) -> None:
         self._request = request
         self._places = places
         self.wait = request.wait

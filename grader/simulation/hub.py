@@ -21,6 +21,7 @@ import greenlet
 import torch
 
 from grader.simulation.ends import Misfit, Rank, Request, sort_of
+from grader.simulation.ledger import Ledger
 from grader.simulation.network import Network
 from grader.traffic.events import ANY
 
@@ -39,7 +40,8 @@ class Hub:
         functions: one per rank, called without arguments.
         network: what their messages travel through.
         eager: bytes up to which a message leaves its buffer at once, whether
-            anybody receives it or not.
+            anybody receives it or not; with −1 none does.
+        ledger: counts what is sent, if it is wanted.
 
     Attributes:
         now: ticks.
@@ -50,13 +52,18 @@ class Hub:
     """
 
     def __init__(
-        self, functions: Sequence[Callable[[], Any]], network: Network, eager: int = -1
+        self,
+        functions: Sequence[Callable[[], Any]],
+        network: Network,
+        eager: int = -1,
+        ledger: Ledger | None = None,
     ) -> None:
         self.size = len(functions)
         self.now = 0
         self.messages = 0
         self.bytes = 0
         self.eager = eager
+        self.ledger = ledger
         self.carry = network.carry
         self._main = greenlet.getcurrent()
         self.ranks = [
@@ -208,12 +215,21 @@ class Hub:
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
         """Send from the current rank on a channel to a rank; its request."""
         request = Request(self, self.current, "send", destination, tensor)
+        if tensor.nbytes <= self.eager:
+            self._leave(request)
         receive = self.taker(destination, channel)
         if receive is not None:
             self.deliver(request, receive)
         else:
             self._enqueue(self.sends[destination], channel, request)
         return request
+
+    def _leave(self, send: Request) -> None:
+        """An eager message is on its way, and its buffer the rank's own again."""
+        tensor = send.tensor
+        send.tensor = tensor.detach().clone()
+        send.done = self.now
+        send.arrives = self.carry(self.now, send.rank.number, send.peer, tensor.nbytes)
 
     def taker(self, destination: int, channel: Any) -> Request | None:
         """The receive that a message on a channel goes to: the first that was posted."""
@@ -271,12 +287,17 @@ class Hub:
         nbytes = theirs.nbytes
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
             raise Misfit(send, receive)
-        done = self.carry(self.now, send.rank.number, receive.rank.number, nbytes)
+        source, destination = send.rank.number, receive.rank.number
+        done = send.arrives
+        if done is None:
+            done = send.done = self.carry(self.now, source, destination, nbytes)
         self.messages += 1
         self.bytes += nbytes
+        if self.ledger is not None:
+            self.ledger.note(source, destination, theirs)
         mine.copy_(theirs)
-        receive.peer = send.rank.number
-        send.done = receive.done = done
+        receive.peer = source
+        receive.done = done
         if send.waiter is not None:
             self.at(done, send.waiter)
         if receive.waiter is not None:

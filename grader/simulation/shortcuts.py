@@ -41,7 +41,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
     size, plain, types, strided = hub.size, torch.Tensor, _PLAIN, torch.strided
     all_sends, all_receives, anybody = hub.sends, hub.receives, hub.anybody
     carry, deliver, taker = hub.carry, hub.deliver, hub.taker
-    switch, at = hub.switch, hub.at
+    switch, at, ledger = hub.switch, hub.at, hub.ledger
     torch_isend, torch_irecv, torch_recv = torchs["isend"], torchs["irecv"], torchs["recv"]
 
     def isend(
@@ -166,6 +166,8 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         request.done = done = carry(hub.now, src, number, nbytes)
         hub.messages += 1
         hub.bytes += nbytes
+        if ledger is not None:
+            ledger.note(src, number, theirs)
         tensor.copy_(theirs)
         if request.waiter is not None:
             at(done, request.waiter)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import cloudpickle
 import torch
+from greenlet import GreenletExit
 
 from grader.program import Program, load
 from grader.simulation.calls import installed
+from grader.simulation.clock import PER_SECOND
 from grader.simulation.ends import Misfit, Request
 from grader.simulation.hub import Hub
+from grader.simulation.ledger import Ledger
 from grader.simulation.network import Flat
+from grader.simulation.surroundings import surroundings
+from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
 from grader.traffic.sites import is_students, lines_of
 from grader.values import dtype_name
@@ -32,16 +37,34 @@ def simulated(request: Simulate) -> Simulated:
     sys.path[:] = request.path or sys.path
     torch.set_num_threads(1)
     limits.limit_memory(request.memory)
+    if request.sealed:
+        from grader.worlds.seal import seal
+
+        seal(subgroups=False)
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
-    hub = Hub(
-        [_life(request, rank, arguments[rank]) for rank in range(size)],
-        Flat(request.alpha, request.beta).network(size),
-    )
-    with installed(hub):
+    ledger = Ledger(size) if request.counted else None
+    lives = [_Life(request, one) for one in arguments]
+    network = Flat(request.alpha, request.beta).network(size)
+    hub = Hub([life.live for life in lives], network, request.eager, ledger)
+    tap = Tap(hub, request.recorded) if request.recorded else None
+    for life in lives:
+        life.tap = tap
+    with installed(hub, tap), surroundings(hub):
         hub.run()
+    return _told(request, hub, arguments, tap, ledger)
+
+
+def _told(
+    request: Simulate,
+    hub: Hub,
+    arguments: Sequence[Any],
+    tap: Tap | None,
+    ledger: Ledger | None,
+) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
     limit = request.answer_limit
+    recorded = tap is not None and not tap.full
     return Simulated(
         values=[pack(rank.value, limit) for rank in hub.ranks] if fine else [],
         arguments=[pack(one, limit) for one in arguments] if fine else [],
@@ -56,18 +79,37 @@ def simulated(request: Simulate) -> Simulated:
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
         pending=list(_misfits(hub)) or list(_pending(hub)),
         groups={},
+        events=tap.events if tap is not None and recorded else [],
+        overflow=tap is not None and tap.full,
+        tally=ledger.tally(hub.now // PER_SECOND) if ledger is not None else None,
     )
 
 
-def _life(request: Simulate, rank: int, arguments: Any) -> Callable[[], Any]:
+class _Life:
     """What one rank does: load the program for itself, and call it."""
 
-    def live() -> Any:
+    def __init__(self, request: Simulate, arguments: Any) -> None:
+        self._request = request
+        self._arguments = arguments
+        self.tap: Tap | None = None
+
+    def live(self) -> Any:
+        request, tap = self._request, self.tap
         loaded = load(Program.from_bytes(request.program))
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
-        return run(loaded, request.entry, adapter, arguments)
-
-    return live
+        if tap is None:
+            return run(loaded, request.entry, adapter, self._arguments)
+        tap.entered()
+        try:
+            value = run(loaded, request.entry, adapter, self._arguments)
+        except GreenletExit:
+            # it waits for ever, and is ended with the simulation
+            raise
+        except BaseException:
+            tap.left(raised=True)
+            raise
+        tap.left(raised=False)
+        return value
 
 
 def _pending(hub: Hub) -> Iterator[Pending]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +16,18 @@ from dataclasses import dataclass
 from grader.errors import WorldError
 from grader.program import Program
 from grader.simulation.clock import seconds_of
+from grader.simulation.ledger import Tally
 from grader.simulation.network import Flat
 from grader.traffic.board import Board
-from grader.traffic.events import Blocked, Posted
+from grader.traffic.events import Blocked, Matched, Posted
+from grader.traffic.trace import Trace
 from grader.traffic.waits import deadlock
 from grader.verdict import Diagnosis, Failure
 from grader.worlds.base import Job, RankResult
 from grader.worlds.causes import Causes
 from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Crew, Launcher
+from grader.worlds.errors import BrokenFrame
 from grader.worlds.framing import FrameReader, FrameWriter
 from grader.worlds.wire import Simulate, Simulated
 
@@ -44,16 +48,28 @@ class Simulation:
         results: by rank, if all have returned.
         failure: why they have not, or ``None``.
         seconds: of virtual time, when the last rank had returned.
+        ticks: the same, exactly, see :mod:`grader.simulation.clock`.
         messages, bytes: that were received.
         output: what all ranks printed, in the order of virtual time.
+        trace: every message, if it was recorded and was not too much.
+        overflow: whether it was too much.
+        tally: what each rank has sent, if it was counted.
     """
 
     results: tuple[RankResult, ...]
     failure: Failure | None
-    seconds: float
-    messages: int
-    bytes: int
+    ticks: int = 0
+    messages: int = 0
+    bytes: int = 0
     output: str = ""
+    trace: Trace | None = None
+    overflow: bool = False
+    tally: Tally | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Virtual time, when the last rank had returned."""
+        return seconds_of(self.ticks)
 
 
 def simulate(
@@ -61,6 +77,10 @@ def simulate(
     program: Program,
     job: Job,
     cluster: Flat,
+    *,
+    eager: int = -1,
+    recorded: int = 0,
+    counted: bool = False,
     memory: int = MEMORY,
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
@@ -70,6 +90,10 @@ def simulate(
         program: the answer's.
         job: what to call; ``seconds`` are those of the wall clock.
         cluster: says what messages cost.
+        eager: bytes up to which a message leaves its buffer at once, whether anybody
+            receives it or not; −1 for none.
+        recorded: events that are kept for a trace; 0 for none.
+        counted: whether to count what each rank sends.
         memory: bytes that all ranks together may allocate.
 
     Raises:
@@ -83,9 +107,13 @@ def simulate(
         arguments=[pack(arguments) for arguments in job.arguments],
         alpha=cluster.alpha,
         beta=cluster.beta,
+        eager=eager,
+        recorded=recorded,
+        counted=counted,
         memory=memory,
         path=setting.path,
         folder=setting.folder,
+        sealed=setting.sealed,
         answer_limit=job.answer_limit,
     )
     crew = launcher.launch(1)
@@ -118,11 +146,19 @@ class _Listener:
     def ask(self, request: Simulate) -> None:
         """Send the request and wait for the answer, or for the reason why there is none."""
         control, printed = self._crew.controls[0], self._crew.outputs[0]
-        reader = FrameReader()
         try:
             FrameWriter(control).write(request)
         except OSError as error:
             raise WorldError(f"the process of a simulation does not hear: {error}") from error
+        try:
+            self._hear(control, printed)
+        except BrokenFrame as error:
+            self.answer = None
+            message = f"the process of all ranks says what makes no sense: {error}"
+            self.failure = Failure(Diagnosis.TAMPERING, message)
+
+    def _hear(self, control: socket.socket, printed: int) -> None:
+        reader = FrameReader()
         open_ends: list[int] = [control.fileno(), printed]
         while self.answer is None and self.failure is None:
             left = self._until - time.monotonic()
@@ -138,6 +174,10 @@ class _Listener:
                 for message in reader.feed(data):
                     if isinstance(message, Simulated):
                         self.answer = message
+        # what was printed before the answer is there by now
+        while self.failure is None and select.select([printed], [], [], 0)[0]:
+            if not self._take_output(printed):
+                break
 
     def _take_output(self, fd: int) -> bool:
         data = os.read(fd, _PIECE)
@@ -158,19 +198,45 @@ class _Listener:
 
 def _read(listener: _Listener, size: int) -> Simulation:
     answer = listener.answer
-    if answer is None:
-        return Simulation((), listener.failure, 0.0, 0, 0, listener.output)
-    results: Sequence[RankResult] = ()
-    failure = None if answer.values else _failure(answer, size)
-    if failure is None:
-        results = [
+    if answer is None or listener.failure is not None:
+        return Simulation((), listener.failure, output=listener.output)
+    try:
+        results: Sequence[RankResult] = [
             RankResult(unpack(value), tuple(unpack(arguments)))
             for value, arguments in zip(answer.values, answer.arguments, strict=True)
         ]
-    seconds = seconds_of(max(map(int, answer.ended), default=0))
-    return Simulation(
-        tuple(results), failure, seconds, answer.messages, answer.nbytes, listener.output
-    )
+        failure = None if len(results) == size else _failure(answer, size)
+        return Simulation(
+            () if failure else tuple(results),
+            failure,
+            max(map(int, answer.ended), default=0),
+            answer.messages,
+            answer.nbytes,
+            listener.output,
+            _trace(answer, size) if answer.events else None,
+            answer.overflow,
+            answer.tally,
+        )
+    except (BrokenFrame, ValueError, LookupError, TypeError) as error:
+        # the answer's code lives in the process that says this
+        message = f"the process of all ranks says what makes no sense: {error}"
+        return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+
+
+def _trace(answer: Simulated, size: int) -> Trace:
+    """The record of a run, from what its ranks have reported."""
+    board = Board(size)
+    for rank, event in answer.events:
+        if isinstance(event, Matched):
+            board.resolve(board.operations[rank][event.op], event.source)
+        else:
+            board.take(rank, event)
+    for rank in answer.returned:
+        board.end(rank)
+    ends = [stay.left for stay in board.stays if stay.left is not None]
+    times = [op.posted for operations in board.operations for op in operations]
+    board.closed = max([*ends, *times], default=0)
+    return board.trace()
 
 
 def _failure(answer: Simulated, size: int) -> Failure:

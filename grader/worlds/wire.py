@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.traffic.events import Event
+from grader.simulation.ledger import Tally
+from grader.traffic.events import Event, Matched
 
 __all__ = [
     "Call",
@@ -72,8 +73,11 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         entry, adapter, allowed: as in :class:`Call`.
         arguments: a packed tuple for every rank.
         alpha, beta: of a message, in seconds, and in seconds per byte.
+        eager: bytes up to which a message leaves at once; −1 for none.
+        recorded: events that are kept; 0 for none.
+        counted: whether to count what each rank sends.
         memory: bytes that the process may allocate.
-        path, folder: as in :class:`Setup`.
+        path, folder, sealed: as in :class:`Setup`.
         answer_limit: as in :class:`Call`.
     """
 
@@ -83,9 +87,13 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     arguments: list[bytes]
     alpha: float
     beta: float
+    eager: int
+    recorded: int
+    counted: bool
     memory: int
     path: list[str]
     folder: str
+    sealed: bool
     answer_limit: int
 
 
@@ -260,6 +268,9 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         returned: ranks that have.
         pending: what nobody had answered.
         groups: members of the groups that were made, by name.
+        events: what was recorded, with the ranks; empty if it was too much.
+        overflow: whether it was.
+        tally: what each rank has sent, if that was counted.
     """
 
     values: list[bytes]
@@ -271,6 +282,9 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     returned: list[int]
     pending: list[Pending]
     groups: dict[str, list[int]]
+    events: list[tuple[int, Event | Matched]] = []
+    overflow: bool = False
+    tally: Tally | None = None
 
 
 FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
