@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cloudpickle
 import torch
-from greenlet import GreenletExit
 
-from grader.program import Program, load
+from grader.program import LoadedProgram, Program, loader
 from grader.simulation.calls import installed
 from grader.simulation.clock import PER_SECOND
 from grader.simulation.ends import Misfit, Request
@@ -44,7 +43,8 @@ def simulated(request: Simulate) -> Simulated:
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = Ledger(size) if request.counted else None
-    lives = [_Life(request, one) for one in arguments]
+    load = loader(Program.from_bytes(request.program))
+    lives = [_Life(request, load, one) for one in arguments]
     network = Flat(request.alpha, request.beta).network(size)
     hub = Hub([life.live for life in lives], network, request.eager, ledger)
     tap = Tap(hub, request.recorded) if request.recorded else None
@@ -88,23 +88,23 @@ def _told(
 class _Life:
     """What one rank does: load the program for itself, and call it."""
 
-    def __init__(self, request: Simulate, arguments: Any) -> None:
+    def __init__(
+        self, request: Simulate, load: Callable[[], LoadedProgram], arguments: Any
+    ) -> None:
         self._request = request
+        self._load = load
         self._arguments = arguments
         self.tap: Tap | None = None
 
     def live(self) -> Any:
         request, tap = self._request, self.tap
-        loaded = load(Program.from_bytes(request.program))
+        loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
         if tap is None:
             return run(loaded, request.entry, adapter, self._arguments)
         tap.entered()
         try:
             value = run(loaded, request.entry, adapter, self._arguments)
-        except GreenletExit:
-            # it waits for ever, and is ended with the simulation
-            raise
         except BaseException:
             tap.left(raised=True)
             raise
