@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 
-from grader.simulation.network import Flat
+from grader.simulation.clusters import Flat
 from grader.submission import live_program
 from grader.verdict import Diagnosis
 from grader.worlds.base import Job

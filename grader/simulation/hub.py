@@ -23,6 +23,7 @@ import torch
 
 from grader.simulation.ends import Misfit, Rank, Request, sort_of
 from grader.simulation.network import Network
+from grader.simulation.travelling import Travelling
 from grader.traffic.events import ANY
 
 __all__ = ["Hub"]
@@ -74,6 +75,7 @@ class Hub:
         self._due: dict[int, list[int]] = {}
         self._polling: list[int] = []
         self._failed = False
+        self._travelling = Travelling(network, self._moments, self._at, self.stop_at)
 
     # Running. ----------------------------------------------------------------
 
@@ -119,7 +121,9 @@ class Hub:
     def _next(self) -> Rank | None:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
-        if not ready:
+        while not ready:
+            if self._travelling.ends:
+                self._travelling.go_on()
             if not self._moments:
                 return None
             self.now = heapq.heappop(self._moments)
@@ -175,6 +179,12 @@ class Hub:
         else:
             due.append(rank.number)
 
+    def stop_at(self, moment: int) -> None:
+        """Let the clock stop there, for those who poll."""
+        if moment not in self._due:
+            self._due[moment] = []
+            heapq.heappush(self._moments, moment)
+
     # Waiting. ----------------------------------------------------------------
 
     def wait(self, request: Request) -> None:
@@ -207,6 +217,9 @@ class Hub:
         self.messages += 1
         self.bytes += nbytes
         tensor.copy_(theirs)
+        if done is None:
+            self.wait(self._travelling.add(send, Request(self, me, "recv", source, tensor)))
+            return
         if send.waiter is not None:
             self._at(done, send.waiter)
         if done > self.now:
@@ -297,6 +310,9 @@ class Hub:
         mine.copy_(theirs)
         receive.peer = send.rank.number
         send.done = receive.done = done
+        if done is None:
+            self._travelling.add(send, receive)
+            return
         if send.waiter is not None:
             self._at(done, send.waiter)
         if receive.waiter is not None:

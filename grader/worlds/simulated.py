@@ -14,7 +14,6 @@ from grader.program import Program, load
 from grader.simulation.calls import installed
 from grader.simulation.ends import Misfit, Request
 from grader.simulation.hub import Hub
-from grader.simulation.network import Flat
 from grader.traffic.events import WORLD
 from grader.traffic.sites import is_students, lines_of
 from grader.values import dtype_name
@@ -36,7 +35,7 @@ def simulated(request: Simulate) -> Simulated:
     size = len(arguments)
     hub = Hub(
         [_life(request, rank, arguments[rank]) for rank in range(size)],
-        Flat(request.alpha, request.beta).network(size),
+        request.cluster.network(size),
     )
     with installed(hub):
         hub.run()

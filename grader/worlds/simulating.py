@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from grader.errors import WorldError
 from grader.program import Program
 from grader.simulation.clock import seconds_of
-from grader.simulation.network import Flat
+from grader.simulation.clusters import Cluster
 from grader.traffic.board import Board
 from grader.traffic.events import Blocked, Posted
 from grader.traffic.waits import deadlock
@@ -60,7 +60,7 @@ def simulate(
     launcher: Launcher,
     program: Program,
     job: Job,
-    cluster: Flat,
+    cluster: Cluster,
     memory: int = MEMORY,
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
@@ -81,8 +81,7 @@ def simulate(
         entry=job.entry,
         adapter=job.adapter,
         arguments=[pack(arguments) for arguments in job.arguments],
-        alpha=cluster.alpha,
-        beta=cluster.beta,
+        cluster=cluster,
         memory=memory,
         path=setting.path,
         folder=setting.folder,

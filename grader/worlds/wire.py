@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.simulation.clusters import Cluster
 from grader.traffic.events import Event
 
 __all__ = [
@@ -71,7 +72,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         program: packed, see :class:`grader.program.Program`.
         entry, adapter, allowed: as in :class:`Call`.
         arguments: a packed tuple for every rank.
-        alpha, beta: of a message, in seconds, and in seconds per byte.
+        cluster: what messages cost.
         memory: bytes that the process may allocate.
         path, folder: as in :class:`Setup`.
         answer_limit: as in :class:`Call`.
@@ -81,8 +82,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     entry: str
     adapter: bytes
     arguments: list[bytes]
-    alpha: float
-    beta: float
+    cluster: Cluster
     memory: int
     path: list[str]
     folder: str
