@@ -97,11 +97,13 @@ class Nodes(msgspec.Struct, tag="nodes", frozen=True, forbid_unknown_fields=True
                 f"order names {len(self.order)} ranks, and there are {size}; name all of them,"
                 " or leave it out to fill the nodes by number"
             )
+        # more than it has ranks cannot be used
+        links_used = min(self.links, self.ranks_per_node)
         nodes, links = [0] * size, [0] * size
         for place, rank in enumerate(self.order or range(size)):
             node, seat = divmod(place, self.ranks_per_node)
             nodes[rank] = node
-            links[rank] = node * self.links + seat % self.links
+            links[rank] = node * links_used + seat % links_used
         return Places(tuple(nodes), tuple(links))
 
     def network(self, size: int) -> Network:
@@ -122,8 +124,8 @@ def _require_time(name: str, value: float) -> None:
         raise RequestError(f"{name} is a time in seconds, at least 0; not {value}")
 
 
-def _require_count(name: str, value: int) -> None:
-    if not 1 <= value < 1 << 31:
+def _require_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or not 1 <= value < 1 << 31:
         raise RequestError(f"{name} is a whole number, at least 1; not {value}")
 
 
