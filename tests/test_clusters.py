@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from grader.errors import RequestError
 from grader.simulation.clock import ticks_of
 from grader.simulation.clusters import Flat, Nodes
+from grader.simulation.ends import channel_of
 from grader.simulation.hub import Hub
 from grader.simulation.presets import PRESETS, cluster_from
 from grader.simulation.sharing import fair_shares
@@ -277,6 +278,29 @@ def test_the_same_program_takes_the_same_ticks_and_moves_every_byte(pattern, sha
             load["out", placed.links[source]] += 2 * nbytes
             load["in", placed.links[target]] += 2 * nbytes
     assert first.now >= max(load.values(), default=0) * BETWEEN[1]
+
+
+@given(st.lists(patterns(), min_size=1, max_size=4))
+def test_links_that_nobody_shares_are_used_alike(several):
+    size = min(pattern[0] for pattern in several)
+    per = several[0][2]
+
+    def burst(hub, rank):
+        """Several exchanges at once, so that messages queue at ports."""
+        requests = []
+        for tag, (_, _, _, _, sends) in enumerate(several):
+            for source, (target, nbytes) in sends.items():
+                if max(source, target) < size and rank in (source, target):
+                    channel, tensor = channel_of(source, tag + 1), torch.zeros(nbytes)
+                    if rank == source:
+                        requests.append(hub.post_send(tensor, target, channel))
+                    else:
+                        requests.append(hub.post_receive(tensor, source, channel))
+        for request in requests:
+            request.wait()
+
+    queues, shares = (simulate(burst, size, nodes(per, s, links=per)) for s in SHARINGS)
+    assert ended(queues) == ended(shares)
 
 
 # Rings. ----------------------------------------------------------------------

@@ -12,6 +12,7 @@ scalable, and accurate simulation of distributed applications and platforms*,
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
@@ -30,24 +31,31 @@ def fair_shares(
         paths: for each flow the links that it uses, each once, and at least one.
         capacities: of the links.
     """
-    shares = [Fraction(0)] * len(paths)
-    growing: dict[L, list[int]] = {}
+    shares: list[Fraction | None] = [None] * len(paths)
+    users: dict[L, list[int]] = {}
     for flow, path in enumerate(paths):
         for link in path:
-            growing.setdefault(link, []).append(flow)
-    left = {link: Fraction(capacities[link]) for link in growing}
-    done = [False] * len(paths)
-    while growing:
-        # where the water stands when the next link is full
-        level = min(left[link] / len(flows) for link, flows in growing.items())
-        full = [link for link, flows in growing.items() if left[link] / len(flows) == level]
-        for flow in sorted({flow for link in full for flow in growing[link]}):
-            shares[flow], done[flow] = level, True
-            for link in paths[flow]:
-                left[link] -= level
-        growing = {
-            link: rest
-            for link, flows in growing.items()
-            if (rest := [flow for flow in flows if not done[flow]])
-        }
-    return shares
+            users.setdefault(link, []).append(flow)
+    links = list(users)
+    left = {link: Fraction(capacities[link]) for link in links}
+    growing = {link: len(flows) for link, flows in users.items()}
+    # where the water stands when a link is full; that can only rise, so it is
+    # looked at again when a link's turn comes, and not whenever it rises
+    levels = [(left[link] / growing[link], place) for place, link in enumerate(links)]
+    heapq.heapify(levels)
+    while levels:
+        level, place = heapq.heappop(levels)
+        link = links[place]
+        if not growing[link]:
+            continue
+        risen = left[link] / growing[link]
+        if risen > level:
+            heapq.heappush(levels, (risen, place))
+            continue
+        for flow in users[link]:
+            if shares[flow] is None:
+                shares[flow] = level
+                for other in paths[flow]:
+                    left[other] -= level
+                    growing[other] -= 1
+    return [share for share in shares if share is not None]
