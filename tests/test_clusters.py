@@ -16,7 +16,9 @@ from grader.errors import RequestError
 from grader.simulation.clock import ticks_of
 from grader.simulation.clusters import Flat, Nodes
 from grader.simulation.ends import channel_of
+from grader.simulation.flows import SharedLinks
 from grader.simulation.hub import Hub
+from grader.simulation.network import Places
 from grader.simulation.presets import PRESETS, cluster_from
 from grader.simulation.sharing import fair_shares
 from grader.worlds.wire import Simulate
@@ -107,6 +109,47 @@ def test_links_into_a_node_are_shared_as_well(sharing):
     order = nodes(2, sharing, order=(0, 4, 1, 5, 2, 3))
     hub = simulate(lambda hub, rank: from_all(hub, rank) if rank < 4 else None, 6, order)
     assert hub.now == BETWEEN[0] + 200 * BETWEEN[1]
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_links_out_of_a_node_are_shared_whoever_receives(sharing):
+    def to_all(hub, rank):
+        message(hub, rank % 2, 2 + rank % 2, 100)
+
+    order = nodes(2, sharing, order=(0, 1, 2, 4, 3, 5))
+    hub = simulate(lambda hub, rank: to_all(hub, rank) if rank < 4 else None, 6, order)
+    assert hub.now == BETWEEN[0] + 200 * BETWEEN[1]
+
+
+def test_links_that_no_rank_can_use_are_not_kept():
+    assert max(nodes(4, links=1 << 30).places(8).links) < 8
+
+
+def test_an_arrival_between_two_ticks_is_rounded_up():
+    # three leave over link 0; one of them meets a fourth on link 4, which has 2/3 of that
+    places = Places(tuple(range(8)), (0, 0, 0, 1, 2, 3, 4, 4))
+    network = SharedLinks(places, inside=(0, 0), between=(0, 1))
+    for source in range(4):
+        network.carry(0, source, (4, 5, 6, 7)[source], 1)
+    assert network.following() == 0
+    assert network.arrived(0) == []
+    assert network.following() == 2
+    assert network.arrived(2) == [3]
+
+
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_ranks_go_on_in_their_order_whatever_they_waited_for(sharing):
+    ran = []
+
+    def meet(hub, rank):
+        if rank == 1:
+            hub.sleep(BETWEEN[0] + 100 * BETWEEN[1])
+        else:
+            message(hub, 0, 2, 100)
+        ran.append(rank)
+
+    simulate(meet, 3, nodes(1, sharing))
+    assert ran == [0, 1, 2]
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)

@@ -140,7 +140,8 @@ class SharedLinks:
         receiving.popleft()
         if sending:
             self._begin(sending[0], moment)
-        if receiving and not (sending and sending[0] is receiving[0]):
+        # if it is the same one, that is foreseen twice, and happens once
+        if receiving:
             self._begin(receiving[0], moment)
 
     def _share(self, moment: int) -> None:
