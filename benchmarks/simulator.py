@@ -31,8 +31,8 @@ from rich.table import Table
 from benchmarks.ring import from_chapter
 from grader.simulation.calls import installed
 from grader.simulation.clock import ticks_of
+from grader.simulation.clusters import Flat
 from grader.simulation.hub import Hub
-from grader.simulation.network import Flat
 
 ALPHA, BETA = 1e-6, 1e-10
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.distributed as dist
 
-from grader.simulation.network import Flat
+from grader.simulation.clusters import Flat, Nodes
 from grader.submission import live_program
 from grader.verdict import Diagnosis
 from grader.worlds.base import Job
@@ -15,9 +16,9 @@ from grader.worlds.simulating import simulate
 CLUSTER = Flat(alpha=1e-6, beta=1e-10)
 
 
-def play(function, size, *arguments, seconds=30.0, **limits):
+def play(function, size, *arguments, cluster=CLUSTER, seconds=30.0, **limits):
     job = Job("f", (arguments,) * size, seconds=seconds, **limits)
-    return simulate(default_launcher(), live_program(function), job, CLUSTER)
+    return simulate(default_launcher(), live_program(function), job, cluster)
 
 
 def test_a_ring_of_many_ranks():
@@ -37,6 +38,20 @@ def test_a_ring_of_many_ranks():
     assert all(result.arguments[0].tolist() == [64, 64, 64] for result in outcome.results)
     assert outcome.messages == 64 * 63
     assert outcome.seconds == 63 * (1e-6 + 12e-10)
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "max-min"])
+def test_nodes_whose_link_is_shared(sharing):
+    def swap():
+        rank, n = dist.get_rank(), dist.get_world_size()
+        request = dist.isend(torch.zeros(100, dtype=torch.uint8), (rank + n // 2) % n)
+        dist.recv(torch.zeros(100, dtype=torch.uint8), (rank + n // 2) % n)
+        request.wait()
+
+    outcome = play(swap, 8, cluster=Nodes(4, 1e-6, 1e-11, 1e-5, 1e-9, sharing=sharing))
+    assert outcome.failure is None
+    assert outcome.messages == 8
+    assert outcome.seconds == 1e-5 + 4 * 100 * 1e-9
 
 
 def test_a_deadlock_names_ranks_and_lines():

@@ -7,9 +7,9 @@ import torch
 
 from grader.errors import RequestError
 from grader.simulation.clock import PER_SECOND, seconds_of, ticks_of
+from grader.simulation.clusters import Flat
 from grader.simulation.ends import Misfit, channel_of
 from grader.simulation.hub import Hub
-from grader.simulation.network import Flat
 
 ALPHA, BETA = 1e-6, 1e-10
 A, B = 10**15, 10**11

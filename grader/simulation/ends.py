@@ -73,7 +73,11 @@ class Request(msgspec.Struct, eq=False, gc=False):
     def is_completed(self) -> bool:
         """Whether it is complete by now; whoever asks in a loop lets the others run."""
         hub = self._hub
-        if self.done is None or self.done > hub.now:
+        if self.done is None:
+            hub.give_way()
+        elif self.done > hub.now:
+            # nobody else may wait for it
+            hub.stop_at(self.done)
             hub.give_way()
         return self.done is not None and self.done <= hub.now
 

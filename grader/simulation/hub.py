@@ -23,6 +23,7 @@ import torch
 from grader.simulation.ends import Misfit, Rank, Request, sort_of
 from grader.simulation.ledger import Ledger
 from grader.simulation.network import Network
+from grader.simulation.travelling import Travelling
 from grader.traffic.events import ANY
 
 __all__ = ["Hub"]
@@ -82,6 +83,7 @@ class Hub:
         self._due: dict[int, list[int]] = {}
         self._polling: list[int] = []
         self._failed = False
+        self.travelling = Travelling(network, self._moments, self.at, self.stop_at)
 
     # Running. ----------------------------------------------------------------
 
@@ -127,7 +129,9 @@ class Hub:
     def _next(self) -> Rank | None:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
-        if not ready:
+        while not ready:
+            if self.travelling.ends:
+                self.travelling.go_on()
             if not self._moments:
                 return None
             self.now = heapq.heappop(self._moments)
@@ -183,6 +187,12 @@ class Hub:
             heapq.heappush(self._moments, moment)
         else:
             due.append(rank.number)
+
+    def stop_at(self, moment: int) -> None:
+        """Let the clock stop there, for those who poll."""
+        if moment not in self._due:
+            self._due[moment] = []
+            heapq.heappush(self._moments, moment)
 
     # Waiting. ----------------------------------------------------------------
 
@@ -298,6 +308,9 @@ class Hub:
         mine.copy_(theirs)
         receive.peer = source
         receive.done = done
+        if done is None:
+            self.travelling.add(send, receive)
+            return
         if send.waiter is not None:
             self.at(done, send.waiter)
         if receive.waiter is not None:

@@ -16,7 +16,6 @@ from grader.simulation.clock import PER_SECOND
 from grader.simulation.ends import Misfit, Request
 from grader.simulation.hub import Hub
 from grader.simulation.ledger import Ledger
-from grader.simulation.network import Flat
 from grader.simulation.surroundings import surroundings
 from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
@@ -45,7 +44,7 @@ def simulated(request: Simulate) -> Simulated:
     ledger = Ledger(size) if request.counted else None
     load = loader(Program.from_bytes(request.program))
     lives = [_Life(request, load, one) for one in arguments]
-    network = Flat(request.alpha, request.beta).network(size)
+    network = request.cluster.network(size)
     hub = Hub([life.live for life in lives], network, request.eager, ledger)
     tap = Tap(hub, request.recorded) if request.recorded else None
     for life in lives:

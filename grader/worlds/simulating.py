@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from grader.errors import WorldError
 from grader.program import Program
 from grader.simulation.clock import seconds_of
+from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.simulation.network import Flat
 from grader.traffic.board import Board
 from grader.traffic.events import Blocked, Matched, Posted
 from grader.traffic.trace import Trace
@@ -76,7 +76,7 @@ def simulate(
     launcher: Launcher,
     program: Program,
     job: Job,
-    cluster: Flat,
+    cluster: Cluster,
     *,
     eager: int = -1,
     recorded: int = 0,
@@ -105,8 +105,7 @@ def simulate(
         entry=job.entry,
         adapter=job.adapter,
         arguments=[pack(arguments) for arguments in job.arguments],
-        alpha=cluster.alpha,
-        beta=cluster.beta,
+        cluster=cluster,
         eager=eager,
         recorded=recorded,
         counted=counted,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
 from grader.traffic.events import Event, Matched
 
@@ -72,7 +73,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         program: packed, see :class:`grader.program.Program`.
         entry, adapter, allowed: as in :class:`Call`.
         arguments: a packed tuple for every rank.
-        alpha, beta: of a message, in seconds, and in seconds per byte.
+        cluster: what messages cost.
         eager: bytes up to which a message leaves at once; −1 for none.
         recorded: events that are kept; 0 for none.
         counted: whether to count what each rank sends.
@@ -85,8 +86,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     entry: str
     adapter: bytes
     arguments: list[bytes]
-    alpha: float
-    beta: float
+    cluster: Cluster
     eager: int
     recorded: int
     counted: bool
