@@ -18,8 +18,10 @@ from grader.worlds.base import Outcome
 __all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
 
 
-def ranks(n: int) -> str:
-    """``1 rank``, ``2 ranks``."""
+def ranks(n: int, simulated: bool = False) -> str:
+    """``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
+    if simulated:
+        return f"{n} simulated ranks"
     return "1 rank" if n == 1 else f"{n} ranks"
 
 

@@ -32,13 +32,14 @@ import cloudpickle
 
 from grader.cases import Case, Draw
 from grader.errors import DeclarationError
-from grader.traffic.trace import Trace
+from grader.traffic.trace import Measured, Trace
 from grader.verdict import Bound, Diagnosis, Failure
 
 __all__ = [
     "STANDARD_SIZES",
     "Evidence",
     "Exercise",
+    "Growth",
     "Limit",
     "Mistake",
     "calls",
@@ -60,14 +61,14 @@ class Limit:
 
     Attributes:
         quantity: what is counted, as it reads in a report.
-        measure: counts it in a trace.
+        measure: counts it in a trace, or in what simulated ranks have sent.
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
     """
 
     quantity: str
-    measure: Callable[[Trace], int]
+    measure: Callable[[Measured], int]
     relation: str
     asked: Callable[[Case], int]
     over: Diagnosis
@@ -146,7 +147,7 @@ def neighbours_only() -> Limit:
     """Nobody sends to another than its left or right neighbour on the ring."""
     return Limit(
         "messages to ranks that are no neighbours",
-        lambda trace: len(trace.strangers()),
+        lambda trace: trace.stranger_count,
         "=",
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
@@ -156,9 +157,15 @@ def neighbours_only() -> Limit:
 
 def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:
     """Calls of some collectives, summed over ranks; ``send`` counts messages."""
+
+    def count(trace: Measured) -> int:
+        if not isinstance(trace, Trace):
+            raise DeclarationError("calls are counted on real ranks only; drop the growth")
+        return sum(op.kind in kinds for calls in trace.operations for op in calls)
+
     return Limit(
         f"calls of {' or '.join(sorted(kinds))}",
-        lambda trace: sum(op.kind in kinds for calls in trace.operations for op in calls),
+        count,
         relation,
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
@@ -211,6 +218,22 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """What an answer that is right on real ranks is run on besides: many simulated ones.
+
+    Attributes:
+        case: draws the input of a world size.
+        sizes: numbers of ranks, growing.
+        values: up to this many, what the ranks hold is compared, too; beyond, only
+            what they have sent, where the data would take longer than the run.
+    """
+
+    case: Callable[[Draw], Case]
+    sizes: tuple[int, ...] = (64, 256)
+    values: int = 256
+
+
+@dataclass(frozen=True)
 class Exercise:
     """An exercise.
 
@@ -224,6 +247,7 @@ class Exercise:
             where the result is returned.
         world_sizes: where it is judged.
         limits: what is asked of the traffic, each judged as its own case.
+        growth: where they are judged beyond the world sizes, if they are.
         allowed: collectives that may be called.
         hints: from gentle to plain.
         mistakes: hints for particular mistakes, tried in order.
@@ -256,6 +280,7 @@ class Exercise:
     result: str | None = None
     world_sizes: tuple[int, ...] = STANDARD_SIZES
     limits: tuple[Limit, ...] = ()
+    growth: Growth | None = None
     allowed: frozenset[str] = frozenset()
     mistakes: tuple[Mistake, ...] = ()
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)

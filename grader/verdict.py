@@ -221,6 +221,8 @@ class CaseVerdict:
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    #: whether its ranks were simulated
+    simulated: bool = False
 
     @property
     def passed(self) -> bool:

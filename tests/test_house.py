@@ -30,6 +30,7 @@ LAYERS = (
     {"worlds"},
     {"assess"},
     {"turns"},
+    {"growth"},
     {"judge", "logbook"},
     {"standing"},
     {"session", "reports", "pictures"},

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import torch
 
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
-from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
+from grader.exercise import (
+    Evidence,
+    Exercise,
+    Growth,
+    Mistake,
+    messages,
+    neighbours_only,
+    rounds,
+    sent,
+)
 from grader.exercises.rings import all_send
 from grader.information import moved
 from grader.oracles import nbytes
@@ -241,6 +250,10 @@ ring_all_gather = Exercise(
         messages("=", lambda c: c.n * (c.n - 1)),
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    growth=Growth(
+        lambda draw: draw.case("one number a rank", x=draw.per_rank(Kind(torch.float32, (1,)))),
+        values=64,
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(

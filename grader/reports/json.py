@@ -58,6 +58,7 @@ def _case(verdict: CaseVerdict) -> dict[str, Any]:
     return {
         "name": verdict.name,
         "world_size": verdict.world_size,
+        "simulated": verdict.simulated,
         "status": verdict.status.value,
         "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,
         "message": verdict.message,

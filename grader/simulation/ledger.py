@@ -22,7 +22,7 @@ class Ledger:
         self._messages = 0
         self._elements = [0] * size
         self._bytes = [0] * size
-        self._strangers: list[tuple[int, int]] = []
+        self._strangers = 0
 
     def note(self, source: int, destination: int, tensor: torch.Tensor) -> None:
         """A message has been received."""
@@ -30,11 +30,11 @@ class Ledger:
         self._elements[source] += tensor.numel()
         self._bytes[source] += tensor.nbytes
         if (destination - source) % self._size not in (1, self._size - 1):
-            self._strangers.append((source, destination))
+            self._strangers += 1
 
     def tally(self, rounds: int) -> Tally:
         """What was counted."""
-        return Tally(self._messages, self._bytes, self._elements, len(self._strangers), rounds)
+        return Tally(self._messages, self._bytes, self._elements, self._strangers, rounds)
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
@@ -58,6 +58,11 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
     def traffic(self) -> Traffic:
         """The numbers that exercises put limits on."""
         return Traffic(self.messages, sum(self.sent), max(self.sent, default=0), self.rounds)
+
+    @property
+    def stranger_count(self) -> int:
+        """Messages to ranks that are no neighbours on the ring."""
+        return self.strangers
 
     @property
     def max_sent_elements(self) -> int:

@@ -63,10 +63,11 @@ def _told(
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
     limit = request.answer_limit
+    told = fine and request.answered
     recorded = tap is not None and not tap.full
     return Simulated(
-        values=[pack(rank.value, limit) for rank in hub.ranks] if fine else [],
-        arguments=[pack(one, limit) for one in arguments] if fine else [],
+        values=[pack(rank.value, limit) for rank in hub.ranks] if told else [],
+        arguments=[pack(one, limit) for one in arguments] if told else [],
         ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
         messages=hub.messages,
         nbytes=hub.bytes,

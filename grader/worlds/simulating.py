@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.errors import WorldError
 from grader.program import Program
@@ -81,6 +82,7 @@ def simulate(
     eager: int = -1,
     recorded: int = 0,
     counted: bool = False,
+    answered: bool = True,
     memory: int = MEMORY,
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
@@ -94,6 +96,7 @@ def simulate(
             receives it or not; −1 for none.
         recorded: events that are kept for a trace; 0 for none.
         counted: whether to count what each rank sends.
+        answered: whether to tell what the ranks hold; without, ``results`` are empty.
         memory: bytes that all ranks together may allocate.
 
     Raises:
@@ -104,11 +107,12 @@ def simulate(
         program=program.to_bytes(),
         entry=job.entry,
         adapter=job.adapter,
-        arguments=[pack(arguments) for arguments in job.arguments],
+        arguments=_packed(job.arguments),
         cluster=cluster,
         eager=eager,
         recorded=recorded,
         counted=counted,
+        answered=answered,
         memory=memory,
         path=setting.path,
         folder=setting.folder,
@@ -119,10 +123,22 @@ def simulate(
     try:
         listener = _Listener(crew, job)
         listener.ask(request)
-        return _read(listener, len(job.arguments))
+        return _read(listener, len(job.arguments), answered)
     finally:
         crew.close()
         launcher.settle()
+
+
+def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
+    """The arguments of every rank; those that are the same objects are packed once."""
+    known: dict[tuple[int, ...], bytes] = {}
+    packed = []
+    for one in arguments:
+        key = tuple(map(id, one))
+        if key not in known:
+            known[key] = pack(one)
+        packed.append(known[key])
+    return packed
 
 
 class _Listener:
@@ -195,7 +211,7 @@ class _Listener:
         return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
 
 
-def _read(listener: _Listener, size: int) -> Simulation:
+def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
     answer = listener.answer
     if answer is None or listener.failure is not None:
         return Simulation((), listener.failure, output=listener.output)
@@ -204,7 +220,9 @@ def _read(listener: _Listener, size: int) -> Simulation:
             RankResult(unpack(value), tuple(unpack(arguments)))
             for value, arguments in zip(answer.values, answer.arguments, strict=True)
         ]
-        failure = None if len(results) == size else _failure(answer, size)
+        failure = None if len(answer.ended) == size else _failure(answer, size)
+        if failure is None and len(results) != (size if answered else 0):
+            raise ValueError(f"{len(results)} results of {size} ranks")
         return Simulation(
             () if failure else tuple(results),
             failure,

@@ -77,6 +77,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         eager: bytes up to which a message leaves at once; −1 for none.
         recorded: events that are kept; 0 for none.
         counted: whether to count what each rank sends.
+        answered: whether to tell what the ranks hold.
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
         answer_limit: as in :class:`Call`.
@@ -90,6 +91,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     eager: int
     recorded: int
     counted: bool
+    answered: bool
     memory: int
     path: list[str]
     folder: str
@@ -261,8 +263,9 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     """How a simulation has ended.
 
     Attributes:
-        values, arguments: packed, by rank, if all ranks have returned.
-        ended: ticks when each rank had returned, as text: they are more than 64 bits hold.
+        values, arguments: packed, by rank, if all ranks have returned and it was asked for.
+        ended: ticks when each rank had returned, as text: they are more than 64 bits
+            hold; empty unless all have.
         messages, nbytes: that were received.
         raised: by rank, of those that raised.
         returned: ranks that have.
