@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
+from grader.simulation.builtin import Builtins
 from grader.simulation.ends import Request
 from grader.simulation.group import SimulatedGroup, require_message, require_peer
 from grader.simulation.hub import Hub
@@ -28,9 +29,10 @@ _BACKEND = "simulated"
 
 
 @contextlib.contextmanager
-def installed(hub: Hub) -> Iterator[None]:
-    """While ``torch.distributed`` is that of a hub's ranks."""
-    group = SimulatedGroup(hub, range(hub.size), WORLD)
+def installed(hub: Hub, builtins: Builtins | None = None) -> Iterator[None]:
+    """While ``torch.distributed`` is that of a hub's ranks; all collectives may be called."""
+    builtins = builtins or Builtins()
+    group = SimulatedGroup(hub, range(hub.size), WORLD, builtins)
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
@@ -42,7 +44,7 @@ def installed(hub: Hub) -> Iterator[None]:
     try:
         for name, call in _shortcuts(hub, before).items():
             _replace(name, call)
-        _replace("new_group", _group_maker(hub))
+        _replace("new_group", _group_maker(hub, builtins))
         yield
     finally:
         for name, call in before.items():
@@ -126,7 +128,7 @@ def _shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Cal
     return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
 
 
-def _group_maker(hub: Hub) -> Callable[..., Any]:
+def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
     """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
     groups: list[SimulatedGroup] = []
     calls = [0] * hub.size
@@ -136,7 +138,7 @@ def _group_maker(hub: Hub) -> Callable[..., Any]:
         members = sorted(ranks) if ranks is not None else list(range(hub.size))
         index, calls[me] = calls[me], calls[me] + 1
         if index == len(groups):
-            group = SimulatedGroup(hub, members, f"group {index}")
+            group = SimulatedGroup(hub, members, f"group {index}", builtins)
             groups.append(group)
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]

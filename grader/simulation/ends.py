@@ -20,16 +20,17 @@ class Rank:
 
     Attributes:
         number: the global rank.
+        index: tells it apart from whatever else runs for the same rank.
         waits: what it waits for now, if it does.
         value: what its function has returned.
         error: what it has raised, if it has.
         ended: ticks when it had ended; ``None`` before.
     """
 
-    __slots__ = ("begun", "ended", "error", "green", "number", "switch", "value", "waits")
+    __slots__ = ("begun", "ended", "error", "green", "index", "number", "switch", "value", "waits")
 
     def __init__(self, number: int, green: greenlet.greenlet) -> None:
-        self.number = number
+        self.number = self.index = number
         self.green = green
         self.waits: Request | None = None
         self.value: Any = None

@@ -8,25 +8,28 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from grader.simulation.builtin import Builtins
+from grader.simulation.collectives import Collectives
 from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 
 
-class SimulatedGroup(dist.ProcessGroup):
+class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     """Some ranks of a hub, as ``torch.distributed`` sees them.
 
     Args:
         hub: where they live.
         members: global ranks, by rank in the group.
         name: tells its messages from those of other groups.
+        builtins: the collectives of its simulation.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
 
-    def __init__(self, hub: Hub, members: Sequence[int], name: str) -> None:
+    def __init__(self, hub: Hub, members: Sequence[int], name: str, builtins: Builtins) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(0, len(members))  # type: ignore[call-arg]
         self._hub = hub
@@ -34,6 +37,7 @@ class SimulatedGroup(dist.ProcessGroup):
         self._places = {member: place for place, member in enumerate(members)}
         self._name = name
         self._desc = ""
+        self._found(builtins)
 
     def rank(self) -> int:
         """The place of the rank that runs now; −1 if it is no member."""

@@ -62,6 +62,9 @@ class Hub:
             Rank(number, greenlet.greenlet(self._live(function), self._main))
             for number, function in enumerate(functions)
         ]
+        #: the ranks, and after them what runs beside them, see :meth:`start`
+        self._strands = list(self.ranks)
+        self._idle: list[int] = []
         self.current = self.ranks[0]
         #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
@@ -94,7 +97,7 @@ class Hub:
 
     def end(self) -> None:
         """End the ranks that wait for ever."""
-        for rank in self.ranks:
+        for rank in self._strands:
             if not rank.green.dead:
                 self.current = rank
                 rank.green.throw()
@@ -116,6 +119,31 @@ class Hub:
 
         return live
 
+    def start(self, function: Callable[[], None]) -> None:
+        """Run something for the current rank, beside what this does; it has the rank's ports."""
+        strand = Rank(self.current.number, greenlet.greenlet(self._beside(function), self._main))
+        if self._idle:
+            strand.index = self._idle.pop()
+            self._strands[strand.index] = strand
+        else:
+            strand.index = len(self._strands)
+            self._strands.append(strand)
+        self._ready.append(strand.index)
+
+    def _beside(self, function: Callable[[], None]) -> Callable[[], None]:
+        def live() -> None:
+            strand = self.current
+            try:
+                function()
+            except greenlet.GreenletExit:
+                return
+            except BaseException as error:
+                self.ranks[strand.number].error = error
+                self._failed = True
+            self._idle.append(strand.index)
+
+        return live
+
     def _next(self) -> Rank | None:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
@@ -131,7 +159,7 @@ class Hub:
             # in the order of ranks, whatever came before
             due.sort()
             ready.extend(due)
-        return self.ranks[ready.popleft()]
+        return self._strands[ready.popleft()]
 
     def _resume(self, rank: Rank) -> None:
         self.current = rank
@@ -144,7 +172,7 @@ class Hub:
             self._switch_with_modes()
             return
         ready = self._ready
-        following = self.ranks[ready.popleft()] if ready else self._next()
+        following = self._strands[ready.popleft()] if ready else self._next()
         me = self.current
         if following is me:
             return
@@ -155,7 +183,7 @@ class Hub:
             # one that has not begun is begun by the main greenlet: begun by each
             # other, they would stand on each other's stacks
             if following is not None:
-                ready.appendleft(following.number)
+                ready.appendleft(following.index)
             self._main.switch()
 
     def _switch_with_modes(self) -> None:
@@ -170,10 +198,10 @@ class Hub:
     def _at(self, moment: int, rank: Rank) -> None:
         due = self._due.get(moment)
         if due is None:
-            self._due[moment] = [rank.number]
+            self._due[moment] = [rank.index]
             heapq.heappush(self._moments, moment)
         else:
-            due.append(rank.number)
+            due.append(rank.index)
 
     # Waiting. ----------------------------------------------------------------
 
@@ -190,6 +218,12 @@ class Hub:
         me.waits = request
         self._switch()
         me.waits = None
+
+    def complete(self, request: Request) -> None:
+        """What a request stands for is done now."""
+        request.done = self.now
+        if request.waiter is not None:
+            self._at(self.now, request.waiter)
 
     def receive(self, tensor: torch.Tensor, source: int, channel: Any) -> None:
         """Receive into a tensor of the current rank, and wait for it."""
@@ -215,7 +249,7 @@ class Hub:
 
     def give_way(self) -> None:
         """Let the others run, and the clock go on if they all wait."""
-        self._polling.append(self.current.number)
+        self._polling.append(self.current.index)
         self._switch()
 
     def sleep(self, ticks: int) -> None:

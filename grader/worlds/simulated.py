@@ -11,9 +11,12 @@ import cloudpickle
 import torch
 
 from grader.program import Program, load
+from grader.simulation.builtin import Builtins
 from grader.simulation.calls import installed
+from grader.simulation.communicator import is_channel
 from grader.simulation.ends import Misfit, Request
 from grader.simulation.hub import Hub
+from grader.simulation.meetings import Call, Disagreement
 from grader.simulation.network import Flat
 from grader.traffic.events import WORLD
 from grader.traffic.sites import is_students, lines_of
@@ -38,9 +41,13 @@ def simulated(request: Simulate) -> Simulated:
         [_life(request, rank, arguments[rank]) for rank in range(size)],
         Flat(request.alpha, request.beta).network(size),
     )
-    with installed(hub):
+    allowed = None if request.allowed is None else frozenset(request.allowed)
+    builtins = Builtins(request.algorithms, allowed)
+    with installed(hub, builtins):
         hub.run()
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
+    # an answer that catches what it was told with has still done it
+    fine = fine and not builtins.refused and not builtins.disagreements
     limit = request.answer_limit
     return Simulated(
         values=[pack(rank.value, limit) for rank in hub.ranks] if fine else [],
@@ -48,15 +55,22 @@ def simulated(request: Simulate) -> Simulated:
         ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
         messages=hub.messages,
         nbytes=hub.bytes,
-        raised={
-            rank.number: raised("call", rank.error)
-            for rank in hub.ranks
-            if rank.error is not None and not isinstance(rank.error, Misfit)
-        },
+        raised={rank: raised("call", error) for rank, error in _errors(hub, builtins).items()},
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
-        pending=list(_misfits(hub)) or list(_pending(hub)),
-        groups={},
+        pending=list(_misfits(hub)) or list(_mismatch(builtins)) or list(_pending(hub, builtins)),
+        groups={} if fine else builtins.members,
     )
+
+
+def _errors(hub: Hub, builtins: Builtins) -> dict[int, BaseException]:
+    """What ranks have raised, but for what is told by the calls of two."""
+    told = (Misfit, Disagreement)
+    errors: dict[int, BaseException] = {
+        rank.number: rank.error
+        for rank in hub.ranks
+        if rank.error is not None and not isinstance(rank.error, told)
+    }
+    return errors | builtins.refused
 
 
 def _life(request: Simulate, rank: int, arguments: Any) -> Callable[[], Any]:
@@ -70,13 +84,51 @@ def _life(request: Simulate, rank: int, arguments: Any) -> Callable[[], Any]:
     return live
 
 
-def _pending(hub: Hub) -> Iterator[Pending]:
-    """Messages without another end; those that nobody waits for first, as they came first."""
+def _pending(hub: Hub, builtins: Builtins) -> Iterator[Pending]:
+    """What nobody had answered; first what nobody waits for, as it came first."""
+    calls = [(call, _awaited(hub, builtins, call)) for call in builtins.open()]
+    yield from (_call(call, None) for call, waits in calls if waits is None)
+    yield from _messages(hub)
+    yield from (_call(call, waits) for call, waits in calls if waits is not None)
+
+
+def _awaited(hub: Hub, builtins: Builtins, call: Call) -> Request | None:
+    rank = hub.ranks[call.rank]
+    return rank.waits if builtins.awaited(rank) is call else None
+
+
+def _mismatch(builtins: Builtins) -> Iterator[Pending]:
+    """The two calls that are not of one collective, if there are such."""
+    for rank in sorted(builtins.disagreements)[:1]:
+        yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
+
+
+def _call(call: Call, waits: Request | None) -> Pending:
+    place = (call.file, call.line) if waits is None else _place(waits)
+    return Pending(
+        call.rank,
+        call.kind,
+        call.root,
+        0,
+        call.group,
+        call.count,
+        call.nbytes,
+        call.dtype,
+        waits is not None,
+        *place,
+        call.detail,
+    )
+
+
+def _messages(hub: Hub) -> Iterator[Pending]:
+    """Messages without another end; those that nobody waits for first."""
     found: list[tuple[bool, int, Request, int, str]] = []
     for rank in range(hub.size):
         for queues in (hub.sends[rank], hub.receives[rank]):
             for channel, queue in queues.items():
                 _, tag, group = channel if isinstance(channel, tuple) else (0, 0, WORLD)
+                if is_channel(group):
+                    continue  # of a collective, which is told as such
                 found += [(r.rank.waits is r, r.order, r, tag, group) for r in queue]
         for (tag, group), request in hub.anybody[rank]:
             found.append((request.rank.waits is request, request.order, request, tag, group))

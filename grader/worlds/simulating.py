@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from grader.errors import WorldError
 from grader.program import Program
+from grader.simulation.algorithms.catalogue import choose
 from grader.simulation.clock import seconds_of
 from grader.simulation.network import Flat
 from grader.traffic.board import Board
-from grader.traffic.events import Blocked, Posted
+from grader.traffic.events import Blocked, Grouped, Posted
 from grader.traffic.waits import deadlock
 from grader.verdict import Diagnosis, Failure
 from grader.worlds.base import Job, RankResult
@@ -62,6 +64,7 @@ def simulate(
     job: Job,
     cluster: Flat,
     memory: int = MEMORY,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
 
@@ -71,10 +74,14 @@ def simulate(
         job: what to call; ``seconds`` are those of the wall clock.
         cluster: says what messages cost.
         memory: bytes that all ranks together may allocate.
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
+            what is missing has the default.
 
     Raises:
+        RequestError: there is no such collective, or no such algorithm of it.
         WorldError: the process cannot be started.
     """
+    choose(algorithms)
     setting = launcher.setting
     request = Simulate(
         program=program.to_bytes(),
@@ -87,6 +94,8 @@ def simulate(
         path=setting.path,
         folder=setting.folder,
         answer_limit=job.answer_limit,
+        allowed=None if job.allowed is None else sorted(job.allowed),
+        algorithms=dict(algorithms),
     )
     crew = launcher.launch(1)
     try:
@@ -179,12 +188,15 @@ def _failure(answer: Simulated, size: int) -> Failure:
     causes = Causes(board)
     for rank, raised in answer.raised.items():
         causes.raised(rank, raised)
+    for name, members in answer.groups.items():
+        for member in members:
+            board.take(member, Grouped(name, members))
     numbers = [0] * size
     for end in answer.pending:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
         posted = Posted(
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
-            "", False, False, end.file, end.line, 0,
+            end.detail, False, False, end.file, end.line, 0,
         )  # fmt: skip
         board.take(end.rank, posted)
         if end.awaited:

@@ -69,12 +69,13 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
 
     Attributes:
         program: packed, see :class:`grader.program.Program`.
-        entry, adapter, allowed: as in :class:`Call`.
+        entry, adapter: as in :class:`Call`.
         arguments: a packed tuple for every rank.
         alpha, beta: of a message, in seconds, and in seconds per byte.
         memory: bytes that the process may allocate.
         path, folder: as in :class:`Setup`.
-        answer_limit: as in :class:`Call`.
+        answer_limit, allowed: as in :class:`Call`.
+        algorithms: names, by collective, of those that are not done by the default.
     """
 
     program: bytes
@@ -87,6 +88,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     path: list[str]
     folder: str
     answer_limit: int
+    allowed: list[str] | None = None
+    algorithms: dict[str, str] = {}
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -232,7 +235,8 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
 class Pending(msgspec.Struct, array_like=True, frozen=True):
     """One end of a message that has no other end when nothing goes on any more.
 
-    ``awaited`` says that its rank waits for it, in the line that is named; the
+    Or a rank's call of a collective that others have not made; the fields are those of
+    :class:`grader.traffic.events.Posted`.  ``awaited`` says that its rank waits for it, in the line that is named; the
     others come first, as they were posted first.
     """
 
@@ -247,6 +251,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     awaited: bool
     file: str
     line: int
+    detail: str = ""
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):

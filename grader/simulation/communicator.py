@@ -1,0 +1,83 @@
+"""What an algorithm sees of its group: who it is, and messages to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from grader.simulation.ends import Request
+    from grader.simulation.hub import Hub
+
+__all__ = ["Communicator", "channel_name", "is_channel", "wait_all"]
+
+_CHANNEL = "collectives of "
+
+
+def channel_name(group: str) -> str:
+    """Where the messages of a group's collectives travel."""
+    return _CHANNEL + group
+
+
+def is_channel(name: str) -> bool:
+    """Whether a channel is one of collectives: no group has such a name."""
+    return name.startswith(_CHANNEL)
+
+
+class Communicator:
+    """One rank's way to the others of its group, for one collective call.
+
+    Its messages travel on a channel of their own, so none of a student's is ever
+    taken for one of them.  For a collective with a root, the ranks are counted
+    from there: the root is rank 0.
+
+    Args:
+        hub: where the ranks live.
+        members: global ranks, by rank here.
+        rank: whose it is, by rank here.
+        name: of the channel.
+    """
+
+    __slots__ = ("_hub", "_members", "_mine", "_name", "rank", "size")
+
+    def __init__(self, hub: Hub, members: Sequence[int], rank: int, name: str) -> None:
+        self.rank = rank
+        self.size = len(members)
+        self._hub = hub
+        self._members = members
+        self._name = name
+        self._mine = (members[rank], 0, name)
+
+    def isend(self, tensor: torch.Tensor, to: int) -> Request:
+        """Begin to send a flat tensor."""
+        return self._hub.post_send(tensor, self._members[to], self._mine)
+
+    def irecv(self, tensor: torch.Tensor, source: int) -> Request:
+        """Begin to receive into a flat tensor."""
+        member = self._members[source]
+        return self._hub.post_receive(tensor, member, (member, 0, self._name))
+
+    def send(self, tensor: torch.Tensor, to: int) -> None:
+        """Send a flat tensor."""
+        self.isend(tensor, to).wait()
+
+    def recv(self, tensor: torch.Tensor, source: int) -> None:
+        """Receive into a flat tensor."""
+        member = self._members[source]
+        self._hub.receive(tensor, member, (member, 0, self._name))
+
+    def exchange(
+        self, outgoing: torch.Tensor, to: int, incoming: torch.Tensor, source: int
+    ) -> None:
+        """Send one tensor and receive another, at the same time."""
+        request = self.isend(outgoing, to)
+        self.recv(incoming, source)
+        request.wait()
+
+
+def wait_all(requests: Iterable[Request]) -> None:
+    """Wait until all of them are complete."""
+    for request in requests:
+        request.wait()
