@@ -236,8 +236,8 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     """One end of a message that has no other end when nothing goes on any more.
 
     Or a rank's call of a collective that others have not made; the fields are those of
-    :class:`grader.traffic.events.Posted`.  ``awaited`` says that its rank waits for it, in the line that is named; the
-    others come first, as they were posted first.
+    :class:`grader.traffic.events.Posted`.  ``awaited`` says that its rank waits for it,
+    in the line that is named; the others come first, as they were posted first.
     """
 
     rank: int

@@ -101,7 +101,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "all_to_all": {
         "pairwise": Algorithm(all_to_all.pairwise, _THAKUR, "(n − 1) (α + S/n β)"),
         "bruck": Algorithm(all_to_all.bruck, _BRUCK, "log₂ n (α + S/2 β)"),
-        "linear": Algorithm(all_to_all.linear, _NAIVE, "(n − 1) (α + S/n β)"),
+        "linear": Algorithm(all_to_all.linear, _NAIVE, "at least (n − 1) (α + S/n β)"),
     },
     "barrier": {
         "dissemination": Algorithm(barrier.dissemination, _HENSGEN, "⌈log₂ n⌉ α"),
