@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
 from grader.values import dtype_name
 
 __all__ = ["fill", "flat", "pieces", "require_length", "require_one_each"]
@@ -68,8 +69,8 @@ def require_one_each(what: str, tensors: Sequence[torch.Tensor], size: int) -> N
         raise ValueError(f"{what} has {len(tensors)} tensors; a group of {size} ranks needs {size}")
 
 
-def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> list[torch.Tensor]:
-    """A tensor cut along its first dimension, each piece flat; evenly, if no sizes are given.
+def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
+    """A tensor cut along its first dimension; evenly, if no sizes are given.
 
     Raises:
         ValueError: it cannot be cut like this.
@@ -81,7 +82,7 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
                 f"{what} has {data.numel()} elements, which cannot be split evenly for"
                 f" {count} ranks; give split sizes"
             )
-        return list(data.view(count, data.numel() // count).unbind())
+        return even(data, count)
     length = tensor.shape[0] if tensor.dim() else 0
     if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
         raise ValueError(
@@ -89,4 +90,4 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
             f" {count} numbers with the sum {length}, its first dimension"
         )
     row = tensor[0].numel() if length else 0
-    return list(torch.split(data, [size * row for size in sizes]))
+    return of_sizes(data, [size * row for size in sizes])

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
+from grader.simulation.algorithms.all_to_all import Tensors
 from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
 from grader.simulation.algorithms.reductions import Reduction, reduction_of
 from grader.simulation.buffers import fill, flat, pieces, require_length, require_one_each
@@ -192,8 +193,8 @@ class Collectives(Rooted):
 
     def _all_to_all(
         self,
-        received: list[torch.Tensor],
-        sent: list[torch.Tensor],
+        received: Tensors,
+        sent: Tensors,
         outputs: list[torch.Tensor],
         opts: Any,
         whole: torch.Tensor | None = None,

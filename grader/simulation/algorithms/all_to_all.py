@@ -1,17 +1,22 @@
-"""All-to-all: block j of rank i goes to rank j, as block i.  All blocks are flat tensors."""
+"""All-to-all: block j of rank i goes to rank j, as block i.
+
+Blocks are flat tensors, in a list or in one tensor.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
 
+from grader.simulation.algorithms.blocks import Blocks
 from grader.simulation.communicator import Communicator, wait_all
 
 __all__ = ["bruck", "linear", "pairwise"]
 
 #: One block for every rank.
-Tensors = Sequence[torch.Tensor]
+Tensors = Sequence[torch.Tensor] | Blocks
 
 
 def linear(comm: Communicator, received: Tensors, sent: Tensors) -> None:
@@ -39,23 +44,30 @@ def pairwise(comm: Communicator, received: Tensors, sent: Tensors) -> None:
         comm.exchange(sent[to], to, received[source], source)
 
 
-def bruck(comm: Communicator, received: Tensors, sent: Tensors) -> None:
+def bruck(comm: Communicator, received: Blocks, sent: Blocks) -> None:
     """⌈log₂ n⌉ rounds: in the k-th, blocks whose way has bit k go 2ᵏ ranks on.
 
     All blocks have to be of one size; see :data:`grader.simulation.algorithms.catalogue.UNEVEN`.
     (Bruck, Ho, Kipnis, Upfal and Weathersby 1997.)
     """
     rank, size = comm.rank, comm.size
-    #: by how far they have to go
-    blocks = [sent[(rank + way) % size] for way in range(size)]
+    shape = size, sent.flat.numel() // size
+    #: in row w what has w ranks to go
+    rows = sent.flat.view(shape).roll(-rank, 0)
     distance = 1
     while distance < size:
-        ways = [way for way in range(size) if way & distance]
-        outgoing = torch.cat([blocks[way] for way in ways])
+        ways = _with_bit(size, distance)
+        outgoing = rows[ways]
         incoming = torch.empty_like(outgoing)
         comm.exchange(outgoing, (rank + distance) % size, incoming, (rank - distance) % size)
-        for way, block in zip(ways, incoming.tensor_split(len(ways)), strict=True):
-            blocks[way] = block
+        rows[ways] = incoming
         distance *= 2
-    for way, block in enumerate(blocks):
-        received[(rank - way) % size].copy_(block)
+    # what has come w ranks far is from rank r − w
+    received.flat.view(shape).copy_(rows.flip(0).roll(rank + 1, 0))
+
+
+@functools.lru_cache(maxsize=64)
+def _with_bit(size: int, bit: int) -> torch.Tensor:
+    """The numbers below ``size`` that have a bit."""
+    numbers = torch.arange(size)
+    return numbers[(numbers & bit) > 0]
