@@ -21,7 +21,7 @@ from grader.verdict import Diagnosis
 from grader.worlds.base import Job
 from grader.worlds.launch import default_launcher
 from grader.worlds.simulating import simulate
-from tests.conftest import play
+from tests.conftest import line_in, play
 
 # the names that all torch versions know
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
@@ -395,6 +395,17 @@ def test_time_and_messages_are_those_of_the_literature_exactly(collective, name)
         assert hub.now == ticks if exact else hub.now >= ticks, f"{n} ranks"
 
 
+def test_the_defaults_have_the_fewest_rounds_and_then_the_fewest_bytes():
+    for collective, known in ALGORITHMS.items():
+        fewest_bytes_first = collective in ("all_reduce", "all_to_all")
+
+        def price(name, collective=collective, bytes_first=fewest_bytes_first):
+            _, rounds, nbytes = COSTS[collective, name](64, 64)
+            return (nbytes, rounds) if bytes_first else (rounds, nbytes)
+
+        assert price(DEFAULTS[collective]) == min(map(price, known)), collective
+
+
 def test_a_chain_is_a_pipeline():
     n, segments = 5, 6
     nbytes = segments << 16
@@ -465,6 +476,17 @@ def test_a_collective_goes_on_beside_its_rank():
         return x.tolist(), y.item()
 
     assert values(run(program, 3)) == [([3.0, 3.0], 3.0)] * 3
+
+
+def test_all_ranks_may_ask_whether_it_is_done():
+    def program():
+        x = torch.ones(1)
+        work = dist.all_reduce(x, async_op=True)
+        while not work.is_completed():
+            pass
+        return x.item()
+
+    assert values(run(program, 5)) == [5.0] * 5
 
 
 def test_an_asynchronous_collective_shares_the_ports_of_its_rank():
@@ -635,6 +657,29 @@ def test_an_asynchronous_collective_that_some_never_call():
     assert failure.diagnosis is Diagnosis.DEADLOCK
     assert "rank 0 waits in all_reduce at" in failure.message
     assert "for rank 1" in failure.message
+
+
+def test_blocks_that_do_not_fit_are_told_beside_a_rank_too():
+    def answer():
+        parts = [torch.ones(1 + dist.get_rank()) for _ in range(2)]
+        work = dist.all_to_all([part.clone() for part in parts], parts, async_op=True)
+        work.wait()
+
+    failure = simulated_answer(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
+    assert failure.site.line == line_in(answer, "work.wait()")
+
+
+def test_who_asks_for_ever_is_told():
+    def answer():
+        if dist.get_rank() != 1:
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+            while not work.is_completed():
+                pass
+
+    failure = simulated_answer(answer, 3).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert "rank 0 waits in all_reduce at" in failure.message
 
 
 def test_a_deadlock_of_many_is_told_briefly():

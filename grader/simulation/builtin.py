@@ -4,30 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
-from grader.simulation.ends import Rank, Request
+from grader.simulation.ends import Rank
 from grader.simulation.meetings import Call, Disagreement, Meeting
 from grader.traffic.recorder import ForbiddenCall, refusal
+
+if TYPE_CHECKING:
+    from grader.simulation.hub import Hub
 
 __all__ = ["Builtins", "Work"]
 
 
-class Work(Request):
+class Work:
     """A collective that a rank has called: what ``async_op=True`` returns.
 
+    To the hub it is a request, but there is no message in it.
+
     Attributes:
+        rank: whose it is.
         call: which.
+        done: ticks when it was complete; ``None`` before.
+        waiter: who waits for it, if anybody does.
     """
 
-    __slots__ = ("_results", "call")
+    __slots__ = ("_hub", "_results", "call", "done", "rank", "waiter")
 
-    def __init__(self, hub: Any, rank: Rank, call: Call, results: list[Any]) -> None:
-        # what it waits for is no message, so it has neither a peer nor a tensor of one
-        super().__init__(hub, rank, call.kind, call.root, None)  # type: ignore[arg-type]
-        self.call = call
+    def __init__(self, hub: Hub, rank: Rank, call: Call, results: list[Any]) -> None:
+        self._hub = hub
         self._results = results
+        self.rank = rank
+        self.call = call
+        self.done: int | None = None
+        self.waiter: Rank | None = None
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Block, in virtual time, until it is complete."""
+        if self.done is None:
+            self._hub.wait(self)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it is complete by now; whoever asks in a loop lets the others run."""
+        if self.done is None:
+            self._hub.give_way(self)
+        return self.done is not None
+
+    def is_success(self) -> bool:
+        """Whether it is complete."""
+        return self.done is not None
 
     def result(self) -> list[Any]:
         """The tensors that it writes."""

@@ -65,8 +65,7 @@ class Communicator:
 
     def recv(self, tensor: torch.Tensor, source: int) -> None:
         """Receive into a flat tensor."""
-        member = self._members[source]
-        self._hub.receive(tensor, member, (member, 0, self._name))
+        self.irecv(tensor, source).wait()
 
     def exchange(
         self, outgoing: torch.Tensor, to: int, incoming: torch.Tensor, source: int

@@ -10,6 +10,7 @@ import torch
 from grader.traffic.events import WORLD
 
 if TYPE_CHECKING:
+    from grader.simulation.builtin import Work
     from grader.simulation.hub import Hub
 
 __all__ = ["Misfit", "Rank", "Request", "channel_of", "sort_of"]
@@ -32,7 +33,7 @@ class Rank:
     def __init__(self, number: int, green: greenlet.greenlet) -> None:
         self.number = self.index = number
         self.green = green
-        self.waits: Request | None = None
+        self.waits: Request | Work | None = None
         self.value: Any = None
         self.error: BaseException | None = None
         self.ended: int | None = None
@@ -75,7 +76,7 @@ class Request:
         """Whether it is complete by now; whoever asks in a loop lets the others run."""
         hub = self._hub
         if self.done is None or self.done > hub.now:
-            hub.give_way()
+            hub.give_way(self)
         return self.done is not None and self.done <= hub.now
 
     def is_success(self) -> bool:

@@ -16,7 +16,7 @@ import heapq
 import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import greenlet
 import torch
@@ -24,6 +24,9 @@ import torch
 from grader.simulation.ends import Misfit, Rank, Request, sort_of
 from grader.simulation.network import Network
 from grader.traffic.events import ANY
+
+if TYPE_CHECKING:
+    from grader.simulation.builtin import Work
 
 __all__ = ["Hub"]
 
@@ -76,6 +79,9 @@ class Hub:
         self._moments: list[int] = []
         self._due: dict[int, list[int]] = {}
         self._polling: list[int] = []
+        #: how much had happened when those who poll looked last, of messages and completions
+        self._happened = 0
+        self._completed = 0
         self._failed = False
 
     # Running. ----------------------------------------------------------------
@@ -110,18 +116,20 @@ class Hub:
             except greenlet.GreenletExit:
                 return
             except BaseException as error:
-                rank.error = error
+                self.ranks[rank.number].error = error
                 self._failed = True
             # the others go on as they were
             torch.set_grad_enabled(True)
             torch.set_default_dtype(_FLOAT)
             rank.ended = self.now
+            if rank.index >= self.size:
+                self._idle.append(rank.index)
 
         return live
 
     def start(self, function: Callable[[], None]) -> None:
         """Run something for the current rank, beside what this does; it has the rank's ports."""
-        strand = Rank(self.current.number, greenlet.greenlet(self._beside(function), self._main))
+        strand = Rank(self.current.number, greenlet.greenlet(self._live(function), self._main))
         if self._idle:
             strand.index = self._idle.pop()
             self._strands[strand.index] = strand
@@ -130,32 +138,21 @@ class Hub:
             self._strands.append(strand)
         self._ready.append(strand.index)
 
-    def _beside(self, function: Callable[[], None]) -> Callable[[], None]:
-        def live() -> None:
-            strand = self.current
-            try:
-                function()
-            except greenlet.GreenletExit:
-                return
-            except BaseException as error:
-                self.ranks[strand.number].error = error
-                self._failed = True
-            self._idle.append(strand.index)
-
-        return live
-
     def _next(self) -> Rank | None:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
-        if not ready:
-            if not self._moments:
+        while not ready:
+            due = []
+            if self._moments:
+                self.now = heapq.heappop(self._moments)
+                due = self._due.pop(self.now)
+            elif not self._polling or self._happened == self.messages + self._completed:
                 return None
-            self.now = heapq.heappop(self._moments)
-            due = self._due.pop(self.now)
             if self._polling:
                 # whoever polls looks again whenever something may have happened
                 due += self._polling
                 self._polling.clear()
+                self._happened = self.messages + self._completed
             # in the order of ranks, whatever came before
             due.sort()
             ready.extend(due)
@@ -205,7 +202,7 @@ class Hub:
 
     # Waiting. ----------------------------------------------------------------
 
-    def wait(self, request: Request) -> None:
+    def wait(self, request: Request | Work) -> None:
         """Hold the current rank until a request is complete."""
         done = request.done
         if done is None:
@@ -219,9 +216,10 @@ class Hub:
         self._switch()
         me.waits = None
 
-    def complete(self, request: Request) -> None:
+    def complete(self, request: Work) -> None:
         """What a request stands for is done now."""
         request.done = self.now
+        self._completed += 1
         if request.waiter is not None:
             self._at(self.now, request.waiter)
 
@@ -247,10 +245,20 @@ class Hub:
             self._at(done, me)
             self._switch()
 
-    def give_way(self) -> None:
-        """Let the others run, and the clock go on if they all wait."""
-        self._polling.append(self.current.index)
+    def give_way(self, request: Request | Work) -> None:
+        """Let the others run, and the clock go on if they all wait, or ask like the current rank.
+
+        ``request`` is what it asks for; if nothing happens any more, it waits for that.
+        """
+        me = self.current
+        if request.done is not None and request.done not in self._due:
+            # the clock has to stop there, even if nobody waits for it
+            self._due[request.done] = []
+            heapq.heappush(self._moments, request.done)
+        self._polling.append(me.index)
+        me.waits = request
         self._switch()
+        me.waits = None
 
     def sleep(self, ticks: int) -> None:
         """Hold the current rank for a time."""

@@ -11,10 +11,10 @@ import cloudpickle
 import torch
 
 from grader.program import Program, load
-from grader.simulation.builtin import Builtins
+from grader.simulation.builtin import Builtins, Work
 from grader.simulation.calls import installed
 from grader.simulation.communicator import is_channel
-from grader.simulation.ends import Misfit, Request
+from grader.simulation.ends import Misfit, Rank, Request
 from grader.simulation.hub import Hub
 from grader.simulation.meetings import Call, Disagreement
 from grader.simulation.network import Flat
@@ -92,7 +92,7 @@ def _pending(hub: Hub, builtins: Builtins) -> Iterator[Pending]:
     yield from (_call(call, waits) for call, waits in calls if waits is not None)
 
 
-def _awaited(hub: Hub, builtins: Builtins, call: Call) -> Request | None:
+def _awaited(hub: Hub, builtins: Builtins, call: Call) -> Request | Work | None:
     rank = hub.ranks[call.rank]
     return rank.waits if builtins.awaited(rank) is call else None
 
@@ -103,7 +103,7 @@ def _mismatch(builtins: Builtins) -> Iterator[Pending]:
         yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
 
 
-def _call(call: Call, waits: Request | None) -> Pending:
+def _call(call: Call, waits: Request | Work | None) -> Pending:
     place = (call.file, call.line) if waits is None else _place(waits)
     return Pending(
         call.rank,
@@ -144,7 +144,10 @@ def _misfits(hub: Hub) -> Iterator[Pending]:
             for request in (rank.error.send, rank.error.receive):
                 frames = lines_of(rank.error.__traceback__)
                 raiser = request.rank is rank and frames
-                yield _end(request, 0, WORLD, False, frames[-1][:2] if raiser else _place(request))
+                place = frames[-1][:2] if raiser else _place(request)
+                if not place[0]:  # it was sent or received beside what its rank does
+                    place = _line(hub.ranks[request.rank.number])
+                yield _end(request, 0, WORLD, False, place)
 
 
 def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str, int]) -> Pending:
@@ -163,9 +166,13 @@ def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str
     )
 
 
-def _place(request: Request) -> tuple[str, int]:
+def _place(request: Request | Work) -> tuple[str, int]:
     """Where the student's function of a rank stands that waits."""
-    frame = request.rank.green.gr_frame
+    return _line(request.rank)
+
+
+def _line(rank: Rank) -> tuple[str, int]:
+    frame = rank.green.gr_frame
     while frame is not None:
         if is_students(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno

@@ -51,8 +51,9 @@ class Algorithm:
     time: str
 
 
-#: By collective and name.  The first of each is the default: on a flat network none has fewer
-#: rounds and, of those, none fewer bytes, at any n (but `pairwise`, which has the fewest bytes).
+#: By collective and name.  The first of each is the default: on a flat network the one of the
+#: fewest rounds and, of those, of the fewest bytes in a row; for all-reduce and all-to-all the
+#: other way round.  Few rounds also make thousands of ranks quick to simulate.
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "broadcast": {
         "binomial_tree": Algorithm(broadcast.binomial_tree, _CHAN, "⌈log₂ n⌉ (α + S β)"),
