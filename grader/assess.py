@@ -10,7 +10,8 @@ import torch
 
 from grader.cases import Case
 from grader.compare import Difference, compare, differing_bits
-from grader.exercise import Evidence, Exercise, Limit
+from grader.exercise import Evidence, Exercise
+from grader.limits import Limit
 from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
 from grader.worlds.base import Outcome

@@ -23,7 +23,7 @@ LAYERS = (
     {"bandwidth", "costs", "values", "program", "reading", "tags"},
     {"traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes", "clocks"},
-    {"oracles"},
+    {"oracles", "limits"},
     {"exercise", "information"},
     {"exercises", "submission", "hints"},
     {"simulation"},

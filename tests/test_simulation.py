@@ -176,6 +176,44 @@ def test_who_asks_in_a_loop_lets_the_others_run():
     assert simulate(ask, 2).ranks[1].value == 6 * A + 4 * B
 
 
+def test_all_may_ask_in_loops():
+    def ask(hub, rank):
+        if rank:
+            request = hub.post_receive(torch.zeros(1), 0, 0)
+        else:
+            request = hub.post_send(torch.ones(1), 1, 0)
+        while not request.is_completed():
+            pass
+        return hub.now
+
+    hub = simulate(ask, 2)
+    assert [rank.value for rank in hub.ranks] == [A + 4 * B] * 2
+
+
+def test_who_asks_is_heard_after_the_others_have_ended():
+    def ask(hub, rank):
+        if rank == 0:
+            hub.sleep(A)
+            hub.post_send(torch.ones(1), 1, 0)
+            return 0
+        request = hub.post_receive(torch.zeros(1), 0, 0)
+        while not request.is_completed():
+            pass
+        return hub.now
+
+    assert simulate(ask, 2).ranks[1].value == 2 * A + 4 * B
+
+
+def test_who_asks_for_ever_waits_for_ever():
+    def ask(hub, rank):
+        request = hub.post_receive(torch.zeros(1), 1 - rank, 1 - rank)
+        while not request.is_completed():
+            pass
+
+    hub = simulate(ask, 2)
+    assert [rank.waits.kind for rank in hub.ranks] == ["recv", "recv"]
+
+
 @pytest.mark.parametrize("n", [2, 300])
 def test_who_waits_for_ever_is_left_waiting(n):
     def head_to_head(hub, rank):

@@ -7,18 +7,10 @@ from collections.abc import Callable
 import torch
 
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
-from grader.exercise import (
-    Evidence,
-    Exercise,
-    Growth,
-    Mistake,
-    messages,
-    neighbours_only,
-    rounds,
-    sent,
-)
+from grader.exercise import Evidence, Exercise, Growth, Mistake
 from grader.exercises.rings import all_send
 from grader.information import moved
+from grader.limits import messages, neighbours_only, rounds, sent
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 

@@ -9,9 +9,10 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
-from grader.exercise import Evidence, Exercise, Growth, Mistake, neighbours_only, rounds, sent
+from grader.exercise import Evidence, Exercise, Growth, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.information import combined
+from grader.limits import neighbours_only, rounds, sent
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 

@@ -5,17 +5,10 @@ from collections.abc import Callable, Iterator
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.exercise import (
-    Exercise,
-    Growth,
-    Mistake,
-    messages,
-    neighbours_only,
-    rounds,
-    sent_elements,
-)
+from grader.exercise import Exercise, Growth, Mistake
 from grader.exercises import rings
 from grader.information import combined
+from grader.limits import messages, neighbours_only, rounds, sent_elements
 from grader.oracles import OPS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
 

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined, moved
+from grader.limits import messages
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
 

@@ -15,10 +15,10 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
+from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.hub import Hub
 from grader.simulation.shortcuts import shortcuts
-from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
 
 __all__ = ["installed"]
@@ -27,14 +27,10 @@ _BACKEND = "simulated"
 
 
 @contextlib.contextmanager
-def installed(hub: Hub, tap: Tap | None = None) -> Iterator[None]:
-    """While ``torch.distributed`` is that of a hub's ranks.
-
-    Args:
-        hub: where they live.
-        tap: follows their messages, if a record is wanted.
-    """
-    group = SimulatedGroup(hub, range(hub.size), WORLD, tap)
+def installed(hub: Hub, builtins: Builtins | None = None) -> Iterator[None]:
+    """While ``torch.distributed`` is that of a hub's ranks; all collectives may be called."""
+    builtins = builtins or Builtins()
+    group = SimulatedGroup(hub, range(hub.size), WORLD, builtins)
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
@@ -44,10 +40,10 @@ def installed(hub: Hub, tap: Tap | None = None) -> Iterator[None]:
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     new_group = c10d.new_group
     try:
-        if tap is None and hub.eager < 0:
+        if hub.tap is None and hub.eager < 0:
             for name, call in shortcuts(hub, before).items():
                 _replace(name, call)
-        _replace("new_group", _group_maker(hub, tap))
+        _replace("new_group", _group_maker(hub, builtins))
         yield
     finally:
         for name, call in before.items():
@@ -65,7 +61,7 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
         setattr(module, name, call)
 
 
-def _group_maker(hub: Hub, tap: Tap | None) -> Callable[..., Any]:
+def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
     """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
     groups: list[SimulatedGroup] = []
     calls = [0] * hub.size
@@ -75,7 +71,7 @@ def _group_maker(hub: Hub, tap: Tap | None) -> Callable[..., Any]:
         members = sorted(ranks) if ranks is not None else list(range(hub.size))
         index, calls[me] = calls[me], calls[me] + 1
         if index == len(groups):
-            group = SimulatedGroup(hub, members, f"group {index}", tap)
+            group = SimulatedGroup(hub, members, f"group {index}", builtins)
             groups.append(group)
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]

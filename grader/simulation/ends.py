@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import greenlet
 import msgspec
 
 from grader.traffic.events import WORLD
+
+if TYPE_CHECKING:
+    from grader.simulation.builtin import Work
 
 __all__ = ["Misfit", "Rank", "Request", "channel_of", "sort_of"]
 
@@ -17,18 +20,19 @@ class Rank:
 
     Attributes:
         number: the global rank.
+        index: tells it apart from whatever else runs for the same rank.
         waits: what it waits for now, if it does.
         value: what its function has returned.
         error: what it has raised, if it has.
         ended: ticks when it had ended; ``None`` before.
     """
 
-    __slots__ = ("begun", "ended", "error", "green", "number", "switch", "value", "waits")
+    __slots__ = ("begun", "ended", "error", "green", "index", "number", "switch", "value", "waits")
 
     def __init__(self, number: int, green: greenlet.greenlet) -> None:
-        self.number = number
+        self.number = self.index = number
         self.green = green
-        self.waits: Request | None = None
+        self.waits: Request | Work | None = None
         self.value: Any = None
         self.error: BaseException | None = None
         self.ended: int | None = None
@@ -73,12 +77,8 @@ class Request(msgspec.Struct, eq=False, gc=False):
     def is_completed(self) -> bool:
         """Whether it is complete by now; whoever asks in a loop lets the others run."""
         hub = self._hub
-        if self.done is None:
-            hub.give_way()
-        elif self.done > hub.now:
-            # nobody else may wait for it
-            hub.stop_at(self.done)
-            hub.give_way()
+        if self.done is None or self.done > hub.now:
+            hub.give_way(self)
         return self.done is not None and self.done <= hub.now
 
     def is_success(self) -> bool:

@@ -8,36 +8,38 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from grader.simulation.builtin import Builtins
+from grader.simulation.collectives import Collectives
 from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
-from grader.simulation.tap import Tap, Tapped
+from grader.simulation.tap import Tapped
 from grader.traffic.events import ANY
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 
 
-class SimulatedGroup(dist.ProcessGroup):
+class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     """Some ranks of a hub, as ``torch.distributed`` sees them.
 
     Args:
         hub: where they live.
         members: global ranks, by rank in the group.
         name: tells its messages from those of other groups.
-        tap: follows its messages, if a record is wanted.
+        builtins: the collectives of its simulation.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
 
-    def __init__(self, hub: Hub, members: Sequence[int], name: str, tap: Tap | None = None) -> None:
+    def __init__(self, hub: Hub, members: Sequence[int], name: str, builtins: Builtins) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(0, len(members))  # type: ignore[call-arg]
         self._hub = hub
         self._members = list(members)
         self._places = {member: place for place, member in enumerate(members)}
         self._name = name
-        self._tap = tap
         self._desc = ""
+        self._found(builtins)
 
     def rank(self) -> int:
         """The place of the rank that runs now; −1 if it is no member."""
@@ -117,10 +119,11 @@ class SimulatedGroup(dist.ProcessGroup):
         self, kind: str, tensor: torch.Tensor, peer: int, tag: int, post: Callable[[], Request]
     ) -> Request | Tapped:
         """One end of a message, told of if somebody listens."""
-        if self._tap is None:
+        tap = self._hub.tap
+        if tap is None:
             return post()
-        number = self._tap.post(kind, tensor, peer, tag, self._name)
-        return self._tap.follow(post(), number, peer)
+        number = tap.post(kind, tensor, peer, tag, self._name)
+        return tap.follow(post(), number, peer)
 
 
 class _FromAnybody:

@@ -37,6 +37,7 @@ class Tap:
 
     def __init__(self, hub: Hub, most: int) -> None:
         self._hub = hub
+        hub.tap = self
         self._most = most
         self._numbers = [0] * hub.size
         self._latest = [-1] * hub.size

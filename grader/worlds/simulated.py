@@ -11,11 +11,14 @@ import cloudpickle
 import torch
 
 from grader.program import LoadedProgram, Program, loader
+from grader.simulation.builtin import Builtins, Work
 from grader.simulation.calls import installed
 from grader.simulation.clock import PER_SECOND
-from grader.simulation.ends import Misfit, Request
+from grader.simulation.communicator import is_channel
+from grader.simulation.ends import Misfit, Rank, Request
 from grader.simulation.hub import Hub
 from grader.simulation.ledger import Ledger
+from grader.simulation.meetings import Call, Disagreement
 from grader.simulation.surroundings import surroundings
 from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
@@ -49,19 +52,24 @@ def simulated(request: Simulate) -> Simulated:
     tap = Tap(hub, request.recorded) if request.recorded else None
     for life in lives:
         life.tap = tap
-    with installed(hub, tap), surroundings(hub):
+    allowed = None if request.allowed is None else frozenset(request.allowed)
+    builtins = Builtins(request.algorithms, allowed)
+    with installed(hub, builtins), surroundings(hub):
         hub.run()
-    return _told(request, hub, arguments, tap, ledger)
+    return _told(request, hub, builtins, arguments, tap, ledger)
 
 
 def _told(
     request: Simulate,
     hub: Hub,
+    builtins: Builtins,
     arguments: Sequence[Any],
     tap: Tap | None,
     ledger: Ledger | None,
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
+    # an answer that catches what it was told with has still done it
+    fine = fine and not builtins.refused and not builtins.disagreements
     limit = request.answer_limit
     told = fine and request.answered
     recorded = tap is not None and not tap.full
@@ -71,18 +79,25 @@ def _told(
         ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
         messages=hub.messages,
         nbytes=hub.bytes,
-        raised={
-            rank.number: raised("call", rank.error)
-            for rank in hub.ranks
-            if rank.error is not None and not isinstance(rank.error, Misfit)
-        },
+        raised={rank: raised("call", error) for rank, error in _errors(hub, builtins).items()},
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
-        pending=list(_misfits(hub)) or list(_pending(hub)),
-        groups={},
+        pending=list(_misfits(hub)) or list(_mismatch(builtins)) or list(_pending(hub, builtins)),
+        groups={} if fine else builtins.members,
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
         tally=ledger.tally(hub.now // PER_SECOND) if ledger is not None else None,
     )
+
+
+def _errors(hub: Hub, builtins: Builtins) -> dict[int, BaseException]:
+    """What ranks have raised, but for what is told by the calls of two."""
+    told = (Misfit, Disagreement)
+    errors: dict[int, BaseException] = {
+        rank.number: rank.error
+        for rank in hub.ranks
+        if rank.error is not None and not isinstance(rank.error, told)
+    }
+    return errors | builtins.refused
 
 
 class _Life:
@@ -112,13 +127,51 @@ class _Life:
         return value
 
 
-def _pending(hub: Hub) -> Iterator[Pending]:
-    """Messages without another end; those that nobody waits for first, as they came first."""
+def _pending(hub: Hub, builtins: Builtins) -> Iterator[Pending]:
+    """What nobody had answered; first what nobody waits for, as it came first."""
+    calls = [(call, _awaited(hub, builtins, call)) for call in builtins.open()]
+    yield from (_call(call, None) for call, waits in calls if waits is None)
+    yield from _messages(hub)
+    yield from (_call(call, waits) for call, waits in calls if waits is not None)
+
+
+def _awaited(hub: Hub, builtins: Builtins, call: Call) -> Request | Work | None:
+    rank = hub.ranks[call.rank]
+    return rank.waits if builtins.awaited(rank) is call else None
+
+
+def _mismatch(builtins: Builtins) -> Iterator[Pending]:
+    """The two calls that are not of one collective, if there are such."""
+    for rank in sorted(builtins.disagreements)[:1]:
+        yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
+
+
+def _call(call: Call, waits: Request | Work | None) -> Pending:
+    place = (call.file, call.line) if waits is None else _place(waits)
+    return Pending(
+        call.rank,
+        call.kind,
+        call.root,
+        0,
+        call.group,
+        call.count,
+        call.nbytes,
+        call.dtype,
+        waits is not None,
+        *place,
+        call.detail,
+    )
+
+
+def _messages(hub: Hub) -> Iterator[Pending]:
+    """Messages without another end; those that nobody waits for first."""
     found: list[tuple[bool, int, Request, int, str]] = []
     for rank in range(hub.size):
         for queues in (hub.sends[rank], hub.receives[rank]):
             for channel, queue in queues.items():
                 _, tag, group = channel if isinstance(channel, tuple) else (0, 0, WORLD)
+                if is_channel(group):
+                    continue  # of a collective, which is told as such
                 found += [(r.rank.waits is r, r.order, r, tag, group) for r in queue]
         for (tag, group), request in hub.anybody[rank]:
             found.append((request.rank.waits is request, request.order, request, tag, group))
@@ -134,7 +187,10 @@ def _misfits(hub: Hub) -> Iterator[Pending]:
             for request in (rank.error.send, rank.error.receive):
                 frames = lines_of(rank.error.__traceback__)
                 raiser = request.rank is rank and frames
-                yield _end(request, 0, WORLD, False, frames[-1][:2] if raiser else _place(request))
+                place = frames[-1][:2] if raiser else _place(request)
+                if not place[0]:  # it was sent or received beside what its rank does
+                    place = _line(hub.ranks[request.rank.number])
+                yield _end(request, 0, WORLD, False, place)
 
 
 def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str, int]) -> Pending:
@@ -153,9 +209,13 @@ def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str
     )
 
 
-def _place(request: Request) -> tuple[str, int]:
+def _place(request: Request | Work) -> tuple[str, int]:
     """Where the student's function of a rank stands that waits."""
-    frame = request.rank.green.gr_frame
+    return _line(request.rank)
+
+
+def _line(rank: Rank) -> tuple[str, int]:
+    frame = rank.green.gr_frame
     while frame is not None:
         if is_students(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno

@@ -10,17 +10,19 @@ import os
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from grader.errors import WorldError
 from grader.program import Program
+from grader.simulation.algorithms.catalogue import choose
 from grader.simulation.clock import seconds_of
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
 from grader.traffic.board import Board
-from grader.traffic.events import Blocked, Matched, Posted
+from grader.traffic.events import Blocked, Grouped, Matched, Posted
 from grader.traffic.trace import Trace
 from grader.traffic.waits import deadlock
 from grader.verdict import Diagnosis, Failure
@@ -84,6 +86,7 @@ def simulate(
     counted: bool = False,
     answered: bool = True,
     memory: int = MEMORY,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
 ) -> Simulation:
     """Run a job on simulated ranks, as many as it has arguments for.
 
@@ -98,10 +101,14 @@ def simulate(
         counted: whether to count what each rank sends.
         answered: whether to tell what the ranks hold; without, ``results`` are empty.
         memory: bytes that all ranks together may allocate.
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
+            what is missing has the default.
 
     Raises:
+        RequestError: there is no such collective, or no such algorithm of it.
         WorldError: the process cannot be started.
     """
+    choose(algorithms)
     setting = launcher.setting
     request = Simulate(
         program=program.to_bytes(),
@@ -118,6 +125,8 @@ def simulate(
         folder=setting.folder,
         sealed=setting.sealed,
         answer_limit=job.answer_limit,
+        allowed=None if job.allowed is None else sorted(job.allowed),
+        algorithms=dict(algorithms),
     )
     crew = launcher.launch(1)
     try:
@@ -262,12 +271,15 @@ def _failure(answer: Simulated, size: int) -> Failure:
     causes = Causes(board)
     for rank, raised in answer.raised.items():
         causes.raised(rank, raised)
+    for name, members in answer.groups.items():
+        for member in members:
+            board.take(member, Grouped(name, members))
     numbers = [0] * size
     for end in answer.pending:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
         posted = Posted(
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
-            "", False, False, end.file, end.line, 0,
+            end.detail, False, False, end.file, end.line, 0,
         )  # fmt: skip
         board.take(end.rank, posted)
         if end.awaited:

@@ -71,7 +71,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
 
     Attributes:
         program: packed, see :class:`grader.program.Program`.
-        entry, adapter, allowed: as in :class:`Call`.
+        entry, adapter: as in :class:`Call`.
         arguments: a packed tuple for every rank.
         cluster: what messages cost.
         eager: bytes up to which a message leaves at once; −1 for none.
@@ -80,7 +80,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         answered: whether to tell what the ranks hold.
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
-        answer_limit: as in :class:`Call`.
+        answer_limit, allowed: as in :class:`Call`.
+        algorithms: names, by collective, of those that are not done by the default.
     """
 
     program: bytes
@@ -97,6 +98,8 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     folder: str
     sealed: bool
     answer_limit: int
+    allowed: list[str] | None = None
+    algorithms: dict[str, str] = {}
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -242,8 +245,9 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
 class Pending(msgspec.Struct, array_like=True, frozen=True):
     """One end of a message that has no other end when nothing goes on any more.
 
-    ``awaited`` says that its rank waits for it, in the line that is named; the
-    others come first, as they were posted first.
+    Or a rank's call of a collective that others have not made; the fields are those of
+    :class:`grader.traffic.events.Posted`.  ``awaited`` says that its rank waits for it,
+    in the line that is named; the others come first, as they were posted first.
     """
 
     rank: int
@@ -257,6 +261,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     awaited: bool
     file: str
     line: int
+    detail: str = ""
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
