@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
-from grader.exercise import Evidence, Exercise, Growth, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises.growing import ALL_GATHER
 from grader.exercises.rings import all_send
 from grader.information import moved
 from grader.limits import messages, neighbours_only, rounds, sent
@@ -243,10 +244,7 @@ ring_all_gather = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
-    growth=Growth(
-        lambda draw: draw.case("one number a rank", x=draw.per_rank(Kind(torch.float32, (1,)))),
-        values=64,
-    ),
+    growth=ALL_GATHER,
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Everybody sends to the right and receives from the left, n − 1 times. In the first round"

@@ -9,8 +9,9 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
-from grader.exercise import Evidence, Exercise, Growth, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
+from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
 from grader.limits import neighbours_only, rounds, sent
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
@@ -244,19 +245,6 @@ reduce_scatter = Exercise(
 )
 
 
-def _grown(draw: Draw) -> Case:
-    kind = Kind(torch.int64, (1,))
-    if draw.n <= _COMPARED:
-        chunks = PerRank(list(draw.per_rank(kind)) for _ in draw.ranks)
-    else:
-        # n² tensors would take longer to make than to send; here only that is looked at
-        chunks = PerRank([list(draw.per_rank(kind))] * draw.n)
-    return draw.case("SUM of one number a chunk", chunks=chunks, op=OPS["SUM"])
-
-
-#: Up to so many simulated ranks the values are compared.
-_COMPARED = 64
-
 ring_reduce_scatter = Exercise(
     signature="ring_reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
     summary="the same around the ring: partial sums go from rank to rank and grow",
@@ -270,7 +258,7 @@ ring_reduce_scatter = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
-    growth=Growth(_grown, values=_COMPARED),
+    growth=REDUCE_SCATTER,
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
