@@ -8,14 +8,14 @@ is judged by the same oracle and the same limits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from grader.assess import assess
 from grader.cases import Case, Draw
-from grader.exercise import Exercise, Growth
+from grader.exercise import Exercise
 from grader.program import Program
-from grader.simulation.clusters import Flat
+from grader.simulation.clusters import Cluster, Flat
 from grader.traffic.trace import Trace
 from grader.turns import not_run
 from grader.verdict import Bound, CaseVerdict, Status
@@ -23,15 +23,28 @@ from grader.worlds.base import Job, Outcome
 from grader.worlds.crew import Launcher
 from grader.worlds.simulating import Simulation, simulate
 
-__all__ = ["UNITS", "grown", "growth_case"]
+__all__ = ["UNITS", "Grown", "grown", "run_grown"]
 
 #: Every message takes a second, whatever is in it: seconds are rounds.
 UNITS = Flat(alpha=1.0, beta=0.0)
 
+_ROUNDS = "rounds"
 
-def growth_case(exercise: Exercise, growth: Growth, seed: int, n: int) -> Case:
-    """The input at ``n`` simulated ranks."""
-    return growth.case(Draw(seed, exercise.name, n))
+
+@dataclass(frozen=True)
+class Grown:
+    """What became of an answer on simulated ranks.
+
+    Attributes:
+        case: its input.
+        simulation: the run.
+        verdicts: on what the ranks hold, and on each limit; on rounds only where
+            every message takes one.
+    """
+
+    case: Case
+    simulation: Simulation
+    verdicts: tuple[CaseVerdict, ...]
 
 
 def grown(
@@ -58,29 +71,41 @@ def grown(
     assert growth is not None
     verdicts: list[CaseVerdict] = []
     for n in growth.sizes:
-        case = growth_case(exercise, growth, seed, n)
         if failed is None:
-            verdict, simulation = _run(launcher, exercise, program, case, growth, seconds, memory)
-            found = [verdict, *_limits(exercise, case, simulation, verdict)]
+            run = run_grown(launcher, exercise, program, n, UNITS, seed, seconds, memory)
+            verdicts += run.verdicts
+            failed = next((one for one in run.verdicts if not one.passed), None)
         else:
-            found = [not_run(case, failed)] + [
-                replace(not_run(case, failed), name=limit.quantity) for limit in exercise.limits
-            ]
-        verdicts += [replace(one, simulated=True) for one in found]
-        failed = failed or next((one for one in verdicts if not one.passed), None)
+            case = _case(exercise, seed, n)
+            given_up = replace(not_run(case, failed), simulated=True)
+            verdicts.append(given_up)
+            verdicts += [replace(given_up, name=limit.quantity) for limit in exercise.limits]
     return verdicts
 
 
-def _run(
+def run_grown(
     launcher: Launcher,
     exercise: Exercise,
     program: Program,
-    case: Case,
-    growth: Growth,
+    n: int,
+    cluster: Cluster,
+    seed: int,
     seconds: float,
     memory: int,
-) -> tuple[CaseVerdict, Simulation]:
-    answered = case.n <= growth.values
+    eager: int = -1,
+) -> Grown:
+    """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
+
+    Args:
+        launcher, exercise, program, seed, seconds, memory: as of :func:`grown`; the
+            exercise may have no growth, and its first input is taken.
+        n: how many ranks.
+        cluster: says what messages cost.
+        eager: bytes up to which a send does not wait for its receive; −1 for none.
+    """
+    case = _case(exercise, seed, n)
+    growth = exercise.growth
+    answered = growth is None or n <= growth.values
     job = Job(
         entry=exercise.name,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
@@ -89,8 +114,27 @@ def _run(
         seconds=seconds,
     )
     simulation = simulate(
-        launcher, program, job, UNITS, counted=True, answered=answered, memory=memory
+        launcher,
+        program,
+        job,
+        cluster,
+        eager=eager,
+        counted=True,
+        answered=answered,
+        memory=memory,
     )
+    verdict = _values(exercise, case, simulation, answered)
+    verdicts = [verdict, *_limits(exercise, case, simulation, verdict, cluster == UNITS)]
+    return Grown(case, simulation, tuple(replace(one, simulated=True) for one in verdicts))
+
+
+def _case(exercise: Exercise, seed: int, n: int) -> Case:
+    draw = Draw(seed, exercise.name, n)
+    return exercise.growth.case(draw) if exercise.growth else next(iter(exercise.inputs(draw)))
+
+
+def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bool) -> CaseVerdict:
+    """The verdict on what the ranks hold, as far as they have been asked."""
     if answered or simulation.failure is not None:
         nothing = Trace(((),) * case.n)
         output = (simulation.output,) if simulation.output else ()
@@ -102,25 +146,25 @@ def _run(
         verdict = CaseVerdict(case.name, case.n, Status.PASSED)
     tally = simulation.tally
     # hundreds of rows would say no more than the message does
-    return replace(verdict, traffic=tally.traffic if tally else None, by_rank=()), simulation
+    return replace(verdict, traffic=tally.traffic if tally else None, by_rank=())
 
 
 def _limits(
-    exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict
-) -> Sequence[CaseVerdict]:
-    found = []
+    exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict, units: bool
+) -> Iterator[CaseVerdict]:
     for limit in exercise.limits:
+        if limit.quantity == _ROUNDS and not units:
+            continue
         one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"
-            found.append(replace(one, message=message))
+            yield replace(one, message=message)
             continue
         measured, asked = limit.measure(simulation.tally), limit.asked(case)
         bound = Bound(limit.quantity, measured, limit.relation, asked)
         one = replace(one, traffic=simulation.tally.traffic, bounds=(bound,))
         if bound.holds:
-            found.append(replace(one, status=Status.PASSED))
+            yield replace(one, status=Status.PASSED)
         else:
             message = f"{case.name}: {bound}"
-            found.append(replace(one, diagnosis=limit.diagnose(bound), message=message))
-    return found
+            yield replace(one, diagnosis=limit.diagnose(bound), message=message)

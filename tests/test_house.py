@@ -36,7 +36,7 @@ LAYERS = (
     {"session", "reports", "pictures"},
     {"classroom", "bench"},
     {"api", "doctor", "releasing"},
-    {"earning", "replaying", "timing"},
+    {"earning", "replaying", "scaling", "timing"},
     {"__init__", "__main__"},
 )
 
