@@ -586,6 +586,36 @@ def test_no_thread_of_a_rank_interrupts_another():
         assert set(result.value) == {os.SCHED_BATCH}
 
 
+#: Has the kernel refuse the policy, to this process and to all that it starts.
+REFUSED = """
+import errno, os, pyseccomp
+refusing = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+refusing.add_rule(pyseccomp.ERRNO(errno.{code}), "sched_setscheduler")
+refusing.load()
+try:
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+
+from grader import run
+import torch.distributed as dist
+
+def number():
+    dist.barrier()
+    return dist.get_rank()
+
+print(list(run(number, 2)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such policy")
+@pytest.mark.parametrize("code", ["EPERM", "EINVAL", "ENOSYS"])
+def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path, code):
+    done = _run_script(REFUSED.format(code=code), tmp_path)
+    assert done.stderr == ""
+    assert done.stdout == f"{code}\n[0, 1]\n"
+
+
 def test_a_script_without_a_main_guard(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path)
