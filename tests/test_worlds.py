@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -536,6 +537,60 @@ def test_a_rank_has_no_descriptors_but_its_own():
         pytest.skip("needs /proc to look at descriptors")
     by_rank = [set(r.value) for r in play(answer, 2).results]
     assert not by_rank[0] & by_rank[1]
+
+
+class _Interrupted(socket.socket):
+    """Who has read a large piece from it is interrupted once, before looking at the piece."""
+
+    meanwhile = None
+
+    def recv_into(self, *arguments):
+        count = super().recv_into(*arguments)
+        if count > 10_000 and self.meanwhile:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return count
+
+
+class _Interrupting:
+    """A launcher of worlds that are interrupted while they read."""
+
+    def __init__(self, launcher):
+        self._launcher = launcher
+
+    def launch(self, size):
+        self.crew = self._launcher.launch(size)
+        self.crew.controls = [_Interrupted(fileno=c.detach()) for c in self.crew.controls]
+        return self.crew
+
+    def __getattr__(self, name):
+        return getattr(self._launcher, name)
+
+
+def test_who_watches_a_world_keeps_out_of_what_another_reads():
+    # as two threads do that judge at the same time, but in the order that is worst
+    from grader.submission import live_program
+    from grader.worlds.base import Job
+    from grader.worlds.processes import ProcessWorld
+
+    def answer(value):
+        return torch.full((200_000,), value)
+
+    def run(world, value):
+        return world.run(Job("answer", ((value,),), allowed=None))
+
+    launcher, program = default_launcher(), live_program(answer)
+    interrupting, others = _Interrupting(launcher), []
+    with (
+        ProcessWorld(interrupting, 1, program) as one,
+        ProcessWorld(launcher, 1, program) as other,
+    ):
+        interrupting.crew.controls[0].meanwhile = lambda: others.append(run(other, 2.0))
+        first, (second,) = run(one, 1.0), others
+    launcher.settle()
+    for outcome, value in ((first, 1.0), (second, 2.0)):
+        assert outcome.failure is None
+        assert torch.equal(outcome.results[0].value, answer(value))
 
 
 def _run_script(text, tmp_path, **environment):
