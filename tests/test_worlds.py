@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import psutil
@@ -19,6 +20,7 @@ import torch.distributed as dist
 
 from grader.values import Opaque
 from grader.verdict import Diagnosis
+from grader.worlds.forkserver import Client
 from grader.worlds.launch import default_launcher
 from tests.conftest import line_in, play
 
@@ -537,6 +539,39 @@ def test_a_rank_has_no_descriptors_but_its_own():
         pytest.skip("needs /proc to look at descriptors")
     by_rank = [set(r.value) for r in play(answer, 2).results]
     assert not by_rank[0] & by_rank[1]
+
+
+class _Overtaken(socket.socket):
+    """Whatever there is to read, another thread has read it by now."""
+
+    def recv(self, *arguments):
+        socket.socket.recv(self, 1 << 16)
+        return super().recv(*arguments)
+
+
+class _Listener(Client):
+    """A client of a server that is this test."""
+
+    def __init__(self):
+        super().__init__()
+        self._socket = _Overtaken(fileno=self._socket.detach())
+        self._theirs.sendall(b'{"ready": true}\n')
+
+    def _last_words(self):
+        return ""
+
+    def close(self):
+        self._hang_up()
+        self._theirs.close()
+
+
+def test_a_thread_does_not_wait_for_what_another_has_read():
+    listener = _Listener()
+    thread = threading.Thread(target=listener.poll, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    listener.close()
 
 
 class _Interrupted(socket.socket):
