@@ -169,6 +169,40 @@ def test_wrong_elements_are_shown_and_fail(tmp_path):
     assert f"# Out of bounds values : {sum(wrong)} FAILED" in done.stdout
 
 
+#: Each gives the result of the first call of its size again and again.
+STALE = """
+kept = {}
+
+def all_gather(x):
+    if len(x) not in kept:
+        kept[len(x)] = [torch.empty_like(x), torch.empty_like(x)]
+        dist.all_gather(kept[len(x)], x)
+    return kept[len(x)]
+
+def all_reduce_rooted(x, op):
+    if len(x) not in kept:
+        kept[len(x)] = x.clone()
+        dist.all_reduce(kept[len(x)], op)
+    x.copy_(kept[len(x)])
+
+def scatter(x, parts, src):
+    if len(x) not in kept:
+        kept[len(x)] = x
+        dist.scatter(x, parts, src)
+"""
+
+
+@pytest.mark.parametrize(
+    "name, held", [("all_gather", 2), ("all_reduce_rooted", 2), ("scatter", 1)]
+)
+def test_a_result_of_an_earlier_call_is_wrong_in_every_element(tmp_path, name, held):
+    done = bench(name, *of_file(tmp_path, STALE), "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    for row in json.loads(done.stdout)["rows"]:
+        # ``held`` times the whole tensor is what the ranks hold together
+        assert row["wrong"] == held * row["nbytes"] // 4
+
+
 # What goes wrong in a rank. -------------------------------------------------------
 
 FAILURES = [
