@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from PIL import Image
 from grader import bandwidth
 from grader.__main__ import main
 from grader.bench.contracts import Buffers, wrong_elements
-from grader.bench.plan import KIND_OF
+from grader.bench.plan import DTYPES, KIND_OF, Plan
+from grader.bench.results import Row
+from grader.bench.table import footer, header, line
 from tests.conftest import our_processes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,11 +111,13 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
     done = bench(*bandwidth.FACTORS, *QUICK, "--csv", table, "--plot", picture)
     assert (done.returncode, done.stderr) == (0, "")
-    tables = done.stdout.strip().split("\n\n")
+    assert re.search(r"\S\n\Z", done.stdout)
+    tables = done.stdout.split("\n\n")
     assert len(tables) == len(bandwidth.FACTORS)
     for op, text in zip(bandwidth.FACTORS, tables, strict=True):
-        about, _, names, units, *rows, wrong, average = text.splitlines()
-        assert about.startswith(f"# {op} torch's own ranks: 2 backend: gloo")
+        about, counts, names, units, *rows, wrong, average = text.splitlines()
+        assert about == f"# {op}, torch's own; ranks: 2, backend: gloo"
+        assert counts == "# warmup iters: 1, iters: 2"
         assert names.split() == [
             "#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
         ]  # fmt: skip
@@ -131,6 +136,35 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     with Image.open(picture) as image:
         assert min(image.size) > 400
     assert our_processes() == []
+
+
+def a_row(**others):
+    usual = Row(
+        "ring_reduce_scatter", "reduce_scatter", 1 << 30, 1 << 28,
+        "bfloat16", "sum", -1, 60.0, 2e12, 9999e5, 0,
+    )  # fmt: skip
+    return replace(usual, **others)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_table_fits_a_terminal_of_80_columns(dtype):
+    plan = Plan((), (), warmup=1000, iterations=100_000, backend="gloo", file="answer.py")
+    rows = [
+        a_row(dtype=dtype),
+        a_row(dtype=dtype, redop="none", wrong=99_999_999, seconds=9999.99e-6, algbw=0.1),
+    ]
+    lines = [*header(plan, rows[0].name, rows[0].op, 64).splitlines(), *map(line, rows)]
+    lines += footer(rows).splitlines()
+    assert max(map(len, lines)) == 80
+    # each name stands over the ends of its numbers
+    ends = [match.end() for match in re.finditer(r"\S+", lines[2][1:])]
+    for text in lines[4:6]:
+        assert [match.end() for match in re.finditer(r"\S+", text[1:])] == ends
+
+
+def test_a_number_too_long_for_its_column_stands_apart():
+    texts = line(a_row(nbytes=10**20, count=10**20, wrong=10**20)).split()
+    assert [texts[0], texts[1], texts[8]] == [str(10**20)] * 3
 
 
 @pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07", "08", "11", "12"])
@@ -154,7 +188,7 @@ def test_a_function_of_another_name_and_another_dtype(tmp_path):
     options = of_file(tmp_path, "def mine(x, op):\n    print(1)\n    dist.all_reduce(x, op)\n")
     done = bench("mine", "--like", "all_reduce", "--dtype", "bfloat16", *options)
     assert done.returncode == 0
-    assert "# mine (all_reduce) of the file ranks: 2" in done.stdout
+    assert "# mine (all_reduce), of the file; ranks: 2, backend: gloo\n" in done.stdout
     assert "bfloat16" in done.stdout
     assert "\n1\n" not in done.stdout  # what ranks print is no part of the table
 
