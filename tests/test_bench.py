@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from PIL import Image
 
 from grader import bandwidth
 from grader.__main__ import main
 from grader.bench.contracts import Buffers, wrong_elements
-from grader.bench.plan import DTYPES, KIND_OF, Plan
+from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
 from grader.bench.results import Row
-from grader.bench.table import footer, header, line
-from tests.conftest import our_processes
+from grader.bench.table import footer, header, line, to_json
+from tests.conftest import our_processes, play
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS = {path.name[:2]: path for path in (ROOT / "solutions").glob("[0-9][0-9]_*.py")}
@@ -104,6 +105,47 @@ def test_wrong_elements_are_counted():
     assert wrong_elements(None, None) == 0
 
 
+@pytest.mark.parametrize(
+    "text, nbytes", [("512", 512), ("64K", 65536), ("16m", 16 << 20), ("1G", 1 << 30)]
+)
+def test_units_of_sizes_are_binary(text, nbytes):
+    assert bytes_of(text) == nbytes
+
+
+def test_a_sweep_ends_with_the_largest_size():
+    assert list(bandwidth.sweep(1, 64, 4)) == [1, 4, 16, 64]
+    assert list(bandwidth.sweep(1, 63, 4)) == [1, 4, 16]
+
+
+# Taking the time. -----------------------------------------------------------------
+
+
+def test_the_time_is_the_slowest_ranks_mean_over_the_timed_calls():
+    def answer(warmup, iterations):
+        from types import SimpleNamespace
+
+        from grader.bench import rank
+
+        now, calls = 0.0, 0
+
+        def call():
+            nonlocal now, calls
+            dist.broadcast(torch.zeros(1), 0)
+            calls += 1
+            now += 1000.0 if calls <= warmup else calls * (1 + dist.get_rank())
+
+        # a clock that stands still but for these calls
+        rank.time = SimpleNamespace(perf_counter=lambda: now)
+        return rank.seconds_per_call(call, warmup, iterations, torch.device("cpu"))
+
+    outcome = play(answer, 3, 2, 4, allowed=None)
+    # calls 3 to 6 of the last rank, each three times as long as its number
+    assert [result.value for result in outcome.results] == [3 * (3 + 4 + 5 + 6) / 4] * 3
+    warm, timed = ["broadcast"] * 2, ["broadcast"] * 4
+    for operations in outcome.trace.operations:
+        assert [op.kind for op in operations] == [*warm, "barrier", *timed, "all_reduce"]
+
+
 # The table. -----------------------------------------------------------------------
 
 
@@ -160,6 +202,20 @@ def test_a_table_fits_a_terminal_of_80_columns(dtype):
     ends = [match.end() for match in re.finditer(r"\S+", lines[2][1:])]
     for text in lines[4:6]:
         assert [match.end() for match in re.finditer(r"\S+", text[1:])] == ends
+
+
+def test_a_row_is_in_microseconds_and_decimal_gigabytes():
+    texts = line(a_row(seconds=0.0012345, algbw=2.5e9, busbw=1.25e8, wrong=3)).split()
+    assert texts[5:] == ["1234.50", "2.50", "0.1250", "3"]
+    assert line(a_row(seconds=0.0123456)).split()[5] == "12346"
+
+
+def test_the_average_is_that_of_the_bus_bandwidths():
+    rows = [a_row(busbw=1e9), a_row(busbw=4e9, algbw=0.0)]
+    assert footer(rows).endswith(" 2.5")
+    plan = Plan((), ())
+    found = json.loads(to_json(plan, [*rows, a_row(name="other", busbw=7e9)], 4))
+    assert found["average_busbw"] == {"ring_reduce_scatter": 2.5e9, "other": 7e9}
 
 
 def test_a_number_too_long_for_its_column_stands_apart():
