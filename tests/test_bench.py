@@ -36,8 +36,8 @@ def command(program, *arguments, timeout=100):
     )
 
 
-def bench(*arguments):
-    return command([sys.executable, "-m", "grader", "bench"], *arguments)
+def bench(*arguments, timeout=100):
+    return command([sys.executable, "-m", "grader", "bench"], *arguments, timeout=timeout)
 
 
 def torchrun(*arguments):
@@ -166,6 +166,10 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
         assert units.split() == ["#", "(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)"]
         assert [int(row.split()[0]) for row in rows] == [64, 256, 1024]
         assert {tuple(row.split()[i] for i in (2, 8)) for row in rows} == {("float", "0")}
+        adds = op in ("all_reduce", "reduce", "reduce_scatter")
+        rooted = op in ("broadcast", "reduce", "scatter", "gather")
+        said = ("sum" if adds else "none", "0" if rooted else "-1")
+        assert {tuple(row.split()[3:5]) for row in rows} == {said}
         assert wrong == "# Out of bounds values : 0 OK"
         assert re.fullmatch(r"# Avg bus bandwidth    : [\d.e-]+", average)
     with table.open() as file:
@@ -236,8 +240,15 @@ def test_the_exercises_of_a_chapter(chapter, tmp_path):
     found = json.loads(done.stdout)
     assert (found["ranks"], found["file"]) == (3, str(path))
     assert list(found["average_busbw"]) == names
+    assert len(found["rows"]) == 3 * len(names)
     assert {row["op"] for row in found["rows"]} == {KIND_OF[name] for name in names}
     assert not any(row["wrong"] for row in found["rows"])
+
+
+def test_sizes_that_are_rounded_to_the_same_are_measured_once():
+    sizes = ("--min-bytes", "1", "--max-bytes", "64", "--factor", "2")
+    done = bench("all_gather", *QUICK, *sizes, "--dtype", "float64", "--json")
+    assert [row["nbytes"] for row in json.loads(done.stdout)["rows"]] == [16, 32, 64]
 
 
 def test_a_function_of_another_name_and_another_dtype(tmp_path):
@@ -321,7 +332,8 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
         "    dist.broadcast(x, src)\n"
         "    dist.barrier()\n"
     )
-    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3")
+    # less than the minute that is usual: it is --timeout that counts
+    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3", timeout=50)
     assert done.returncode == 1
     found = re.fullmatch(
         r"grader: no end of broadcast of 64 bytes after 3 s:"
