@@ -6,6 +6,8 @@ import time
 import timeit
 import types
 
+import torch
+
 from grader.clocks import Clock, shown_to
 
 SOURCE = """
@@ -23,6 +25,12 @@ def seconds(turn):
 
 def by_timeit(turn):
     return timeit.timeit(turn, number=4)
+
+def by_timer(turn):
+    return timeit.Timer(turn).timeit(4)
+
+def by_repeat(turn):
+    return timeit.repeat(turn, repeat=2, number=4)
 
 def processor(turn):
     return time.process_time() + time.thread_time_ns()
@@ -48,7 +56,13 @@ def turned(name, also=lambda: 0.0):
 
 def test_every_way_to_read_a_clock_shows_it():
     assert turned("seconds") == [0.375] * 7
-    assert turned("by_timeit") == 4 * 0.375
+    assert turned("by_timeit") == turned("by_timer") == 4 * 0.375
+    assert turned("by_repeat") == [4 * 0.375] * 2
+
+
+def test_a_reading_is_too_long_for_float32():
+    reading = Clock(lambda: 0.0).seconds() + 1 / 512
+    assert torch.tensor(reading, dtype=torch.float32).item() != reading
 
 
 def test_the_processors_clocks_stand_still():
