@@ -640,8 +640,8 @@ if ring_works:
 # one element there is nothing to cut; both send single numbers, and the tree needs 6 rounds instead
 # of 14. So trees win for **small messages and many ranks**, rings for **large messages**. Libraries
 # have both and choose; for NCCL see
-# [NCCL_ALGO](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). A later chapter, on
-# cost models, puts numbers on it.
+# [NCCL_ALGO](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). Chapter
+# [13](13_cost_models.ipynb), on cost models, puts numbers on it.
 #
 # ### What is left: the links wait for the sums
 #

@@ -7,17 +7,21 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from PIL import Image
 
 from grader import bandwidth
 from grader.__main__ import main
 from grader.bench.contracts import Buffers, wrong_elements
-from grader.bench.plan import KIND_OF
-from tests.conftest import our_processes
+from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
+from grader.bench.results import Row
+from grader.bench.table import footer, header, line, to_json
+from tests.conftest import our_processes, play
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS = {path.name[:2]: path for path in (ROOT / "solutions").glob("[0-9][0-9]_*.py")}
@@ -32,8 +36,8 @@ def command(program, *arguments, timeout=100):
     )
 
 
-def bench(*arguments):
-    return command([sys.executable, "-m", "grader", "bench"], *arguments)
+def bench(*arguments, timeout=100):
+    return command([sys.executable, "-m", "grader", "bench"], *arguments, timeout=timeout)
 
 
 def torchrun(*arguments):
@@ -101,6 +105,47 @@ def test_wrong_elements_are_counted():
     assert wrong_elements(None, None) == 0
 
 
+@pytest.mark.parametrize(
+    "text, nbytes", [("512", 512), ("64K", 65536), ("16m", 16 << 20), ("1G", 1 << 30)]
+)
+def test_units_of_sizes_are_binary(text, nbytes):
+    assert bytes_of(text) == nbytes
+
+
+def test_a_sweep_ends_with_the_largest_size():
+    assert list(bandwidth.sweep(1, 64, 4)) == [1, 4, 16, 64]
+    assert list(bandwidth.sweep(1, 63, 4)) == [1, 4, 16]
+
+
+# Taking the time. -----------------------------------------------------------------
+
+
+def test_the_time_is_the_slowest_ranks_mean_over_the_timed_calls():
+    def answer(warmup, iterations):
+        from types import SimpleNamespace
+
+        from grader.bench import rank
+
+        now, calls = 0.0, 0
+
+        def call():
+            nonlocal now, calls
+            dist.broadcast(torch.zeros(1), 0)
+            calls += 1
+            now += 1000.0 if calls <= warmup else calls * (1 + dist.get_rank())
+
+        # a clock that stands still but for these calls
+        rank.time = SimpleNamespace(perf_counter=lambda: now)
+        return rank.seconds_per_call(call, warmup, iterations, torch.device("cpu"))
+
+    outcome = play(answer, 3, 2, 4, allowed=None)
+    # calls 3 to 6 of the last rank, each three times as long as its number
+    assert [result.value for result in outcome.results] == [3 * (3 + 4 + 5 + 6) / 4] * 3
+    warm, timed = ["broadcast"] * 2, ["broadcast"] * 4
+    for operations in outcome.trace.operations:
+        assert [op.kind for op in operations] == [*warm, "barrier", *timed, "all_reduce"]
+
+
 # The table. -----------------------------------------------------------------------
 
 
@@ -108,17 +153,23 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
     done = bench(*bandwidth.FACTORS, *QUICK, "--csv", table, "--plot", picture)
     assert (done.returncode, done.stderr) == (0, "")
-    tables = done.stdout.strip().split("\n\n")
+    assert re.search(r"\S\n\Z", done.stdout)
+    tables = done.stdout.split("\n\n")
     assert len(tables) == len(bandwidth.FACTORS)
     for op, text in zip(bandwidth.FACTORS, tables, strict=True):
-        about, _, names, units, *rows, wrong, average = text.splitlines()
-        assert about.startswith(f"# {op} torch's own ranks: 2 backend: gloo")
+        about, counts, names, units, *rows, wrong, average = text.splitlines()
+        assert about == f"# {op}, torch's own; ranks: 2, backend: gloo"
+        assert counts == "# warmup iters: 1, iters: 2"
         assert names.split() == [
             "#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
         ]  # fmt: skip
         assert units.split() == ["#", "(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)"]
         assert [int(row.split()[0]) for row in rows] == [64, 256, 1024]
         assert {tuple(row.split()[i] for i in (2, 8)) for row in rows} == {("float", "0")}
+        adds = op in ("all_reduce", "reduce", "reduce_scatter")
+        rooted = op in ("broadcast", "reduce", "scatter", "gather")
+        said = ("sum" if adds else "none", "0" if rooted else "-1")
+        assert {tuple(row.split()[3:5]) for row in rows} == {said}
         assert wrong == "# Out of bounds values : 0 OK"
         assert re.fullmatch(r"# Avg bus bandwidth    : [\d.e-]+", average)
     with table.open() as file:
@@ -131,6 +182,49 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     with Image.open(picture) as image:
         assert min(image.size) > 400
     assert our_processes() == []
+
+
+def a_row(**others):
+    usual = Row(
+        "ring_reduce_scatter", "reduce_scatter", 1 << 30, 1 << 28,
+        "bfloat16", "sum", -1, 60.0, 2e12, 9999e5, 0,
+    )  # fmt: skip
+    return replace(usual, **others)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_table_fits_a_terminal_of_80_columns(dtype):
+    plan = Plan((), (), warmup=1000, iterations=100_000, backend="gloo", file="answer.py")
+    rows = [
+        a_row(dtype=dtype),
+        a_row(dtype=dtype, redop="none", wrong=99_999_999, seconds=9999.99e-6, algbw=0.1),
+    ]
+    lines = [*header(plan, rows[0].name, rows[0].op, 64).splitlines(), *map(line, rows)]
+    lines += footer(rows).splitlines()
+    assert max(map(len, lines)) == 80
+    # each name stands over the ends of its numbers
+    ends = [match.end() for match in re.finditer(r"\S+", lines[2][1:])]
+    for text in lines[4:6]:
+        assert [match.end() for match in re.finditer(r"\S+", text[1:])] == ends
+
+
+def test_a_row_is_in_microseconds_and_decimal_gigabytes():
+    texts = line(a_row(seconds=0.0012345, algbw=2.5e9, busbw=1.25e8, wrong=3)).split()
+    assert texts[5:] == ["1234.50", "2.50", "0.1250", "3"]
+    assert line(a_row(seconds=0.0123456)).split()[5] == "12346"
+
+
+def test_the_average_is_that_of_the_bus_bandwidths():
+    rows = [a_row(busbw=1e9), a_row(busbw=4e9, algbw=0.0)]
+    assert footer(rows).endswith(" 2.5")
+    plan = Plan((), ())
+    found = json.loads(to_json(plan, [*rows, a_row(name="other", busbw=7e9)], 4))
+    assert found["average_busbw"] == {"ring_reduce_scatter": 2.5e9, "other": 7e9}
+
+
+def test_a_number_too_long_for_its_column_stands_apart():
+    texts = line(a_row(nbytes=10**20, count=10**20, wrong=10**20)).split()
+    assert [texts[0], texts[1], texts[8]] == [str(10**20)] * 3
 
 
 @pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07", "08", "11", "12"])
@@ -146,15 +240,22 @@ def test_the_exercises_of_a_chapter(chapter, tmp_path):
     found = json.loads(done.stdout)
     assert (found["ranks"], found["file"]) == (3, str(path))
     assert list(found["average_busbw"]) == names
+    assert len(found["rows"]) == 3 * len(names)
     assert {row["op"] for row in found["rows"]} == {KIND_OF[name] for name in names}
     assert not any(row["wrong"] for row in found["rows"])
+
+
+def test_sizes_that_are_rounded_to_the_same_are_measured_once():
+    sizes = ("--min-bytes", "1", "--max-bytes", "64", "--factor", "2")
+    done = bench("all_gather", *QUICK, *sizes, "--dtype", "float64", "--json")
+    assert [row["nbytes"] for row in json.loads(done.stdout)["rows"]] == [16, 32, 64]
 
 
 def test_a_function_of_another_name_and_another_dtype(tmp_path):
     options = of_file(tmp_path, "def mine(x, op):\n    print(1)\n    dist.all_reduce(x, op)\n")
     done = bench("mine", "--like", "all_reduce", "--dtype", "bfloat16", *options)
     assert done.returncode == 0
-    assert "# mine (all_reduce) of the file ranks: 2" in done.stdout
+    assert "# mine (all_reduce), of the file; ranks: 2, backend: gloo\n" in done.stdout
     assert "bfloat16" in done.stdout
     assert "\n1\n" not in done.stdout  # what ranks print is no part of the table
 
@@ -167,6 +268,40 @@ def test_wrong_elements_are_shown_and_fail(tmp_path):
     assert len(wrong) == 3
     assert min(wrong) > 0
     assert f"# Out of bounds values : {sum(wrong)} FAILED" in done.stdout
+
+
+#: Each gives the result of the first call of its size again and again.
+STALE = """
+kept = {}
+
+def all_gather(x):
+    if len(x) not in kept:
+        kept[len(x)] = [torch.empty_like(x), torch.empty_like(x)]
+        dist.all_gather(kept[len(x)], x)
+    return kept[len(x)]
+
+def all_reduce_rooted(x, op):
+    if len(x) not in kept:
+        kept[len(x)] = x.clone()
+        dist.all_reduce(kept[len(x)], op)
+    x.copy_(kept[len(x)])
+
+def scatter(x, parts, src):
+    if len(x) not in kept:
+        kept[len(x)] = x
+        dist.scatter(x, parts, src)
+"""
+
+
+@pytest.mark.parametrize(
+    "name, held", [("all_gather", 2), ("all_reduce_rooted", 2), ("scatter", 1)]
+)
+def test_a_result_of_an_earlier_call_is_wrong_in_every_element(tmp_path, name, held):
+    done = bench(name, *of_file(tmp_path, STALE), "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    for row in json.loads(done.stdout)["rows"]:
+        # ``held`` times the whole tensor is what the ranks hold together
+        assert row["wrong"] == held * row["nbytes"] // 4
 
 
 # What goes wrong in a rank. -------------------------------------------------------
@@ -197,7 +332,8 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
         "    dist.broadcast(x, src)\n"
         "    dist.barrier()\n"
     )
-    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3")
+    # less than the minute that is usual: it is --timeout that counts
+    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3", timeout=50)
     assert done.returncode == 1
     found = re.fullmatch(
         r"grader: no end of broadcast of 64 bytes after 3 s:"

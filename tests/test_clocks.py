@@ -6,6 +6,8 @@ import time
 import timeit
 import types
 
+import torch
+
 from grader.clocks import Clock, shown_to
 
 SOURCE = """
@@ -23,6 +25,12 @@ def seconds(turn):
 
 def by_timeit(turn):
     return timeit.timeit(turn, number=4)
+
+def by_timer(turn):
+    return timeit.Timer(turn).timeit(4)
+
+def by_repeat(turn):
+    return timeit.repeat(turn, repeat=2, number=4)
 
 def processor(turn):
     return time.process_time() + time.thread_time_ns()
@@ -48,7 +56,13 @@ def turned(name, also=lambda: 0.0):
 
 def test_every_way_to_read_a_clock_shows_it():
     assert turned("seconds") == [0.375] * 7
-    assert turned("by_timeit") == 4 * 0.375
+    assert turned("by_timeit") == turned("by_timer") == 4 * 0.375
+    assert turned("by_repeat") == [4 * 0.375] * 2
+
+
+def test_a_reading_is_too_long_for_float32():
+    reading = Clock(lambda: 0.0).seconds() + 1 / 512
+    assert torch.tensor(reading, dtype=torch.float32).item() != reading
 
 
 def test_the_processors_clocks_stand_still():
@@ -78,7 +92,9 @@ def test_everything_is_as_before_afterwards():
     module, real = students(), (time.perf_counter, timeit.default_timer, time.process_time)
     defaults = timeit.timeit.__defaults__
     with shown_to(module.seconds, Clock(lambda: 0.0)):
-        assert module.now is not time.perf_counter or module.now is not real[0]
+        # what was imported by name is replaced as well
+        assert module.now is time.perf_counter
+        assert module.now is not real[0]
     assert (time.perf_counter, timeit.default_timer, time.process_time) == real
     assert timeit.timeit.__defaults__ == defaults
     assert module.now is real[0]

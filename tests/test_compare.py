@@ -167,3 +167,5 @@ def test_a_message_shows_the_digits_that_differ():
     found = compare(1.0, 1.0 + 1e-8, relative=1e-9)
     assert found.message == "the result should be 1, but is 1.00000001"
     assert compare(0.25, 0.5, relative=1e-9).message == "the result should be 0.25, but is 0.5"
+    assert compare(1.0, -(10**400), relative=1e-9).message.endswith("should be 1, but is -inf")
+    assert compare(1.0, 10**400, relative=1e-9).message.endswith("should be 1, but is inf")

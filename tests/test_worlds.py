@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import psutil
@@ -18,6 +20,7 @@ import torch.distributed as dist
 
 from grader.values import Opaque
 from grader.verdict import Diagnosis
+from grader.worlds.forkserver import Client
 from grader.worlds.launch import default_launcher
 from tests.conftest import line_in, play
 
@@ -538,6 +541,93 @@ def test_a_rank_has_no_descriptors_but_its_own():
     assert not by_rank[0] & by_rank[1]
 
 
+class _Overtaken(socket.socket):
+    """Whatever there is to read, another thread has read it by now."""
+
+    def recv(self, *arguments):
+        socket.socket.recv(self, 1 << 16)
+        return super().recv(*arguments)
+
+
+class _Listener(Client):
+    """A client of a server that is this test."""
+
+    def __init__(self):
+        super().__init__()
+        self._socket = _Overtaken(fileno=self._socket.detach())
+        self._theirs.sendall(b'{"ready": true}\n')
+
+    def _last_words(self):
+        return ""
+
+    def close(self):
+        self._hang_up()
+        self._theirs.close()
+
+
+def test_a_thread_does_not_wait_for_what_another_has_read():
+    listener = _Listener()
+    thread = threading.Thread(target=listener.poll, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    listener.close()
+
+
+class _Interrupted(socket.socket):
+    """Who has read a large piece from it is interrupted once, before looking at the piece."""
+
+    meanwhile = None
+
+    def recv_into(self, *arguments):
+        count = super().recv_into(*arguments)
+        if count > 10_000 and self.meanwhile:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return count
+
+
+class _Interrupting:
+    """A launcher of worlds that are interrupted while they read."""
+
+    def __init__(self, launcher):
+        self._launcher = launcher
+
+    def launch(self, size):
+        self.crew = self._launcher.launch(size)
+        self.crew.controls = [_Interrupted(fileno=c.detach()) for c in self.crew.controls]
+        return self.crew
+
+    def __getattr__(self, name):
+        return getattr(self._launcher, name)
+
+
+def test_who_watches_a_world_keeps_out_of_what_another_reads():
+    # as two threads do that judge at the same time, but in the order that is worst
+    from grader.submission import live_program
+    from grader.worlds.base import Job
+    from grader.worlds.processes import ProcessWorld
+
+    def answer(value):
+        return torch.full((200_000,), value)
+
+    def run(world, value):
+        return world.run(Job("answer", ((value,),), allowed=None))
+
+    launcher, program = default_launcher(), live_program(answer)
+    interrupting, others = _Interrupting(launcher), []
+    with (
+        ProcessWorld(interrupting, 1, program) as one,
+        ProcessWorld(launcher, 1, program) as other,
+    ):
+        interrupting.crew.controls[0].meanwhile = lambda: others.append(run(other, 2.0))
+        first, (second,) = run(one, 1.0), others
+    launcher.settle()
+    for outcome, value in ((first, 1.0), (second, 2.0)):
+        assert outcome.failure is None
+        assert torch.equal(outcome.results[0].value, answer(value))
+
+
 def _run_script(text, tmp_path, **environment):
     script = tmp_path / "script.py"
     script.write_text(text)
@@ -584,6 +674,36 @@ def test_no_thread_of_a_rank_interrupts_another():
         # itself, the one that listens, and gloo's
         assert len(result.value) >= 3
         assert set(result.value) == {os.SCHED_BATCH}
+
+
+#: Has the kernel refuse the policy, to this process and to all that it starts.
+REFUSED = """
+import errno, os, pyseccomp
+refusing = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+refusing.add_rule(pyseccomp.ERRNO(errno.{code}), "sched_setscheduler")
+refusing.load()
+try:
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+
+from grader import run
+import torch.distributed as dist
+
+def number():
+    dist.barrier()
+    return dist.get_rank()
+
+print(list(run(number, 2)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such policy")
+@pytest.mark.parametrize("code", ["EPERM", "EINVAL", "ENOSYS"])
+def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path, code):
+    done = _run_script(REFUSED.format(code=code), tmp_path)
+    assert done.stderr == ""
+    assert done.stdout == f"{code}\n[0, 1]\n"
 
 
 def test_a_script_without_a_main_guard(tmp_path):

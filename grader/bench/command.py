@@ -54,7 +54,9 @@ class Sinks:
         before = self.rows[-1].name if self.rows else None
         if not self.json:
             if row.name != before:
-                self._foot()
+                if before is not None:
+                    self._foot()
+                    print()
                 print(header(plan, row.name, row.op, ranks))
             print(line(row), flush=True)
         self.rows.append(row)
@@ -62,7 +64,7 @@ class Sinks:
     def _foot(self) -> None:
         if self.rows:
             name = self.rows[-1].name
-            print(footer([row for row in self.rows if row.name == name]) + "\n", flush=True)
+            print(footer([row for row in self.rows if row.name == name]), flush=True)
 
     def finish(self, plan: Plan, ranks: int) -> int:
         """Write the rest; the exit status."""

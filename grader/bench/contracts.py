@@ -56,14 +56,22 @@ class Buffers:
         whole = torch.zeros(count * parts, dtype=dtype, device=device)
         return cls(op, rank, n, part, whole)
 
-    def fill(self) -> None:
-        """Put in what this rank brings."""
-        self.part.copy_(self._numbers(self.rank, len(self.part)))
+    def fill(self, more: int = 0) -> None:
+        """Put in what this rank brings.
+
+        Args:
+            more: added to each number.  A result that was made from larger ones and
+                is given out again is wrong in every element, moved or summed.
+        """
+        self.part.copy_(self._numbers(self.rank, len(self.part)).add_(more))
         if len(self.whole):
-            self.whole.copy_(self._numbers(self.rank, len(self.whole)))
+            self.whole.copy_(self._numbers(self.rank, len(self.whole)).add_(more))
 
     def expected(self) -> torch.Tensor | None:
-        """What this rank must hold afterwards, in one piece; ``None`` if that is left open."""
+        """What this rank must hold after ``fill()`` and a call, in one piece.
+
+        ``None`` if that is left open.
+        """
         op, rank, n, count = self.op, self.rank, self.n, len(self.part)
         if op in ("reduce", "gather") and rank != 0:
             return None

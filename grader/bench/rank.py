@@ -47,9 +47,11 @@ def measure(
             begin(f"{name} of {nbytes} bytes")
             buffers = Buffers.make(op, rank, n, count, dtype, device)
             call = calls(buffers, functions.get(name), name)
-            buffers.fill()
+            buffers.fill(more=1)
             seconds = seconds_per_call(call, plan.warmup, plan.iterations, device)
-            buffers.fill()  # in place, sums have grown
+            # anew, since in place sums have grown; with other numbers, since a result that is
+            # left from the timed calls must not pass for this call's
+            buffers.fill()
             held = call()
             wrong = _agreed(wrong_elements(buffers.expected(), held), dist.ReduceOp.SUM, device)
             yield Row(

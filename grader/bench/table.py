@@ -17,25 +17,28 @@ __all__ = ["average", "footer", "header", "line", "to_csv", "to_json"]
 #: Bytes of a gigabyte: bandwidths are decimal.
 GIGA = 1e9
 
-_WIDTHS = (12, 14, 10, 8, 8, 9, 8, 8, 7)
+#: Characters of each column.  With the spaces between them it is a terminal's 80.
+_WIDTHS = (11, 12, 8, 5, 4, 9, 8, 7, 8)
 _NAMES = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong")
 _UNITS = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "")
 
 
 def _columns(values: Iterable[str]) -> str:
-    return "".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
+    # what is too long for its column moves the others, and still stands apart from them
+    return " ".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
 
 
 def header(plan: Plan, name: str, op: str, ranks: int) -> str:
     """What is measured, and the names of the columns."""
     whose = "torch's own" if plan.file is None else "of the file"
     what = name if name == op else f"{name} ({op})"
-    facts = (
-        f"{what} {whose} ranks: {ranks} backend: {plan.backend}"
-        f" warmup iters: {plan.warmup} iters: {plan.iterations}"
-    )
     return "\n".join(
-        ("# " + facts, "#", "#" + _columns(_NAMES)[1:], ("#" + _columns(_UNITS)[1:]).rstrip())
+        (
+            f"# {what}, {whose}; ranks: {ranks}, backend: {plan.backend}",
+            f"# warmup iters: {plan.warmup}, iters: {plan.iterations}",
+            "#" + _columns(_NAMES)[1:],
+            ("#" + _columns(_UNITS)[1:]).rstrip(),
+        )
     )
 
 
@@ -84,7 +87,7 @@ def to_csv(rows: Iterable[Row]) -> str:
     out = io.StringIO()
     writer: Any = None
     for row in rows:
-        # names are those of the course, so no text can be a formula
+        # a name is an identifier, of the course or of a file: no text here can be a formula
         fields = asdict(row)
         if writer is None:
             writer = csv.DictWriter(out, list(fields), lineterminator="\n")

@@ -243,6 +243,8 @@ fit_alpha_beta = Exercise(
         Diagnosis.WRONG_SHAPE: "Return two numbers: (alpha, beta).",
         Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
         " A fit does not need them sorted.",
+        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t for your two numbers and"
+        " for those expected: of all pairs without a negative one, theirs come to the least.",
         Diagnosis.EXCEPTION: "All times may be 0, and so may one of the sizes: divide by neither.",
         Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 from grader import costs
 from grader.exercise import Evidence, Mistake
@@ -60,7 +61,8 @@ def _nearly(e: Evidence) -> bool:
     """
     (alpha, beta), given = costs.fit_alpha_beta(*e.case.arguments(0)), _given(e)
     wrong_value = e.diagnosis is Diagnosis.WRONG_VALUE
-    if not wrong_value or given is None or abs(given[1] - beta) > 0.01 * beta:
+    # said so, what is no number is near to nothing
+    if not wrong_value or given is None or not abs(given[1] - beta) <= 0.01 * beta:
         return False
     return abs(given[0] - alpha) <= 0.05 * alpha or max(e.case.sizes) >= 10**8
 
@@ -92,6 +94,11 @@ FIT = (
             gives=wrong(_scaled(by)),
         )
         for by in (1 / 8, 8)
+    ),
+    Mistake(
+        "One of the two is nan or infinite, as after 0.0 / 0.0 in numpy and torch, or where a"
+        " number grew beyond what its dtype holds. Look at what you divide by, and use float64.",
+        when=lambda e: not all(map(isfinite, _given(e) or (0, 0))),
     ),
     Mistake(
         "One of the two is negative. No message takes less than no time: look for the best line"

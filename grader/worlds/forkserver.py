@@ -8,6 +8,7 @@ import itertools
 import json
 import select
 import socket
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -33,6 +34,7 @@ class Client(ABC):
     def __init__(self, setting: Setting | None = None) -> None:
         self._setting = setting
         self._socket, self._theirs = socket.socketpair()
+        self._reading = threading.Lock()
         self._buffer = b""
         self._names = map(str, itertools.count(1))
         self._crews: dict[str, Crew] = {}
@@ -74,11 +76,14 @@ class Client(ABC):
         readable, _, _ = select.select([self._socket], [], [], patience)
         if not readable:
             return
-        try:
-            data = self._socket.recv(1 << 16)
-        except OSError as error:
-            raise WorldError(f"the fork server does not answer: {error}") from error
-        self._take(data)
+        with self._reading:
+            try:
+                data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return  # another thread has read it; nothing more may ever come
+            except OSError as error:
+                raise WorldError(f"the fork server does not answer: {error}") from error
+            self._take(data)
 
     def _take(self, data: bytes) -> None:
         if not data:

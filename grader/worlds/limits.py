@@ -41,7 +41,11 @@ def let_others_finish() -> None:
     ask in vain for as long as the scheduler lets it: milliseconds, and so at
     every message.  ``SCHED_BATCH`` (see ``sched(7)``) lets the other finish.
     """
-    if sys.platform == "linux":
+    if sys.platform != "linux":
+        return
+    # It only makes worlds faster.  A container, an emulated kernel or a C library (musl has it
+    # fail always) may refuse it; a fork server that ended here would run no world at all.
+    with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 

@@ -46,8 +46,8 @@ FAULTS = 1 << 18
 #: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
 STRUCTURE, LONGEST_BEFORE = 16 << 20, 1 << 20
 
-#: What a rank has written is read into this: a new buffer for each read costs more than the read.
-_PAGE = memoryview(bytearray(1 << 20))
+#: Bytes of a rank that are read at a time.
+PAGE = 1 << 20
 
 #: What ranks do before the first call: they join, and load the program.
 _STARTING = Job("", (), luck=Luck.ARRIVAL, output_limit=1 << 20)
@@ -76,6 +76,9 @@ class Watch:
         self._put = put
         self._all_joined = joined
         self.subgroups = True
+        # a new buffer for each read would cost more than the read; one of all watches would be
+        # written by one thread while another has not yet looked at what it read
+        self._page = memoryview(bytearray(PAGE))
         self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
         self._dumps = [b""] * self.size
@@ -226,7 +229,7 @@ class Watch:
 
     def _read_control(self, fd: int, rank: int) -> bool:
         try:
-            count = self.crew.controls[rank].recv_into(_PAGE)
+            count = self.crew.controls[rank].recv_into(self._page)
         except ConnectionResetError:
             count = 0
         if not count:
@@ -235,7 +238,7 @@ class Watch:
             self._lose(rank)
             return False
         try:
-            for message in self._readers[rank].feed(_PAGE[:count]):
+            for message in self._readers[rank].feed(self._page[:count]):
                 self._hear(rank, message)
         except TooMuch as error:
             self._forget(fd)
