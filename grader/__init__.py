@@ -29,7 +29,8 @@ The layout, from the bottom up; an import runs downward only:
 - ``bandwidth``, ``bench`` — how fast a collective is
 - ``clocks`` — a clock that an adapter turns
 - ``simulation``, ``growth`` — ranks by the thousand, and what is judged on them
-- ``api``, ``earning``, ``scaling``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and the command line
+- ``api``, ``earning``, ``scaling``, ``doctor``, ``releasing``, ``__main__`` — for notebooks
+  and the command line
 """
 
 from __future__ import annotations

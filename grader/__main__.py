@@ -72,27 +72,6 @@ def _parser() -> argparse.ArgumentParser:
         help="judge at these numbers of ranks",
     )
 
-    simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
-    simulate.add_argument("file", metavar="FILE")
-    simulate.add_argument("exercise", metavar="EXERCISE")
-    simulate.add_argument("--ranks", type=_count, metavar="N", required=True, help="how many")
-    simulate.add_argument("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
-    simulate.add_argument(
-        "--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)"
-    )
-    simulate.add_argument(
-        "--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead"
-    )
-    simulate.add_argument(
-        "--eager",
-        type=_count,
-        metavar="B",
-        default=-1,
-        help="sends up to so many bytes do not wait",
-    )
-    simulate.add_argument("--seed", type=int, help="repeat the inputs of an earlier run")
-    simulate.add_argument("--json", action="store_true", help="print one JSON object")
-
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.add_argument("exercise", metavar="EXERCISE")
     hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
@@ -137,10 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.add_argument("to", metavar="DIR", help="a new folder")
 
+    from grader import simulate_options
     from grader.bench.options import add_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     add_options(bench)
+    simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
+    simulate_options.add_options(simulate)
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
 
@@ -244,32 +226,9 @@ def _check(request: argparse.Namespace) -> int:
 
 
 def _simulate(request: argparse.Namespace) -> int:
-    from grader.reading import contents
+    from grader.simulate_options import serve
 
-    contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.api import catalogue, fresh_seed
-    from grader.worlds.launch import warm_up
-
-    warm_up()
-    from grader.scaling import cluster_of, simulate_answer
-
-    cluster = cluster_of(request.cluster, request.alpha, request.beta)
-    exercises = catalogue()
-    exercise = exercises[request.exercise]
-    seed = fresh_seed() if request.seed is None else request.seed
-    grown = simulate_answer(
-        request.file, exercise, exercises, request.ranks, cluster, eager=request.eager, seed=seed
-    )
-    from grader.reports.growth import growth_json, growth_report
-
-    if request.json:
-        print(growth_json(grown, exercise, cluster, seed))
-    else:
-        from rich.console import Console
-
-        report = growth_report(grown, exercise, cluster, request.cluster or "", seed)
-        Console(highlight=False).print(report)
-    return 0 if all(verdict.passed for verdict in grown.verdicts) else 1
+    return serve(request)
 
 
 def _progress(request: argparse.Namespace) -> int:

@@ -8,8 +8,9 @@ is judged by the same oracle and the same limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from grader.assess import assess
 from grader.cases import Case, Draw
@@ -93,6 +94,7 @@ def run_grown(
     seconds: float,
     memory: int,
     eager: int = -1,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
 ) -> Grown:
     """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
 
@@ -102,6 +104,7 @@ def run_grown(
         n: how many ranks.
         cluster: says what messages cost.
         eager: bytes up to which a send does not wait for its receive; −1 for none.
+        algorithms: of built-in collectives.
     """
     case = _case(exercise, seed, n)
     growth = exercise.growth
@@ -122,6 +125,7 @@ def run_grown(
         counted=True,
         answered=answered,
         memory=memory,
+        algorithms=algorithms,
     )
     verdict = _values(exercise, case, simulation, answered)
     verdicts = [verdict, *_limits(exercise, case, simulation, verdict, cluster == UNITS)]

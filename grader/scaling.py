@@ -153,6 +153,7 @@ def simulate_answer(
     cluster: Cluster,
     *,
     eager: int = -1,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
     seed: int | None = None,
     seconds: float = 600.0,
 ) -> Grown:
@@ -164,7 +165,7 @@ def simulate_answer(
         catalogue: the exercises of the course.
         ranks: how many.
         cluster: says what messages cost.
-        eager: as in :func:`simulate`.
+        eager, algorithms: as in :func:`simulate`.
         seed: of the inputs; a fresh one if not given.
         seconds: of the wall clock after which the run has failed.
 
@@ -191,6 +192,7 @@ def simulate_answer(
             seconds,
             MEMORY,
             eager=eager,
+            algorithms=algorithms,
         )
 
 

@@ -37,6 +37,7 @@ LAYERS = (
     {"classroom", "bench"},
     {"api", "doctor", "releasing"},
     {"earning", "replaying", "scaling", "timing"},
+    {"simulate_options"},
     {"__init__", "__main__"},
 )
 

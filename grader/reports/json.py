@@ -57,9 +57,9 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
     """The fields of a case."""
     traffic = verdict.traffic
     return {
-        "name": verdict.name,
+        # the fields are a promise, and the number of ranks does not tell
+        "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
         "world_size": verdict.world_size,
-        "simulated": verdict.simulated,
         "status": verdict.status.value,
         "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,
         "message": verdict.message,
