@@ -34,6 +34,7 @@ from grader.worlds.calling import aliases, raised, run
 from grader.worlds.codec import pack, unpack
 from grader.worlds.framing import FrameWriter, read_frames
 from grader.worlds.meeting import RankStore
+from grader.worlds.simulated import simulated
 from grader.worlds.wire import (
     Call,
     Joined,
@@ -115,8 +116,6 @@ class _Rank:
         if isinstance(setup, Parse):
             self._writer.write(_parsed(setup))
         if isinstance(setup, Simulate):
-            from grader.worlds.simulated import simulated
-
             self._writer.write(simulated(setup))
         if not isinstance(setup, Setup):
             return
