@@ -2,8 +2,9 @@
 
 Eight processes do not show what an algorithm costs on hundreds.  So an answer
 that is right on real ranks is run on simulated ones as well, many more of them,
-where every message takes one unit of time; what they hold and what they have sent
-is judged by the same oracle and the same limits.
+and what they hold and have sent is judged by the same oracle and the same limits.
+Rounds are not: those are of a replay of what happened (:mod:`grader.traffic.rounds`),
+and a record of hundreds of ranks is too long to keep.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from grader.assess import assess
 from grader.cases import Case, Draw
 from grader.exercise import Exercise
+from grader.limits import Limit
 from grader.program import Program
 from grader.simulation.clusters import Cluster, Flat
 from grader.traffic.trace import Trace
@@ -24,11 +26,9 @@ from grader.worlds.base import Job, Outcome
 from grader.worlds.crew import Launcher
 from grader.worlds.simulating import Simulation, simulate
 
-__all__ = ["UNITS", "Grown", "grown", "run_grown"]
+__all__ = ["Grown", "grown", "run_grown"]
 
-#: Every message takes a second, whatever is in it: seconds are rounds.
-UNITS = Flat(alpha=1.0, beta=0.0)
-
+#: What a trace can be measured by, and a tally not.
 _ROUNDS = "rounds"
 
 
@@ -39,8 +39,7 @@ class Grown:
     Attributes:
         case: its input.
         simulation: the run.
-        verdicts: on what the ranks hold, and on each limit; on rounds only where
-            every message takes one.
+        verdicts: on what the ranks hold, and on each limit but rounds.
     """
 
     case: Case
@@ -73,14 +72,14 @@ def grown(
     verdicts: list[CaseVerdict] = []
     for n in growth.sizes:
         if failed is None:
-            run = run_grown(launcher, exercise, program, n, UNITS, seed, seconds, memory)
+            run = run_grown(launcher, exercise, program, n, Flat(), seed, seconds, memory)
             verdicts += run.verdicts
             failed = next((one for one in run.verdicts if not one.passed), None)
         else:
             case = _case(exercise, seed, n)
             given_up = replace(not_run(case, failed), simulated=True)
             verdicts.append(given_up)
-            verdicts += [replace(given_up, name=limit.quantity) for limit in exercise.limits]
+            verdicts += [replace(given_up, name=limit.quantity) for limit in _limits(exercise)]
     return verdicts
 
 
@@ -128,7 +127,7 @@ def run_grown(
         algorithms=algorithms,
     )
     verdict = _values(exercise, case, simulation, answered)
-    verdicts = [verdict, *_limits(exercise, case, simulation, verdict, cluster == UNITS)]
+    verdicts = [verdict, *_on_limits(exercise, case, simulation, verdict)]
     return Grown(case, simulation, tuple(replace(one, simulated=True) for one in verdicts))
 
 
@@ -148,17 +147,18 @@ def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bo
         verdict, _ = assess(exercise, case, outcome)
     else:
         verdict = CaseVerdict(case.name, case.n, Status.PASSED)
-    tally = simulation.tally
     # hundreds of rows would say no more than the message does
-    return replace(verdict, traffic=tally.traffic if tally else None, by_rank=())
+    return replace(verdict, traffic=None, by_rank=())
 
 
-def _limits(
-    exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict, units: bool
+def _limits(exercise: Exercise) -> list[Limit]:
+    return [limit for limit in exercise.limits if limit.quantity != _ROUNDS]
+
+
+def _on_limits(
+    exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict
 ) -> Iterator[CaseVerdict]:
-    for limit in exercise.limits:
-        if limit.quantity == _ROUNDS and not units:
-            continue
+    for limit in _limits(exercise):
         one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"
@@ -166,7 +166,7 @@ def _limits(
             continue
         measured, asked = limit.measure(simulation.tally), limit.asked(case)
         bound = Bound(limit.quantity, measured, limit.relation, asked)
-        one = replace(one, traffic=simulation.tally.traffic, bounds=(bound,))
+        one = replace(one, bounds=(bound,))
         if bound.holds:
             yield replace(one, status=Status.PASSED)
         else:

@@ -100,9 +100,15 @@ def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Rounds, when every message takes one and ports are single."""
+
+    def count(trace: Measured) -> int:
+        if not isinstance(trace, Trace):
+            raise DeclarationError("rounds are those of a trace, and there is none")
+        return trace.traffic.rounds
+
     return Limit(
         "rounds",
-        lambda trace: trace.traffic.rounds,
+        count,
         relation,
         asked,
         Diagnosis.TOO_MANY_ROUNDS,

@@ -189,12 +189,6 @@ def test_the_same_as_json(command):
     }
 
 
-def test_rounds_are_judged_where_every_message_takes_one(command):
-    _, said, _ = command(*(ACCEPTED, "ring_all_reduce", "--ranks", 8, "--alpha", 1, "--beta", 0))
-    assert "rounds: 14 (at most 14)" in said
-    assert "virtual time  14 s" in said
-
-
 def test_a_wrong_answer_on_the_command_line(command):
     status, said, _ = command(TOO_MUCH, "ring_all_reduce", "--ranks", 32)
     assert status == 1
@@ -239,11 +233,10 @@ def test_a_check_goes_on_to_many_simulated_ranks():
     verdict = judged(ACCEPTED)
     assert verdict.passed
     simulated = [case for case in verdict.cases if case.simulated]
-    assert [case.world_size for case in simulated] == [64] * 6 + [256] * 6
+    assert [case.world_size for case in simulated] == [64] * 4 + [256] * 4
     bounds = {case.name: case.bounds[0].measured for case in simulated if case.bounds}
-    assert bounds["rounds"] == 510
+    assert "rounds" not in bounds
     assert bounds["elements sent by one rank"] == 510
-    assert {case.traffic.messages for case in simulated} == {64 * 126, 256 * 510}
     report = plain(exercise_report(verdict))
     assert "8 ranks, and 64" in " ".join(report.split())
     assert "256 simulated ranks, " in report
@@ -260,7 +253,7 @@ def test_what_fails_on_many_ranks_only():
     assert verdict.message.startswith("64 simulated ranks, elements sent by one rank: ")
     assert all(case.passed for case in verdict.cases if not case.simulated)
     given_up = [case for case in verdict.cases if case.world_size == 256]
-    assert len(given_up) == 6
+    assert len(given_up) == 4
     assert all(case.message.startswith("not run: ") for case in given_up)
     assert "64 simulated ranks" in given_up[0].message
     assert 0 < verdict.score < verdict.max_score
@@ -270,7 +263,7 @@ def test_what_fails_on_real_ranks_is_not_simulated():
     wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_no_division.py"
     verdict = judged(wrong)
     simulated = [case for case in verdict.cases if case.simulated]
-    assert len(simulated) == 12
+    assert len(simulated) == 8
     assert all(case.message.startswith("not run: ") for case in simulated)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import torch
 
-from grader.verdict import Traffic
+from grader.verdict import Volume
 
 __all__ = ["Ledger", "Tally"]
 
@@ -32,9 +32,9 @@ class Ledger:
         if (destination - source) % self._size not in (1, self._size - 1):
             self._strangers += 1
 
-    def tally(self, rounds: int) -> Tally:
+    def tally(self) -> Tally:
         """What was counted."""
-        return Tally(self._messages, self._bytes, self._elements, self._strangers, rounds)
+        return Tally(self._messages, self._bytes, self._elements, self._strangers)
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
@@ -45,19 +45,17 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
         sent: bytes, by rank.
         elements: by rank.
         strangers: messages to ranks that are no neighbours on the ring.
-        rounds: how many units of time it took, if every message takes one.
     """
 
     messages: int
     sent: list[int]
     elements: list[int]
     strangers: int
-    rounds: int
 
     @property
-    def traffic(self) -> Traffic:
-        """The numbers that exercises put limits on."""
-        return Traffic(self.messages, sum(self.sent), max(self.sent, default=0), self.rounds)
+    def traffic(self) -> Volume:
+        """The numbers that exercises put limits on, but for rounds: those need a trace."""
+        return Volume(self.messages, sum(self.sent), max(self.sent, default=0))
 
     @property
     def stranger_count(self) -> int:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from grader.traffic.events import Held, Seen
 from grader.traffic.rounds import Step, replay
-from grader.verdict import Site, Traffic
+from grader.verdict import Site, Traffic, Volume
 
 __all__ = ["Measured", "Message", "Operation", "Stay", "Trace"]
 
@@ -18,8 +18,8 @@ class Measured(Protocol):
     """What a limit can be judged on."""
 
     @property
-    def traffic(self) -> Traffic:
-        """The numbers that exercises put limits on."""
+    def traffic(self) -> Volume:
+        """How much was sent."""
         ...
 
     @property

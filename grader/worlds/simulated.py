@@ -13,7 +13,6 @@ import torch
 from grader.program import LoadedProgram, Program, loader
 from grader.simulation.builtin import Builtins, Work
 from grader.simulation.calls import installed
-from grader.simulation.clock import PER_SECOND
 from grader.simulation.communicator import is_channel
 from grader.simulation.ends import Misfit, Rank, Request
 from grader.simulation.hub import Hub
@@ -85,7 +84,7 @@ def _told(
         groups={} if fine else builtins.members,
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
-        tally=ledger.tally(hub.now // PER_SECOND) if ledger is not None else None,
+        tally=ledger.tally() if ledger is not None else None,
     )
 
 
