@@ -12,6 +12,7 @@ from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
 from grader.simulation.tap import Tap, Tapped
 from grader.traffic.events import ANY
+from grader.traffic.sites import line_here
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 
@@ -117,10 +118,12 @@ class SimulatedGroup(dist.ProcessGroup):
         self, kind: str, tensor: torch.Tensor, peer: int, tag: int, post: Callable[[], Request]
     ) -> Request | Tapped:
         """One end of a message, told of if somebody listens."""
-        if self._tap is None:
-            return post()
-        number = self._tap.post(kind, tensor, peer, tag, self._name)
-        return self._tap.follow(post(), number, peer)
+        tap = self._tap
+        number = 0 if tap is None else tap.post(kind, tensor, peer, tag, self._name)
+        request = post()
+        request.place = line_here()[:2]
+        self._hub.open[request] = None
+        return request if tap is None else tap.follow(request, number, peer)
 
 
 class _FromAnybody:

@@ -34,8 +34,16 @@ _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
 
 
+#: Moments at which ranks may go on when one has raised: theirs may be the cause of
+#: it, and some never end.
+_GRACE = 100_000
+
+
 class Hub:
-    """Runs ranks until all have ended, one has raised, or none can go on.
+    """Runs ranks until all have ended, or none can go on.
+
+    One that raises does not end the others: which of several faults is the cause
+    is chosen later, by what they are and not by which came first.
 
     Args:
         functions: one per rank, called without arguments.
@@ -49,6 +57,8 @@ class Hub:
         current: the rank that runs.
         messages, bytes: that were sent and received so far.
         order: how many ends of messages were posted before their other end.
+        open: requests that nobody has seen complete, in the order of their posts.
+        misfits: messages whose ends are not of one size and type, and never complete.
         carry: of the network.
     """
 
@@ -78,11 +88,16 @@ class Hub:
         #: by destination, what is waited for from any rank: (tag and group, request)
         self.anybody: list[list[tuple[Any, Request]]] = [[] for _ in functions]
         self.order = 0
+        self.open: dict[Request, None] = {}
+        self.misfits: list[Misfit] = []
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
         self._due: dict[int, list[int]] = {}
         self._polling: list[int] = []
-        self._failed = False
+        #: how many messages there had been when those who poll looked last
+        self._happened = 0
+        #: moments that are left to ranks that go on, once one has raised
+        self._left: int | None = None
         self.travelling = Travelling(network, self._moments, self.at, self.stop_at)
 
     # Running. ----------------------------------------------------------------
@@ -96,7 +111,7 @@ class Hub:
         # thousands of stacks to look through, and nothing to find
         gc.disable()
         try:
-            while not self._failed and (following := self._next()) is not None:
+            while (following := self._next()) is not None:
                 self._resume(following)
         finally:
             if collecting:
@@ -118,7 +133,8 @@ class Hub:
                 return
             except BaseException as error:
                 rank.error = error
-                self._failed = True
+                if self._left is None:
+                    self._left = _GRACE
             # the others go on as they were
             torch.set_grad_enabled(True)
             torch.set_default_dtype(_FLOAT)
@@ -132,14 +148,21 @@ class Hub:
         while not ready:
             if self.travelling.ends:
                 self.travelling.go_on()
-            if not self._moments:
+            if self._left is not None:
+                if not self._left:
+                    return None
+                self._left -= 1
+            due = []
+            if self._moments:
+                self.now = heapq.heappop(self._moments)
+                due = self._due.pop(self.now)
+            elif not self._polling or self._happened == self.messages:
                 return None
-            self.now = heapq.heappop(self._moments)
-            due = self._due.pop(self.now)
             if self._polling:
                 # whoever polls looks again whenever something may have happened
                 due += self._polling
                 self._polling.clear()
+                self._happened = self.messages
             # in the order of ranks, whatever came before
             due.sort()
             ready.extend(due)
@@ -210,10 +233,19 @@ class Hub:
         self.switch()
         me.waits = None
 
-    def give_way(self) -> None:
-        """Let the others run, and the clock go on if they all wait."""
-        self._polling.append(self.current.number)
+    def give_way(self, request: Request) -> None:
+        """Let the others run, and the clock go on if they all wait, or ask like the current rank.
+
+        ``request`` is what it asks for; if nothing happens any more, it waits for that.
+        """
+        me = self.current
+        if request.done is not None:
+            # nobody else may wait for it
+            self.stop_at(request.done)
+        self._polling.append(me.number)
+        me.waits = request
         self.switch()
+        me.waits = None
 
     def sleep(self, ticks: int) -> None:
         """Hold the current rank for a time."""
@@ -296,7 +328,9 @@ class Hub:
         mine = receive.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
-            raise Misfit(send, receive)
+            receive.peer = send.rank.number
+            self.misfits.append(Misfit(send, receive))
+            return
         source, destination = send.rank.number, receive.rank.number
         done = send.arrives
         if done is None:
@@ -305,6 +339,9 @@ class Hub:
         self.bytes += nbytes
         if self.ledger is not None:
             self.ledger.note(source, destination, theirs)
+        if mine.requires_grad or theirs.requires_grad:
+            # no gradient comes with a message
+            mine, theirs = mine.detach(), theirs.detach()
         mine.copy_(theirs)
         receive.peer = source
         receive.done = done

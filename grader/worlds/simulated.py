@@ -13,13 +13,13 @@ import torch
 from grader.program import LoadedProgram, Program, loader
 from grader.simulation.calls import installed
 from grader.simulation.clock import PER_SECOND
-from grader.simulation.ends import Misfit, Request
+from grader.simulation.ends import Rank, Request
 from grader.simulation.hub import Hub
 from grader.simulation.ledger import Ledger
 from grader.simulation.surroundings import surroundings
 from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
-from grader.traffic.sites import is_students, lines_of
+from grader.traffic.sites import is_students
 from grader.values import dtype_name
 from grader.worlds import limits
 from grader.worlds.calling import raised, run
@@ -73,10 +73,10 @@ def _told(
         raised={
             rank.number: raised("call", rank.error)
             for rank in hub.ranks
-            if rank.error is not None and not isinstance(rank.error, Misfit)
+            if rank.error is not None
         },
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
-        pending=list(_misfits(hub)) or list(_pending(hub)),
+        pending=[*_misfits(hub), *(_left(hub) if fine else _pending(hub))],
         groups={},
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
@@ -112,32 +112,45 @@ class _Life:
 
 
 def _pending(hub: Hub) -> Iterator[Pending]:
-    """Messages without another end; those that nobody waits for first, as they came first."""
-    found: list[tuple[bool, int, Request, int, str]] = []
+    """Messages without another end, as they were posted."""
+    for request, tag, group in sorted(_ends(hub), key=lambda one: one[0].order):
+        yield _end(request, tag, group)
+
+
+def _ends(hub: Hub) -> list[tuple[Request, int, str]]:
+    """Ends of messages that have no other end, with tag and group."""
+    found: list[tuple[Request, int, str]] = []
     for rank in range(hub.size):
         for queues in (hub.sends[rank], hub.receives[rank]):
             for channel, queue in queues.items():
-                _, tag, group = channel if isinstance(channel, tuple) else (0, 0, WORLD)
-                found += [(r.rank.waits is r, r.order, r, tag, group) for r in queue]
-        for (tag, group), request in hub.anybody[rank]:
-            found.append((request.rank.waits is request, request.order, request, tag, group))
-    for awaited, _, request, tag, group in sorted(found, key=lambda one: one[:2]):
-        place = _place(request) if awaited else ("", 0)
-        yield _end(request, tag, group, awaited, place)
+                found += [(request, *_sort(channel)) for request in queue]
+        found += [(request, *sort) for sort, request in hub.anybody[rank]]
+    return found
+
+
+def _sort(channel: Any) -> tuple[int, str]:
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
+
+
+def _left(hub: Hub) -> Iterator[Pending]:
+    """What is left when all ranks have returned: nobody's messages, and requests not waited for."""
+    single = {request: (tag, group) for request, tag, group in _ends(hub)}
+    for request in {**hub.open, **dict.fromkeys(single)}:
+        yield _end(request, *single.get(request, (0, WORLD)), matched=request not in single)
 
 
 def _misfits(hub: Hub) -> Iterator[Pending]:
-    """The two ends that do not fit each other, if that is why it has ended."""
-    for rank in hub.ranks:
-        if isinstance(rank.error, Misfit):
-            for request in (rank.error.send, rank.error.receive):
-                frames = lines_of(rank.error.__traceback__)
-                raiser = request.rank is rank and frames
-                yield _end(request, 0, WORLD, False, frames[-1][:2] if raiser else _place(request))
+    """The two ends of each message that do not fit each other."""
+    for misfit in hub.misfits:
+        for request in (misfit.send, misfit.receive):
+            yield _end(request)
 
 
-def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str, int]) -> Pending:
+def _end(request: Request, tag: int = 0, group: str = WORLD, matched: bool = False) -> Pending:
     tensor = request.tensor
+    awaited = request.rank.waits is request
+    stands = _line(request.rank) if awaited else ("", 0)
+    file, line = _posted(request) or stands
     return Pending(
         request.rank.number,
         request.kind,
@@ -148,13 +161,29 @@ def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str
         tensor.nbytes,
         dtype_name(tensor.dtype),
         awaited,
-        *place,
+        file,
+        line,
+        stands,
+        matched,
     )
 
 
-def _place(request: Request) -> tuple[str, int]:
-    """Where the student's function of a rank stands that waits."""
-    frame = request.rank.green.gr_frame
+def _posted(request: Request) -> tuple[str, int] | None:
+    """The student's line that posted a request, if that is not where its rank stands."""
+    if request.place is None:
+        return None
+    code, at = request.place
+    if isinstance(code, str):
+        return code, at
+    if not is_students(code.co_filename):
+        return None
+    lines = (line for begin, end, line in code.co_lines() if begin <= at < end)
+    return code.co_filename, next(lines, None) or code.co_firstlineno
+
+
+def _line(rank: Rank) -> tuple[str, int]:
+    """Where the student's function of a rank stands."""
+    frame = rank.green.gr_frame
     while frame is not None:
         if is_students(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno

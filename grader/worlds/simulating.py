@@ -46,7 +46,7 @@ class Simulation:
 
     Attributes:
         results: by rank, if all have returned.
-        failure: why they have not, or ``None``.
+        failure: why they have not, or what they have left over; or ``None``.
         seconds: of virtual time, when the last rank had returned.
         ticks: the same, exactly, see :mod:`grader.simulation.clock`.
         messages, bytes: that were received.
@@ -204,9 +204,9 @@ def _read(listener: _Listener, size: int) -> Simulation:
             RankResult(unpack(value), tuple(unpack(arguments)))
             for value, arguments in zip(answer.values, answer.arguments, strict=True)
         ]
-        failure = None if len(results) == size else _failure(answer, size)
+        failure = _failure(answer, size)
         return Simulation(
-            () if failure else tuple(results),
+            tuple(results),
             failure,
             max(map(int, answer.ended), default=0),
             answer.messages,
@@ -238,8 +238,8 @@ def _trace(answer: Simulated, size: int) -> Trace:
     return board.trace()
 
 
-def _failure(answer: Simulated, size: int) -> Failure:
-    """What went wrong: a rank raised, or they wait for each other."""
+def _failure(answer: Simulated, size: int) -> Failure | None:
+    """What went wrong: ranks raised, or wait for each other, or left something over."""
     board = Board(size)
     causes = Causes(board)
     for rank, raised in answer.raised.items():
@@ -252,11 +252,15 @@ def _failure(answer: Simulated, size: int) -> Failure:
             "", False, False, end.file, end.line, 0,
         )  # fmt: skip
         board.take(end.rank, posted)
+        if end.matched:
+            board.operations[end.rank][number].matched = True
         if end.awaited:
-            board.take(end.rank, Blocked(number, end.file, end.line, 0))
+            board.take(end.rank, Blocked(number, *end.stands, 0))
     for rank in answer.returned:
         board.end(rank)
     found = causes.first() or deadlock(board)
+    if len(answer.values) == size:
+        return found or causes.leftover()
     if found is None:
         raise WorldError("a simulation has ended without a result and without a reason")
     return found
