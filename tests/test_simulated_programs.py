@@ -94,7 +94,11 @@ class Program:
 
     @property
     def wildcards(self) -> bool:
-        return any(step[0] in ("recv", "irecv") and step[2] is None for steps in self.steps for step in steps)
+        return any(
+            step[0] in ("recv", "irecv") and step[2] is None
+            for steps in self.steps
+            for step in steps
+        )
 
     @property
     def asks(self) -> bool:
@@ -162,7 +166,9 @@ def programs(draw: Callable[..., Any]) -> Program:
             writer.steps[destination].append(("swap", theirs, source, tag, group))
             continue
         theirs = writer.slot(destination, size, dtype, -1)
-        kinds = draw(st.tuples(st.sampled_from(["send", "isend"]), st.sampled_from(["recv", "irecv"])))
+        kinds = draw(
+            st.tuples(st.sampled_from(["send", "isend"]), st.sampled_from(["recv", "irecv"]))
+        )
         sender = None if anybody and draw(st.booleans()) else source
         ends = [
             lambda: writer.end(source, kinds[0], mine, destination, tag, group),
@@ -263,9 +269,7 @@ class _Worlds:
         self.program = live_program(interpret)
         self.worlds: dict[int, ProcessWorld] = {}
 
-    def real(
-        self, program: Program, luck: Luck = Luck.HIGHEST, seconds: float = 20.0
-    ) -> Any:
+    def real(self, program: Program, luck: Luck = Luck.HIGHEST, seconds: float = 20.0) -> Any:
         world = self.worlds.get(program.size)
         if world is None or not world.usable:
             world = ProcessWorld(self.launcher, program.size, self.program)

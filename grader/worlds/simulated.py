@@ -71,9 +71,7 @@ def _told(
         messages=hub.messages,
         nbytes=hub.bytes,
         raised={
-            rank.number: raised("call", rank.error)
-            for rank in hub.ranks
-            if rank.error is not None
+            rank.number: raised("call", rank.error) for rank in hub.ranks if rank.error is not None
         },
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
         pending=[*_misfits(hub), *(_left(hub) if fine else _pending(hub))],
