@@ -88,6 +88,10 @@ def _group_maker(hub: Hub, tap: Tap | None) -> Callable[..., Any]:
                 f" {group._members}; new_group is a collective: every rank has to call it,"
                 " with the same ranks"
             )
-        return group if me in members else dist.GroupMember.NON_GROUP_MEMBER
+        if me not in members:
+            return dist.GroupMember.NON_GROUP_MEMBER
+        if tap is not None:
+            tap.grouped(group.getGroupName(), members)
+        return group
 
     return new_group

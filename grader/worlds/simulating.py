@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.errors import WorldError
+from grader.errors import RequestError, WorldError
 from grader.program import Program
 from grader.simulation.clock import seconds_of
 from grader.simulation.clusters import Cluster
@@ -97,8 +97,10 @@ def simulate(
         memory: bytes that all ranks together may allocate.
 
     Raises:
+        RequestError: the cluster is not one for so many ranks, or for eager messages.
         WorldError: the process cannot be started.
     """
+    _require_network(cluster, len(job.arguments), eager)
     setting = launcher.setting
     request = Simulate(
         program=program.to_bytes(),
@@ -123,6 +125,17 @@ def simulate(
     finally:
         crew.close()
         launcher.settle()
+
+
+def _require_network(cluster: Cluster, size: int, eager: int) -> None:
+    """Make sure, before there is a process, that the cluster can be made."""
+    network = cluster.network(size)
+    # an eager message is on its way before it is known when it will have arrived
+    if eager >= 0 and hasattr(network, "following"):
+        raise RequestError(
+            "eager messages need links that carry one message at a time; this cluster shares"
+            " them: choose sharing='fifo', or no eager messages"
+        )
 
 
 class _Listener:
