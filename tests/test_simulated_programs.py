@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from grader.simulation.clusters import Flat
@@ -296,12 +296,18 @@ def test_simulated_ranks_do_what_real_ones_do():
         max_examples=MANY,
         derandomize=MANY == FEW,
         database=None,
+        # the programs are short, and each step of shrinking may take a real world its time
+        phases=(Phase.generate,),
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(programs())
     def same(program):
         simulated = worlds.simulated(program)
+        if program.wildcards and program.asks:
+            # asking changes who is lucky
+            event("depends on luck")
+            return
         if simulated[0] is Diagnosis.DEADLOCK and program.asks:
             # whoever asks for ever is known to, here; a real world takes its time
             event("asks for ever")

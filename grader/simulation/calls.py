@@ -20,6 +20,7 @@ from grader.simulation.hub import Hub
 from grader.simulation.shortcuts import shortcuts
 from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
+from grader.traffic.guard import MANAGEMENT, not_yours
 
 __all__ = ["installed"]
 
@@ -42,17 +43,18 @@ def installed(hub: Hub, tap: Tap | None = None) -> Iterator[None]:
     group_of_torch = c10d._get_default_group()
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
-    new_group = c10d.new_group
+    kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
     try:
         if tap is None and hub.eager < 0:
             for name, call in shortcuts(hub, before).items():
                 _replace(name, call)
         _replace("new_group", _group_maker(hub, tap))
+        for name in MANAGEMENT:
+            _replace(name, not_yours(name))
         yield
     finally:
-        for name, call in before.items():
+        for name, call in (before | kept).items():
             _replace(name, call)
-        _replace("new_group", new_group)
         dist.destroy_process_group()
 
 

@@ -30,6 +30,7 @@ __all__ = ["Hub"]
 
 # looked at in every switch
 _FLOAT = torch.float32
+_here = greenlet.getcurrent
 _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
 
@@ -174,7 +175,13 @@ class Hub:
         rank.switch()
 
     def switch(self) -> None:
-        """Let others run until somebody makes the current rank go on."""
+        """Let others run until somebody makes the current rank go on.
+
+        Raises:
+            RuntimeError: it is not the rank's own thread that asks for it.
+        """
+        if _here() is not self.current.green:
+            self._refuse_thread()
         if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
             self._switch_with_modes()
             return
@@ -192,6 +199,15 @@ class Hub:
             if following is not None:
                 ready.appendleft(following.number)
             self._main.switch()
+
+    def _refuse_thread(self) -> None:
+        error = RuntimeError(
+            f"a thread of rank {self.current.number} waits for a message; simulated ranks share"
+            " one thread, so communicate in the one that your function is called in"
+        )
+        # whatever becomes of the thread, and of what it raises
+        self.current.error = error
+        raise error
 
     def _switch_with_modes(self) -> None:
         """Switch when the current rank has set modes of torch's that are not others'."""
