@@ -171,11 +171,11 @@ def programs(draw: Callable[..., Any]) -> Program:
         )
         sender = None if anybody and draw(st.booleans()) else source
         ends = [
-            lambda: writer.end(source, kinds[0], mine, destination, tag, group),
-            lambda: writer.end(destination, kinds[1], theirs, sender, tag, group),
+            (source, kinds[0], mine, destination, tag, group),
+            (destination, kinds[1], theirs, sender, tag, group),
         ]
         for end in draw(st.permutations(ends)):
-            end()
+            writer.end(*end)
         while writer.open and draw(st.integers(0, 2)) == 0:
             writer.wait(draw(st.integers(0, len(writer.open) - 1)))
     while writer.open:

@@ -1,4 +1,4 @@
-"""What simulated ranks take to be their own: clock, random numbers, buffers; and what they break."""
+"""What simulated ranks take to be their own: clock, random numbers, buffers; what they break."""
 
 from __future__ import annotations
 
