@@ -30,6 +30,9 @@ FEW = 100
 
 MANY = int(os.environ.get("GRADER_PROGRAMS", FEW))
 
+#: Messages whose ends are not of one size and type.
+MISFITS = (Diagnosis.SIZE_MISMATCH, Diagnosis.DTYPE_MISMATCH)
+
 DTYPES = (torch.float32, torch.int64)
 
 #: A step is its kind and up to four numbers.
@@ -319,6 +322,11 @@ def test_simulated_ranks_do_what_real_ones_do():
             event("depends on luck")
             return
         event("ends" if isinstance(real[0], list) else str(real[0]))
+        if real[0] in MISFITS and simulated[0] in MISFITS and simulated != real:
+            # a receive that is too short ends a process, now or a little later: which
+            # other misfits its rank still gets to is chance
+            event("several misfits")
+            return
         assert simulated == real
 
     try:

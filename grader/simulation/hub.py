@@ -35,7 +35,7 @@ class Hub(Scheduler):
         bytes: that were sent and received so far.
         order: how many ends of messages were posted before their other end.
         open: requests that nobody has seen complete, in the order of their posts.
-        misfits: messages whose ends are not of one size and type, and never complete.
+        misfits: messages whose ends are not of one size and type.
         carry: of the network.
     """
 
@@ -136,7 +136,11 @@ class Hub(Scheduler):
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
             receive.peer = send.rank.number
             self.misfits.append(Misfit(send, receive))
-            return
+            if nbytes > mine.nbytes:
+                return  # gloo ends the process that receives; here nobody goes on
+            # gloo takes bytes for what they are not
+            mine = mine.detach().reshape(-1).view(torch.uint8)[:nbytes]
+            theirs = theirs.detach().reshape(-1).view(torch.uint8)
         source, destination = send.rank.number, receive.rank.number
         done = send.arrives
         if done is None:
@@ -144,7 +148,7 @@ class Hub(Scheduler):
         self.messages += 1
         self.bytes += nbytes
         if self.ledger is not None:
-            self.ledger.note(source, destination, theirs)
+            self.ledger.note(source, destination, send.tensor)
         if mine.requires_grad or theirs.requires_grad:
             # no gradient comes with a message
             mine, theirs = mine.detach(), theirs.detach()

@@ -62,6 +62,7 @@ def _told(
     ledger: Ledger | None,
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
+    fine = fine and not hub.misfits
     limit = request.answer_limit
     recorded = tap is not None and not tap.full
     return Simulated(
