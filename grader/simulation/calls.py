@@ -20,6 +20,7 @@ from grader.simulation.group import SimulatedGroup
 from grader.simulation.hub import Hub
 from grader.simulation.shortcuts import shortcuts
 from grader.traffic.events import WORLD
+from grader.traffic.guard import MANAGEMENT, not_yours
 
 __all__ = ["installed"]
 
@@ -38,17 +39,18 @@ def installed(hub: Hub, builtins: Builtins | None = None) -> Iterator[None]:
     group_of_torch = c10d._get_default_group()
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
-    new_group = c10d.new_group
+    kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
     try:
         if hub.tap is None and hub.eager < 0:
             for name, call in shortcuts(hub, before).items():
                 _replace(name, call)
         _replace("new_group", _group_maker(hub, builtins))
+        for name in MANAGEMENT:
+            _replace(name, not_yours(name))
         yield
     finally:
-        for name, call in before.items():
+        for name, call in (before | kept).items():
             _replace(name, call)
-        _replace("new_group", new_group)
         dist.destroy_process_group()
 
 
@@ -84,6 +86,10 @@ def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
                 f" {group._members}; new_group is a collective: every rank has to call it,"
                 " with the same ranks"
             )
-        return group if me in members else dist.GroupMember.NON_GROUP_MEMBER
+        if me not in members:
+            return dist.GroupMember.NON_GROUP_MEMBER
+        if hub.tap is not None:
+            hub.tap.grouped(group.getGroupName(), members)
+        return group
 
     return new_group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import greenlet
@@ -54,6 +55,7 @@ class Request(msgspec.Struct, eq=False, gc=False):
         done: ticks when it is complete; ``None`` before that is known.
         waiter: the rank that waits for it, if one does.
         order: its place among those that were posted before they were matched.
+        place: where it was posted: code and instruction, or file and line.
         arrives: ticks when an eager message is there, whoever waits for it.
     """
 
@@ -66,12 +68,14 @@ class Request(msgspec.Struct, eq=False, gc=False):
     waiter: Any = None
     order: int = 0
     arrives: Any = None
+    place: Any = None
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete."""
-        done = self.done
-        if done is None or done > self._hub.now:
-            self._hub.wait(self)
+        done, hub = self.done, self._hub
+        if done is None or done > hub.now:
+            hub.wait(self)
+        hub.open.pop(self, None)
         return True
 
     def is_completed(self) -> bool:
@@ -79,7 +83,10 @@ class Request(msgspec.Struct, eq=False, gc=False):
         hub = self._hub
         if self.done is None or self.done > hub.now:
             hub.give_way(self)
-        return self.done is not None and self.done <= hub.now
+        if self.done is None or self.done > hub.now:
+            return False
+        hub.open.pop(self, None)
+        return True
 
     def is_success(self) -> bool:
         """Whether it is complete."""
@@ -102,9 +109,9 @@ def sort_of(channel: Any) -> Any:
     return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
 
-class Misfit(RuntimeError):
+@dataclass(frozen=True)
+class Misfit:
     """The two ends of a message are of different sizes or types."""
 
-    def __init__(self, send: Request, receive: Request) -> None:
-        super().__init__("sizes or types differ")
-        self.send, self.receive = send, receive
+    send: Request
+    receive: Request

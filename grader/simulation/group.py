@@ -14,6 +14,7 @@ from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
 from grader.simulation.tap import Tapped
 from grader.traffic.events import ANY
+from grader.traffic.sites import line_here
 
 __all__ = ["SimulatedGroup", "require_message", "require_peer"]
 
@@ -120,10 +121,11 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     ) -> Request | Tapped:
         """One end of a message, told of if somebody listens."""
         tap = self._hub.tap
-        if tap is None:
-            return post()
-        number = tap.post(kind, tensor, peer, tag, self._name)
-        return tap.follow(post(), number, peer)
+        number = 0 if tap is None else tap.post(kind, tensor, peer, tag, self._name)
+        request = post()
+        request.place = line_here()[:2]
+        self._hub.open[request] = None
+        return request if tap is None else tap.follow(request, number, peer)
 
 
 class _FromAnybody:

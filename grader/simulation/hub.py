@@ -39,6 +39,8 @@ class Hub(Scheduler):
         order: how many ends of messages were posted before their other end.
         carry: of the network.
         tap: follows every message, if a record is wanted.
+        open: requests that nobody has seen complete, in the order of their posts.
+        misfits: messages whose ends are not of one size and type.
     """
 
     def __init__(
@@ -54,6 +56,8 @@ class Hub(Scheduler):
         self.eager = eager
         self.ledger = ledger
         self.tap: Tap | None = None
+        self.open: dict[Request, None] = {}
+        self.misfits: list[Misfit] = []
         self.carry = network.carry
         #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
@@ -135,7 +139,13 @@ class Hub(Scheduler):
         mine = receive.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
-            raise Misfit(send, receive)
+            receive.peer = send.rank.number
+            self.misfits.append(Misfit(send, receive))
+            if nbytes > mine.nbytes:
+                return  # gloo ends the process that receives; here nobody goes on
+            # gloo takes bytes for what they are not
+            mine = mine.detach().reshape(-1).view(torch.uint8)[:nbytes]
+            theirs = theirs.detach().reshape(-1).view(torch.uint8)
         source, destination = send.rank.number, receive.rank.number
         done = send.arrives
         if done is None:
@@ -143,7 +153,10 @@ class Hub(Scheduler):
         self.messages += 1
         self.bytes += nbytes
         if self.ledger is not None:
-            self.ledger.note(source, destination, theirs)
+            self.ledger.note(source, destination, send.tensor)
+        if mine.requires_grad or theirs.requires_grad:
+            # no gradient comes with a message
+            mine, theirs = mine.detach(), theirs.detach()
         mine.copy_(theirs)
         receive.peer = source
         receive.done = done

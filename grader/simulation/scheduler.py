@@ -30,13 +30,22 @@ if TYPE_CHECKING:
 __all__ = ["Scheduler"]
 
 # looked at in every switch
+_here = greenlet.getcurrent
 _FLOAT = torch.float32
 _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
 
 
+#: Moments at which ranks may go on when one has raised: theirs may be the cause of
+#: it, and some never end.
+_GRACE = 100_000
+
+
 class Scheduler:
-    """Runs ranks until all have ended, one has raised, or none can go on.
+    """Runs ranks until all have ended, or none can go on.
+
+    One that raises does not end the others: which of several faults is the cause
+    is chosen later, by what they are and not by which came first.
 
     Args:
         functions: one per rank, called without arguments.
@@ -69,7 +78,8 @@ class Scheduler:
         #: how much had happened when those who poll looked last, of messages and completions
         self._happened = 0
         self._completed = 0
-        self._failed = False
+        #: moments that are left to ranks that go on, once one has raised
+        self._left: int | None = None
         self.travelling = Travelling(network, self._moments, self.at, self.stop_at)
 
     def run(self) -> None:
@@ -81,7 +91,7 @@ class Scheduler:
         # thousands of stacks to look through, and nothing to find
         gc.disable()
         try:
-            while not self._failed and (following := self._next()) is not None:
+            while (following := self._next()) is not None:
                 self._resume(following)
         finally:
             if collecting:
@@ -103,7 +113,8 @@ class Scheduler:
                 return
             except BaseException as error:
                 self.ranks[rank.number].error = error
-                self._failed = True
+                if self._left is None:
+                    self._left = _GRACE
             # the others go on as they were
             torch.set_grad_enabled(True)
             torch.set_default_dtype(_FLOAT)
@@ -128,6 +139,10 @@ class Scheduler:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
         while not ready:
+            if self._left is not None:
+                if not self._left:
+                    return None
+                self._left -= 1
             if self.travelling.ends:
                 self.travelling.go_on()
             due = []
@@ -152,7 +167,13 @@ class Scheduler:
         rank.switch()
 
     def switch(self) -> None:
-        """Let others run until somebody makes the current rank go on."""
+        """Let others run until somebody makes the current rank go on.
+
+        Raises:
+            RuntimeError: it is not the rank's own thread that asks for it.
+        """
+        if _here() is not self.current.green:
+            self._refuse_thread()
         if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
             self._switch_with_modes()
             return
@@ -170,6 +191,16 @@ class Scheduler:
             if following is not None:
                 ready.appendleft(following.index)
             self._main.switch()
+
+    def _refuse_thread(self) -> None:
+        number = self.current.number
+        error = RuntimeError(
+            f"a thread of rank {number} waits for a message; simulated ranks share"
+            " one thread, so communicate in the one that your function is called in"
+        )
+        # whatever becomes of the thread, and of what it raises
+        self.ranks[number].error = error
+        raise error
 
     def _switch_with_modes(self) -> None:
         """Switch when the current rank has set modes of torch's that are not others'."""

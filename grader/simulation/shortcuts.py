@@ -11,13 +11,14 @@ from one function to the next would double its time.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from grader.simulation.ends import Misfit, Request
+from grader.simulation.ends import Request
 from grader.simulation.hub import Hub
 
 __all__ = ["shortcuts"]
@@ -42,6 +43,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
     all_sends, all_receives, anybody = hub.sends, hub.receives, hub.anybody
     carry, deliver, taker = hub.carry, hub.deliver, hub.taker
     switch, at, ledger = hub.switch, hub.at, hub.ledger
+    opened, frame_of = hub.open, sys._getframe
     torch_isend, torch_irecv, torch_recv = torchs["isend"], torchs["irecv"], torchs["recv"]
 
     def isend(
@@ -68,6 +70,9 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         ):
             return torch_isend(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
         request = Request(hub, me, "send", dst, tensor)
+        opened[request] = None
+        frame = frame_of(1)
+        request.place = frame.f_code, frame.f_lasti
         if all_receives[dst].get(number) or anybody[dst]:
             receive = taker(dst, number)
             if receive is not None:
@@ -105,6 +110,9 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         ):
             return torch_irecv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
         request = Request(hub, me, "recv", src, tensor)
+        opened[request] = None
+        frame = frame_of(1)
+        request.place = frame.f_code, frame.f_lasti
         sent = all_sends[number].get(src)
         if sent:
             deliver(sent.popleft(), request)
@@ -162,12 +170,17 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         theirs = request.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
-            raise Misfit(request, Request(hub, me, "recv", src, tensor))
+            misfit = Request(hub, me, "recv", src, tensor)
+            deliver(request, misfit)
+            misfit.wait()
+            return src
         request.done = done = carry(hub.now, src, number, nbytes)
         hub.messages += 1
         hub.bytes += nbytes
         if ledger is not None:
             ledger.note(src, number, theirs)
+        if tensor.requires_grad or theirs.requires_grad:
+            tensor, theirs = tensor.detach(), theirs.detach()
         tensor.copy_(theirs)
         if done is None:
             hub.wait(hub.travelling.add(request, Request(hub, me, "recv", src, tensor)))

@@ -14,7 +14,7 @@ import torch
 from grader.simulation.clock import PER_SECOND
 from grader.simulation.ends import Request
 from grader.simulation.hub import Hub
-from grader.traffic.events import ANY, Blocked, Done, Entered, Event, Left, Matched, Posted
+from grader.traffic.events import ANY, Blocked, Done, Entered, Event, Grouped, Left, Matched, Posted
 from grader.traffic.sites import line_here
 from grader.values import dtype_name
 
@@ -52,6 +52,10 @@ class Tap:
     def left(self, raised: bool) -> None:
         """It has returned, or raised."""
         self._report(Left(raised, self._now()))
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """The rank that runs is a member of a new group."""
+        self._report(Grouped(name, members))
 
     def post(self, kind: str, tensor: torch.Tensor, peer: int, tag: int, group: str) -> int:
         """The rank that runs is about to post one end of a message; its number."""

@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import cloudpickle
+import msgspec
 import torch
 
 from grader.program import LoadedProgram, Program, loader
 from grader.simulation.builtin import Builtins, Work
 from grader.simulation.calls import installed
 from grader.simulation.communicator import is_channel
-from grader.simulation.ends import Misfit, Rank, Request
+from grader.simulation.ends import Rank, Request
 from grader.simulation.hub import Hub
 from grader.simulation.ledger import Ledger
 from grader.simulation.meetings import Call, Disagreement
 from grader.simulation.surroundings import surroundings
 from grader.simulation.tap import Tap
 from grader.traffic.events import WORLD
-from grader.traffic.sites import is_students, lines_of
+from grader.traffic.sites import is_students
 from grader.values import dtype_name
 from grader.worlds import limits
 from grader.worlds.calling import raised, run
@@ -68,7 +69,7 @@ def _told(
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
     # an answer that catches what it was told with has still done it
-    fine = fine and not builtins.refused and not builtins.disagreements
+    fine = fine and not hub.misfits and not builtins.refused and not builtins.disagreements
     limit = request.answer_limit
     told = fine and request.answered
     recorded = tap is not None and not tap.full
@@ -80,7 +81,11 @@ def _told(
         nbytes=hub.bytes,
         raised={rank: raised("call", error) for rank, error in _errors(hub, builtins).items()},
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
-        pending=list(_misfits(hub)) or list(_mismatch(builtins)) or list(_pending(hub, builtins)),
+        pending=[
+            *_misfits(hub),
+            *(_mismatch(builtins) if builtins.disagreements else ()),
+            *(_left(hub) if fine else _pending(hub, builtins)),
+        ],
         groups={} if fine else builtins.members,
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
@@ -90,11 +95,10 @@ def _told(
 
 def _errors(hub: Hub, builtins: Builtins) -> dict[int, BaseException]:
     """What ranks have raised, but for what is told by the calls of two."""
-    told = (Misfit, Disagreement)
     errors: dict[int, BaseException] = {
         rank.number: rank.error
         for rank in hub.ranks
-        if rank.error is not None and not isinstance(rank.error, told)
+        if rank.error is not None and not isinstance(rank.error, Disagreement)
     }
     return errors | builtins.refused
 
@@ -146,7 +150,6 @@ def _mismatch(builtins: Builtins) -> Iterator[Pending]:
 
 
 def _call(call: Call, waits: Request | Work | None) -> Pending:
-    place = (call.file, call.line) if waits is None else _place(waits)
     return Pending(
         call.rank,
         call.kind,
@@ -157,43 +160,60 @@ def _call(call: Call, waits: Request | Work | None) -> Pending:
         call.nbytes,
         call.dtype,
         waits is not None,
-        *place,
+        call.file,
+        call.line,
         call.detail,
+        ("", 0) if waits is None else _line(waits.rank),
     )
 
 
 def _messages(hub: Hub) -> Iterator[Pending]:
-    """Messages without another end; those that nobody waits for first."""
-    found: list[tuple[bool, int, Request, int, str]] = []
+    """Messages without another end, as they were posted."""
+    for request, tag, group in sorted(_ends(hub), key=lambda one: one[0].order):
+        yield _end(request, tag, group)
+
+
+def _ends(hub: Hub) -> list[tuple[Request, int, str]]:
+    """Ends of messages that have no other end, with tag and group."""
+    found: list[tuple[Request, int, str]] = []
     for rank in range(hub.size):
         for queues in (hub.sends[rank], hub.receives[rank]):
             for channel, queue in queues.items():
-                _, tag, group = channel if isinstance(channel, tuple) else (0, 0, WORLD)
-                if is_channel(group):
-                    continue  # of a collective, which is told as such
-                found += [(r.rank.waits is r, r.order, r, tag, group) for r in queue]
-        for (tag, group), request in hub.anybody[rank]:
-            found.append((request.rank.waits is request, request.order, request, tag, group))
-    for awaited, _, request, tag, group in sorted(found, key=lambda one: one[:2]):
-        place = _place(request) if awaited else ("", 0)
-        yield _end(request, tag, group, awaited, place)
+                tag, group = _sort(channel)
+                # a collective's are told as such
+                if not is_channel(group):
+                    found += [(request, tag, group) for request in queue]
+        found += [(request, *sort) for sort, request in hub.anybody[rank]]
+    return found
+
+
+def _sort(channel: Any) -> tuple[int, str]:
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
+
+
+def _left(hub: Hub) -> Iterator[Pending]:
+    """What is left when all ranks have returned: nobody's messages, and requests not waited for."""
+    single = {request: (tag, group) for request, tag, group in _ends(hub)}
+    for request in {**hub.open, **dict.fromkeys(single)}:
+        yield _end(request, *single.get(request, (0, WORLD)), matched=request not in single)
 
 
 def _misfits(hub: Hub) -> Iterator[Pending]:
-    """The two ends that do not fit each other, if that is why it has ended."""
-    for rank in hub.ranks:
-        if isinstance(rank.error, Misfit):
-            for request in (rank.error.send, rank.error.receive):
-                frames = lines_of(rank.error.__traceback__)
-                raiser = request.rank is rank and frames
-                place = frames[-1][:2] if raiser else _place(request)
-                if not place[0]:  # it was sent or received beside what its rank does
-                    place = _line(hub.ranks[request.rank.number])
-                yield _end(request, 0, WORLD, False, place)
+    """The two ends of each message that do not fit each other."""
+    for misfit in hub.misfits:
+        for request in (misfit.send, misfit.receive):
+            end = _end(request)
+            if not end.file:  # a collective's: it was posted beside what its rank does
+                file, line = _line(hub.ranks[end.rank])
+                end = msgspec.structs.replace(end, file=file, line=line)
+            yield end
 
 
-def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str, int]) -> Pending:
+def _end(request: Request, tag: int = 0, group: str = WORLD, matched: bool = False) -> Pending:
     tensor = request.tensor
+    awaited = request.rank.waits is request
+    stands = _line(request.rank) if awaited else ("", 0)
+    file, line = _posted(request) or stands
     return Pending(
         request.rank.number,
         request.kind,
@@ -204,16 +224,29 @@ def _end(request: Request, tag: int, group: str, awaited: bool, place: tuple[str
         tensor.nbytes,
         dtype_name(tensor.dtype),
         awaited,
-        *place,
+        file,
+        line,
+        "",
+        stands,
+        matched,
     )
 
 
-def _place(request: Request | Work) -> tuple[str, int]:
-    """Where the student's function of a rank stands that waits."""
-    return _line(request.rank)
+def _posted(request: Request) -> tuple[str, int] | None:
+    """The student's line that posted a request, if that is not where its rank stands."""
+    if request.place is None:
+        return None
+    code, at = request.place
+    if isinstance(code, str):
+        return code, at
+    if not is_students(code.co_filename):
+        return None
+    lines = (line for begin, end, line in code.co_lines() if begin <= at < end)
+    return code.co_filename, next(lines, None) or code.co_firstlineno
 
 
 def _line(rank: Rank) -> tuple[str, int]:
+    """Where the student's function of a rank stands."""
     frame = rank.green.gr_frame
     while frame is not None:
         if is_students(frame.f_code.co_filename):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from grader.errors import WorldError
+from grader.errors import RequestError, WorldError
 from grader.program import Program
 from grader.simulation.algorithms.catalogue import choose
 from grader.simulation.clock import seconds_of
@@ -49,7 +49,7 @@ class Simulation:
 
     Attributes:
         results: by rank, if all have returned.
-        failure: why they have not, or ``None``.
+        failure: why they have not, or what they have left over; or ``None``.
         seconds: of virtual time, when the last rank had returned.
         ticks: the same, exactly, see :mod:`grader.simulation.clock`.
         messages, bytes: that were received.
@@ -105,10 +105,12 @@ def simulate(
             what is missing has the default.
 
     Raises:
-        RequestError: there is no such collective, or no such algorithm of it.
+        RequestError: there is no such collective, or no such algorithm of it, or the
+            cluster is not one for so many ranks, or for eager messages.
         WorldError: the process cannot be started.
     """
     choose(algorithms)
+    _require_network(cluster, len(job.arguments), eager)
     setting = launcher.setting
     request = Simulate(
         program=program.to_bytes(),
@@ -136,6 +138,17 @@ def simulate(
     finally:
         crew.close()
         launcher.settle()
+
+
+def _require_network(cluster: Cluster, size: int, eager: int) -> None:
+    """Make sure, before there is a process, that the cluster can be made."""
+    network = cluster.network(size)
+    # an eager message is on its way before it is known when it will have arrived
+    if eager >= 0 and hasattr(network, "following"):
+        raise RequestError(
+            "eager messages need links that carry one message at a time; this cluster shares"
+            " them: choose sharing='fifo', or no eager messages"
+        )
 
 
 def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
@@ -229,11 +242,11 @@ def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
             RankResult(unpack(value), tuple(unpack(arguments)))
             for value, arguments in zip(answer.values, answer.arguments, strict=True)
         ]
-        failure = None if len(answer.ended) == size else _failure(answer, size)
-        if failure is None and len(results) != (size if answered else 0):
+        failure = _failure(answer, size)
+        if len(answer.ended) == size and len(results) != (size if answered else 0):
             raise ValueError(f"{len(results)} results of {size} ranks")
         return Simulation(
-            () if failure else tuple(results),
+            tuple(results),
             failure,
             max(map(int, answer.ended), default=0),
             answer.messages,
@@ -265,8 +278,8 @@ def _trace(answer: Simulated, size: int) -> Trace:
     return board.trace()
 
 
-def _failure(answer: Simulated, size: int) -> Failure:
-    """What went wrong: a rank raised, or they wait for each other."""
+def _failure(answer: Simulated, size: int) -> Failure | None:
+    """What went wrong: ranks raised, or wait for each other, or left something over."""
     board = Board(size)
     causes = Causes(board)
     for rank, raised in answer.raised.items():
@@ -282,11 +295,15 @@ def _failure(answer: Simulated, size: int) -> Failure:
             end.detail, False, False, end.file, end.line, 0,
         )  # fmt: skip
         board.take(end.rank, posted)
+        if end.matched:
+            board.operations[end.rank][number].matched = True
         if end.awaited:
-            board.take(end.rank, Blocked(number, end.file, end.line, 0))
+            board.take(end.rank, Blocked(number, *end.stands, 0))
     for rank in answer.returned:
         board.end(rank)
     found = causes.first() or deadlock(board)
+    if len(answer.ended) == size:
+        return found or causes.leftover()
     if found is None:
         raise WorldError("a simulation has ended without a result and without a reason")
     return found

@@ -245,9 +245,15 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
 class Pending(msgspec.Struct, array_like=True, frozen=True):
     """One end of a message that has no other end when nothing goes on any more.
 
-    Or a rank's call of a collective that others have not made; the fields are those of
-    :class:`grader.traffic.events.Posted`.  ``awaited`` says that its rank waits for it,
-    in the line that is named; the others come first, as they were posted first.
+    Or one that nobody has seen complete, although all ranks have returned; or a rank's
+    call of a collective that others have not made.
+
+    Attributes:
+        rank, kind, peer, tag, group, count, nbytes, dtype, detail: as of an operation.
+        awaited: whether its rank waits for it.
+        file, line: where it was posted.
+        stands: where its rank stands, if it waits.
+        matched: whether it has its other end.
     """
 
     rank: int
@@ -262,6 +268,8 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     file: str
     line: int
     detail: str = ""
+    stands: tuple[str, int] = ("", 0)
+    matched: bool = False
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
@@ -274,7 +282,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         messages, nbytes: that were received.
         raised: by rank, of those that raised.
         returned: ranks that have.
-        pending: what nobody had answered.
+        pending: what nobody had answered, what did not fit, or was left over.
         groups: members of the groups that were made, by name.
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
