@@ -650,9 +650,8 @@ for n in (4, 8):
 # computing takes no time. Those are the rules from above. What is *not* made up is your program: it
 # really runs, on every rank, and its sums are really added.
 #
-# Here is the ring once more, the same `ring_sum` as in the beginning. (Put the `ring_all_reduce` that
-# you wrote in [chapter 11](11_ring_all_reduce.ipynb) in its place, if you like. It needs no change,
-# either.)
+# Here is the ring once more, the same `ring_sum` as in the beginning. (Let it call the `ring_all_reduce`
+# that you wrote in [chapter 11](11_ring_all_reduce.ipynb), if you like. That needs no change, either.)
 #
 # **Predict:** on 256 ranks, how many messages are there? How long does the ring take, if $\alpha$ is
 # 10 µs and there are only 4 kB to sum?
@@ -781,8 +780,8 @@ for model in (halving_seconds, bound_seconds):
 # %% [markdown]
 # `reduce_broadcast` is our tree, and `rabenseifner` our halving. In `recursive_doubling` all ranks
 # exchange whole tensors with a partner, then with one twice as far away, and so on: with
-# $\lceil \log_2 n \rceil$ rounds it meets the bound on rounds, and sends the most bytes. It is the one
-# for a few bytes. ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)
+# $\lceil \log_2 n \rceil$ rounds it meets the bound on rounds, and pays for a whole tensor in each of them.
+# It is the one for a few bytes. ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)
 # describe all three; the bound on rounds is in
 # [Chan and others 2007](https://doi.org/10.1002/cpe.1206), that on bytes in
 # [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).)
@@ -843,7 +842,7 @@ for sharing in ("max-min", "fifo"):
 # %%
 dealt = tuple(rank for first in range(8) for rank in range(first, 64, 8))  # 0, 8, 16, … share a computer
 
-for nbytes in (2**14, 2**16, 2**20, 2**22):
+for nbytes in (2**14, 2**18, 2**22):
     x, chunk = torch.ones(nbytes // 4), nbytes // 64
     near = simulate(ring_sum, 64, x, cluster=computers(8)).seconds
     far = simulate(ring_sum, 64, x, cluster=computers(8, order=dealt)).seconds
@@ -919,7 +918,8 @@ def ring_taken(sizes, turns):
 
 if fit_known:
     ring_sizes = [4**k for k in range(5, 13)]  # 1 KiB to 16 MiB
-    print(f"{'predicted / measured':>22}" + "".join(f"{n:>24} ranks" for n in (2, 4, 8)))
+    print("milliseconds: predicted, measured, and predicted / measured")
+    print(" " * 16 + "".join(f"{n:>17} ranks" for n in (2, 4, 8)))
     foreseen, measured = {}, {}
     for n in (2, 4, 8):
         measured[n] = run(ring_taken, n, ring_sizes, 3, seconds=100)[0]
@@ -930,8 +930,8 @@ if fit_known:
         row = ""
         for n in (2, 4, 8):
             model, real = 1e3 * foreseen[n][i], 1e3 * measured[n][i]
-            row += f"{model:10.2f} /{real:8.2f} ms = {model / real:4.2f}"
-        print(f"{nbytes:16,} bytes{row}")
+            row += f"{model:9.2f}{real:8.2f}{model / real:6.2f}"
+        print(f"{nbytes:10,} bytes{row}")
 
 # %% tags=["nbval-ignore-output"]
 if fit_known:
