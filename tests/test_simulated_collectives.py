@@ -766,5 +766,5 @@ def test_what_is_known_has_costs_and_a_source():
 
 
 def test_the_documentation_has_the_table():
-    text = (DOCS / "simulation_collectives.md").read_text()
-    assert table() in text, f"put this into docs/simulation_collectives.md:\n{table()}"
+    text = (DOCS / "simulation.md").read_text()
+    assert table() in text, f"put this into docs/simulation.md:\n{table()}"
