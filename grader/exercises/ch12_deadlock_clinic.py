@@ -72,7 +72,7 @@ unblock_ring = Exercise(
         " and none when a rank is alone.",
         Diagnosis.BUFFER_RACE: "While x is being sent nothing may be received into it: receive into"
         " torch.empty_like(x).",
-        Diagnosis.INPUT_CHANGED: "Receive into torch.empty_like(x): x must stay as it is.",
+        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own: x must stay as it is.",
         Diagnosis.ALIASED: "A rank that is alone returns a copy: x.clone().",
     },
 )
