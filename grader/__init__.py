@@ -1,12 +1,13 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs seven names::
+A student needs eight names::
 
-    from grader import check, hint, points, progress, replay, run, timeline
+    from grader import check, hint, points, progress, replay, run, simulate, timeline
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
     run(function, 4, x)       # run any function on four ranks
+    simulate(function, 1024)  # run it on a thousand, on a virtual clock
     replay(broadcast, 4)      # step through its messages
     timeline(run(function, 4, x))  # see where the time of a run went
     progress()                # which exercises are passed
@@ -27,7 +28,9 @@ The layout, from the bottom up; an import runs downward only:
 - ``classroom`` — many submissions, as they arrive from a class
 - ``bandwidth``, ``bench`` — how fast a collective is
 - ``clocks`` — a clock that an adapter turns
-- ``api``, ``earning``, ``doctor``, ``releasing``, ``__main__`` — for notebooks and the command line
+- ``simulation``, ``growth`` — ranks by the thousand, and what is judged on them
+- ``api``, ``earning``, ``scaling``, ``doctor``, ``releasing``, ``__main__`` — for notebooks
+  and the command line
 """
 
 from __future__ import annotations
@@ -42,9 +45,20 @@ if TYPE_CHECKING:
     from grader.api import check, hint, progress, run
     from grader.earning import points
     from grader.replaying import replay
+    from grader.scaling import simulate
     from grader.timing import timeline
 
-__all__ = ["__version__", "check", "hint", "points", "progress", "replay", "run", "timeline"]
+__all__ = [
+    "__version__",
+    "check",
+    "hint",
+    "points",
+    "progress",
+    "replay",
+    "run",
+    "simulate",
+    "timeline",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -62,6 +76,10 @@ def __getattr__(name: str) -> Any:
         from grader.replaying import replay
 
         return replay
+    if name == "simulate":
+        from grader.scaling import simulate
+
+        return simulate
     if name == "timeline":
         from grader.timing import timeline
 

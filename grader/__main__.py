@@ -116,10 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.add_argument("to", metavar="DIR", help="a new folder")
 
+    from grader import simulate_options
     from grader.bench.options import add_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     add_options(bench)
+    simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
+    simulate_options.add_options(simulate)
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
 
@@ -220,6 +223,12 @@ def _check(request: argparse.Namespace) -> int:
 
     note(verdict.exercises, catalogue(), Path(request.file), sizes)
     return 0 if verdict.passed else 1
+
+
+def _simulate(request: argparse.Namespace) -> int:
+    from grader.simulate_options import serve
+
+    return serve(request)
 
 
 def _progress(request: argparse.Namespace) -> int:

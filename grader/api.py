@@ -213,7 +213,6 @@ class Run(Sequence[Any]):
     """What :func:`run` gives: the results in rank order, and the record of the run.
 
     Attributes:
-        trace: every message, see :class:`grader.traffic.trace.Trace`.
         output: what each rank printed.
         failure: why the run failed, or ``None``.
     """
@@ -226,7 +225,7 @@ class Run(Sequence[Any]):
         failure: Failure | None,
     ) -> None:
         self._results = tuple(results)
-        self.trace = trace
+        self._trace = trace
         self.output = tuple(output)
         self.failure = failure
 
@@ -245,6 +244,11 @@ class Run(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         self._require_success()
         return iter(self._results)
+
+    @property
+    def trace(self) -> Trace:
+        """Every message, see :class:`grader.traffic.trace.Trace`."""
+        return self._trace
 
     def _require_success(self) -> None:
         if self.failure is not None:

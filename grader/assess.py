@@ -10,7 +10,8 @@ import torch
 
 from grader.cases import Case
 from grader.compare import Difference, compare, differing_bits
-from grader.exercise import Evidence, Exercise, Limit
+from grader.exercise import Evidence, Exercise
+from grader.limits import Limit
 from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
 from grader.worlds.base import Outcome
@@ -18,8 +19,10 @@ from grader.worlds.base import Outcome
 __all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
 
 
-def ranks(n: int) -> str:
-    """``1 rank``, ``2 ranks``."""
+def ranks(n: int, simulated: bool = False) -> str:
+    """``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
+    if simulated:
+        return f"{n} simulated ranks"
     return "1 rank" if n == 1 else f"{n} ranks"
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -32,138 +32,20 @@ import cloudpickle
 
 from grader.cases import Case, Draw
 from grader.errors import DeclarationError
+from grader.limits import Limit
 from grader.traffic.trace import Trace
-from grader.verdict import Bound, Diagnosis, Failure
+from grader.verdict import Diagnosis, Failure
 
 __all__ = [
     "STANDARD_SIZES",
     "Evidence",
     "Exercise",
-    "Limit",
+    "Growth",
     "Mistake",
-    "calls",
-    "messages",
-    "neighbours_only",
-    "rounds",
-    "sent",
-    "sent_elements",
-    "total_bytes",
 ]
 
 #: The world sizes that exercises are judged at.
 STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What an exercise asks of the traffic.
-
-    Attributes:
-        quantity: what is counted, as it reads in a report.
-        measure: counts it in a trace.
-        relation: ``=``, ``≤`` or ``≥``.
-        asked: the bound for a case.
-        over, under: the diagnosis if there is too much or too little.
-    """
-
-    quantity: str
-    measure: Callable[[Trace], int]
-    relation: str
-    asked: Callable[[Case], int]
-    over: Diagnosis
-    under: Diagnosis
-
-    def judge(self, case: Case, trace: Trace) -> Bound:
-        """The measured number beside what is asked."""
-        return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
-
-    def diagnose(self, bound: Bound) -> Diagnosis:
-        """The word for a bound that does not hold."""
-        return self.over if bound.measured > bound.asked else self.under
-
-
-def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Point-to-point messages, summed over ranks."""
-    return Limit(
-        "messages",
-        lambda trace: trace.traffic.messages,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
-    )
-
-
-def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Bytes sent, summed over ranks."""
-    return Limit(
-        "bytes in all",
-        lambda trace: trace.traffic.bytes,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
-    )
-
-
-def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """The most bytes that any one rank sends."""
-    return Limit(
-        "bytes sent by one rank",
-        lambda trace: trace.traffic.max_sent,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
-    )
-
-
-def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """The most elements that any one rank sends."""
-    return Limit(
-        "elements sent by one rank",
-        lambda trace: trace.max_sent_elements,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_BYTES,
-        Diagnosis.TOO_FEW_BYTES,
-    )
-
-
-def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Rounds, when every message takes one and ports are single."""
-    return Limit(
-        "rounds",
-        lambda trace: trace.traffic.rounds,
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_ROUNDS,
-        Diagnosis.TOO_FEW_ROUNDS,
-    )
-
-
-def neighbours_only() -> Limit:
-    """Nobody sends to another than its left or right neighbour on the ring."""
-    return Limit(
-        "messages to ranks that are no neighbours",
-        lambda trace: len(trace.strangers()),
-        "=",
-        lambda case: 0,
-        Diagnosis.NOT_NEIGHBOUR,
-        Diagnosis.NOT_NEIGHBOUR,
-    )
-
-
-def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Calls of some collectives, summed over ranks; ``send`` counts messages."""
-    return Limit(
-        f"calls of {' or '.join(sorted(kinds))}",
-        lambda trace: sum(op.kind in kinds for calls in trace.operations for op in calls),
-        relation,
-        asked,
-        Diagnosis.TOO_MANY_MESSAGES,
-        Diagnosis.TOO_FEW_MESSAGES,
-    )
 
 
 @dataclass(frozen=True)
@@ -211,6 +93,22 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """What an answer that is right on real ranks is run on besides: many simulated ones.
+
+    Attributes:
+        case: draws the input of a world size.
+        sizes: numbers of ranks, growing.
+        values: up to this many, what the ranks hold is compared, too; beyond, only
+            what they have sent, where the data would take longer than the run.
+    """
+
+    case: Callable[[Draw], Case]
+    sizes: tuple[int, ...] = (64, 256)
+    values: int = 256
+
+
+@dataclass(frozen=True)
 class Exercise:
     """An exercise.
 
@@ -224,6 +122,7 @@ class Exercise:
             where the result is returned.
         world_sizes: where it is judged.
         limits: what is asked of the traffic, each judged as its own case.
+        growth: where they are judged beyond the world sizes, if they are.
         allowed: collectives that may be called.
         hints: from gentle to plain.
         mistakes: hints for particular mistakes, tried in order.
@@ -256,6 +155,7 @@ class Exercise:
     result: str | None = None
     world_sizes: tuple[int, ...] = STANDARD_SIZES
     limits: tuple[Limit, ...] = ()
+    growth: Growth | None = None
     allowed: frozenset[str] = frozenset()
     mistakes: tuple[Mistake, ...] = ()
     advice: Mapping[Diagnosis, str] = field(default_factory=dict)

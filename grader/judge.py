@@ -11,6 +11,7 @@ from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
 from grader.errors import WorldError
 from grader.exercise import Evidence, Exercise
+from grader.growth import grown
 from grader.hints import choose_hint
 from grader.submission import Submission
 from grader.turns import Turns, not_run, too_late
@@ -33,6 +34,9 @@ _FINAL = frozenset(
 
 #: These cost the whole exercise.
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
+
+#: How much longer than a call hundreds of simulated ranks may take, one after the other.
+_CROWD = 6
 
 #: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
 _EFFORT = 0.2
@@ -114,7 +118,23 @@ class Judge:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
                     found.see(verdict, seen)
+        if exercise.growth is not None and self._settings.world_sizes is None:
+            found.verdicts += self._grow(exercise, submission, found)
         return self._conclude(exercise, found.verdicts, found.evidence)
+
+    def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
+        """Judge an answer that is right on real ranks on many simulated ones."""
+        failed = next((verdict for verdict in found.verdicts if not verdict.passed), None)
+        left = found.deadline - time.monotonic()
+        return grown(
+            self._launcher,
+            exercise,
+            submission.program,
+            self._settings.seed,
+            max(0.0, min(self._settings.seconds * _CROWD, left)),
+            self._settings.memory,
+            failed,
+        )
 
     def _run_cases(
         self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Found
@@ -178,7 +198,7 @@ class Judge:
         worthless = any(case.diagnosis in _WORTHLESS for case in cases)
         failure = Failure(
             failed.diagnosis or Diagnosis.WRONG_VALUE,
-            f"{ranks(failed.world_size)}, {failed.name}: {failed.message}"
+            f"{ranks(failed.world_size, failed.simulated)}, {failed.name}: {failed.message}"
             if failed.diagnosis is not Diagnosis.NOT_ATTEMPTED
             else "not written yet",
         )

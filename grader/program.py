@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "load"]
+__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "load", "loader"]
 
 #: The name of the module that a submission's definitions are loaded into.
 MODULE = "submission"
@@ -93,18 +93,45 @@ def load(program: Program) -> LoadedProgram:
     A statement that raises costs only the names it defines, as a notebook's
     cell would; what becomes of that shows when the answer is called.
     """
-    if program.live:
-        import cloudpickle
+    return loader(program)()
 
-        return LoadedProgram({}, cloudpickle.loads(program.live))
-    module = types.ModuleType(MODULE)
-    module.__dict__["__builtins__"] = builtins
-    sys.modules[MODULE] = module
-    loaded = LoadedProgram(module.__dict__, None)
-    for unit in program.units:
-        try:
-            exec(marshal.loads(unit.code), module.__dict__)
-        except Exception as error:
-            for name in unit.names:
-                loaded.failed[name] = (unit, error)
-    return loaded
+
+def loader(program: Program) -> Callable[[], LoadedProgram]:
+    """Loads a program again and again, each time with global variables of its own.
+
+    The code is shared: a thousand copies of it would have to be fetched from
+    memory by turns, and Python would have to learn to run each of them fast.
+    """
+    if program.live:
+        return _live_loader(program.live)
+    codes = [(unit, marshal.loads(unit.code)) for unit in program.units]
+
+    def load_units() -> LoadedProgram:
+        module = types.ModuleType(MODULE)
+        module.__dict__["__builtins__"] = builtins
+        sys.modules[MODULE] = module
+        loaded = LoadedProgram(module.__dict__, None)
+        for unit, code in codes:
+            try:
+                exec(code, module.__dict__)
+            except Exception as error:
+                for name in unit.names:
+                    loaded.failed[name] = (unit, error)
+        return loaded
+
+    return load_units
+
+
+def _live_loader(live: bytes) -> Callable[[], LoadedProgram]:
+    import cloudpickle
+
+    shared: dict[types.CodeType, types.CodeType] = {}
+
+    def load_live() -> LoadedProgram:
+        function = cloudpickle.loads(live)
+        for one in (function, *getattr(function, "__globals__", {}).values()):
+            if isinstance(one, types.FunctionType):
+                one.__code__ = shared.setdefault(one.__code__, one.__code__)
+        return LoadedProgram({}, function)
+
+    return load_live

@@ -16,8 +16,12 @@ __all__ = ["LARGEST", "contents"]
 LARGEST = 32 << 20
 
 
-def contents(path: Path) -> bytes:
+def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:
     """All bytes of a file that somebody named.
+
+    Args:
+        path: as they named it.
+        wanted: how the names of such files end, for those who name a folder.
 
     Raises:
         UnreadableFile: it is not there, no file, too large, or not to be read.
@@ -25,7 +29,7 @@ def contents(path: Path) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise UnreadableFile(f"{path} is a folder; name a .py or .ipynb file in it")
+            raise UnreadableFile(f"{path} is a folder; name a {wanted} file in it")
         if not stat.S_ISREG(mode):
             raise UnreadableFile(f"{path} is no regular file")
         if path.stat().st_size > LARGEST:

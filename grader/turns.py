@@ -59,6 +59,6 @@ def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
     """A case that was given up because of another, or of one that was given up for that."""
     message = because.message
     if not message.startswith(_GIVEN_UP):
-        where = f"{because.name} on {ranks(because.world_size)}"
+        where = f"{because.name} on {ranks(because.world_size, because.simulated)}"
         message = f"{_GIVEN_UP}{where} ended with {because.diagnosis}"
     return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message)

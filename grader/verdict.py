@@ -22,6 +22,7 @@ __all__ = [
     "Status",
     "SubmissionVerdict",
     "Traffic",
+    "Volume",
     "Wait",
 ]
 
@@ -96,20 +97,29 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """What a run sent, point to point.
+class Volume:
+    """How much a run sent, point to point.
 
     Attributes:
         messages: messages sent, summed over ranks.
         bytes: bytes sent, summed over ranks.
         max_sent: the most bytes that any one rank sent.
-        rounds: the makespan when every message takes one unit of time and
-            every rank sends at most one and receives at most one at a time.
     """
 
     messages: int = 0
     bytes: int = 0
     max_sent: int = 0
+
+
+@dataclass(frozen=True)
+class Traffic(Volume):
+    """How much a run sent, and in how many rounds.
+
+    Attributes:
+        rounds: the makespan when every message takes one unit of time and
+            every rank sends at most one and receives at most one at a time.
+    """
+
     rounds: int = 0
 
 
@@ -221,6 +231,8 @@ class CaseVerdict:
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    #: whether its ranks were simulated
+    simulated: bool = False
 
     @property
     def passed(self) -> bool:

@@ -244,6 +244,9 @@ def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
 check(ring_all_gather)
 
 # %% [markdown]
+# Eight processes do not show how an algorithm grows. So `check` runs a ring on 64 and on 256 *simulated*
+# ranks, too, all of them in one process. Chapter [13](13_cost_models.ipynb) tells how you can do the same.
+#
 # ## What your ring did
 #
 # The record of a run knows every message, its size, and the round in which it travels if every

@@ -3,22 +3,25 @@
 #
 # **You will learn** to say how long a collective takes *before* it runs, from two numbers: what a
 # message costs, and what a byte costs. You find out when a ring is faster than a tree and when it is
-# not, measure the two numbers of your own machine, and see how far the prediction holds.
+# not, measure the two numbers of your own machine, and see how far the prediction holds. Then you run
+# the same functions on hundreds of simulated ranks.
 #
 # **You need** chapter [11](11_ring_all_reduce.ipynb): the ring, the tree, rounds. Nothing but school
 # algebra.
 #
-# **Time:** 1 hour and a half, and 4 exercises. All four are plain functions; nothing is sent in them.
+# **Time:** 2 hours, and 4 exercises. All four are plain functions; nothing is sent in them.
 
 # %%
 import math
 import statistics
 import time
+from fractions import Fraction
 
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, run, simulate
+from grader.simulation.clusters import Nodes
 
 # %% [markdown]
 # ## One message
@@ -639,6 +642,352 @@ for n in (4, 8):
 # - **Pieces:** a large message can be cut and pipelined, as in the end of chapter 11.
 # - **Chance:** one late rank makes everybody late.
 #
+# ## Hundreds of ranks on your computer
+#
+# A formula is one way to use the model. The other is to *execute* it. `simulate` runs a function as
+# `run` does, but all ranks live in one process, and time is a number that the simulator counts up: a
+# message of $S$ bytes takes $\alpha + \beta S$, a rank has one port to send and one to receive, and
+# computing takes no time. Those are the rules from above. What is *not* made up is your program: it
+# really runs, on every rank, and its sums are really added.
+#
+# Here is the ring once more, the same `ring_sum` as in the beginning. (Let it call the `ring_all_reduce`
+# that you wrote in [chapter 11](11_ring_all_reduce.ipynb), if you like. That needs no change, either.)
+#
+# **Predict:** on 256 ranks, how many messages are there? How long does the ring take, if $\alpha$ is
+# 10 µs and there are only 4 kB to sum?
+
+# %%
+right = all(simulate(all_same, 64, ring_sum))
+print("ring_sum: as dist.all_reduce on 64 simulated ranks:", right)
+
+few = torch.ones(1024)  # 4 bytes each: 4096 bytes
+rings = {n: simulate(ring_sum, n, few, alpha=ALPHA, beta=BETA) for n in (2, 5, 8, 64, 256)}
+for n in (8, 256):
+    print(rings[n])
+
+# %% [markdown]
+# 510 latencies, one after the other: more than 5 ms, for 4 kB.
+#
+# Times of a simulation do not vary. They are sums of whole numbers (of ticks of $10^{-21}$ s), and
+# ranks take their turns in a fixed order, so you get the same digits again, on every computer. Does
+# your formula get them, too? It need not round, either: give it fractions.
+
+# %%
+if ring_known:
+    ten_us, tenth_ns = Fraction(1, 10**5), Fraction(1, 10**10)
+    for n, simulated in rings.items():
+        on_paper = ring_all_reduce_seconds(n, Fraction(4096), ten_us, tenth_ns)
+        print(
+            f"{n:3} ranks: formula {1e6 * float(on_paper):12.6f} µs, simulated"
+            f" {1e6 * simulated.seconds:12.6f} µs, the same: {float(on_paper) == simulated.seconds}"
+        )
+
+# %% [markdown]
+# To the last digit, where $n$ divides the tensor. On 5 ranks the formula sends 204.8 numbers at a
+# time, and your program cannot: some chunks have 205.
+#
+# ### Ring against tree, to 1024 ranks
+#
+# You know where they cross on paper. Now look at two programs that know nothing of the paper.
+#
+# **Predict:** from which number of ranks on does the tree win with 4 kB? And with 262 kB?
+
+# %%
+def simulated_seconds(algorithm, n, nbytes):
+    return simulate(algorithm, n, torch.ones(nbytes // 4), alpha=ALPHA, beta=BETA).seconds
+
+
+# a ring of 1024 ranks would send two million messages: we stop at 128
+two_sizes, powers = (2**12, 2**18), [2**k for k in range(1, 11)]
+ringed = {(n, s): simulated_seconds(ring_sum, n, s) for s in two_sizes for n in powers[:7]}
+treed = {(n, s): simulated_seconds(tree_sum, n, s) for s in two_sizes for n in powers}
+for nbytes in two_sizes:
+    print(f"{nbytes:,} bytes, milliseconds")
+    for n in powers:
+        tree = treed[n, nbytes]
+        if (n, nbytes) in ringed:
+            ring = ringed[n, nbytes]
+            faster = "ring" if ring <= tree else "tree"
+            print(f"{n:5} ranks: ring {1e3 * ring:7.3f}, tree {1e3 * tree:7.3f}   {faster}")
+        else:
+            print(f"{n:5} ranks: ring       -, tree {1e3 * tree:7.3f}")
+
+# %%
+if crossing_known:
+    for n in (8, 16):
+        print(f"{n:2} ranks: your formula lets them cross at {crossover_bytes(n, ALPHA, BETA):,.0f} bytes")
+
+# %% [markdown]
+# With 262 kB the ring wins on 8 ranks and the tree on 16, and the size lies between your two
+# crossings. In the picture, marks are simulated and lines are your formulas: every mark is on its
+# line. The tree rises by one step for each doubling of $n$; the ring goes up with $n$ itself, whatever
+# the size. On the left, with little data, they part at once. On the right the ring begins below the
+# tree, and the lines cross between 8 and 16 ranks.
+
+# %% tags=["nbval-ignore-output"]
+if ring_known and tree_known:
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    ways = (
+        ("ring", ringed, ring_all_reduce_seconds, "o", "#0072B2", "-"),
+        ("tree", treed, tree_all_reduce_seconds, "s", "#D55E00", "--"),
+    )
+    for panel, nbytes in zip(panels, two_sizes):
+        for name, times, formula, mark, colour, line in ways:
+            paper = [1e3 * formula(n, nbytes, ALPHA, BETA) for n in powers]
+            panel.plot(powers, paper, line, color=colour, label=f"{name}, your formula")
+            seen = [(n, 1e3 * seconds) for (n, s), seconds in times.items() if s == nbytes]
+            panel.plot(*zip(*seen), mark, color=colour, label=f"{name}, simulated")
+        panel.set(xscale="log", yscale="log", xlabel="ranks", title=f"{nbytes:,} bytes")
+        panel.set_xticks(powers, [str(n) for n in powers])
+        panel.set_yticks((0.1, 1, 10), ("0.1", "1", "10"))
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("milliseconds")
+    panels[0].legend()
+    plt.show()
+
+# %% [markdown]
+# ### What would a library do?
+#
+# `dist.all_reduce` runs on simulated ranks, too, and you choose by which algorithm. (An unknown name
+# is answered with those that are known;
+# [docs/simulation.md](../docs/simulation.md#built-in-collectives-by-algorithm) lists them with their
+# costs and sources.)
+#
+# **Predict:** which one is best on 64 ranks for a few bytes? Which for a megabyte? Below stands what
+# no algorithm can beat.
+
+# %%
+def built_in(x):
+    dist.all_reduce(x)
+
+
+some_sizes = (256, 2**16, 2**20)
+print(f"{'ms on 64 ranks':20}" + "".join(f"{nbytes:>11,}" for nbytes in some_sizes) + "  bytes")
+for name in ("linear", "reduce_broadcast", "ring", "recursive_doubling", "rabenseifner"):
+    row = ""
+    for nbytes in some_sizes:
+        x = torch.ones(nbytes // 4)
+        chosen = simulate(built_in, 64, x, alpha=ALPHA, beta=BETA, algorithms={"all_reduce": name})
+        row += f"{1e3 * chosen.seconds:11.4f}"
+    print(f"{name:20}{row}")
+for model in (halving_seconds, bound_seconds):
+    row = "".join(f"{1e3 * model(64, nbytes, ALPHA, BETA):11.4f}" for nbytes in some_sizes)
+    print(f"{model.__name__:20}{row}")
+
+# %% [markdown]
+# `reduce_broadcast` is our tree, and `rabenseifner` our halving. In `recursive_doubling` all ranks
+# exchange whole tensors with a partner, then with one twice as far away, and so on: with
+# $\lceil \log_2 n \rceil$ rounds it meets the bound on rounds, and pays for a whole tensor in each of them.
+# It is the one for a few bytes. ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)
+# describe all three; the bound on rounds is in
+# [Chan and others 2007](https://doi.org/10.1002/cpe.1206), that on bytes in
+# [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).)
+#
+# ### Who is whose neighbour
+#
+# We said that the model does not know it. A *cluster of two levels* does: eight computers with eight
+# ranks each. Inside, messages are fast; between, all ranks of a computer share **one** network card of
+# 10 Gbit/s. The ranks of a ring can be laid out in two ways:
+#
+# - one computer after the other: only one rank of each sends to another computer;
+# - in turns, as one deals cards: *every* rank sends to another computer.
+#
+# First only the card. **Predict:** $k$ ranks of one computer each send a megabyte to another
+# computer, all at the same time. When does each arrive?
+
+# %%
+CARD = 8 / 10e9  # seconds a byte
+
+
+def computers(ranks_each, order=(), sharing="max-min"):
+    return Nodes(
+        ranks_per_node=ranks_each,
+        alpha_inside=1e-6,
+        beta_inside=1e-11,
+        alpha_between=ALPHA,
+        beta_between=CARD,
+        links=1,
+        sharing=sharing,
+        order=order,
+    )
+
+
+def arrival_of_a_megabyte():
+    rank, k = dist.get_rank(), dist.get_world_size() // 2
+    megabyte = torch.zeros(10**6, dtype=torch.uint8)
+    if rank < k:
+        dist.send(megabyte, rank + k)
+    else:
+        dist.recv(megabyte, rank - k)
+    return time.perf_counter()  # of the virtual clock
+
+
+for sharing in ("max-min", "fifo"):
+    for k in (1, 2, 4):
+        times = simulate(arrival_of_a_megabyte, 2 * k, cluster=computers(k, sharing=sharing))
+        print(f"{sharing:8} {k} at a time, µs:", [round(1e6 * seconds) for seconds in times[k:]])
+
+# %% [markdown]
+# Each megabyte needs 800 µs of the card, so the last of $k$ has arrived after $\alpha + k \beta S$,
+# whichever way the card is shared: fairly, all at a time (`max-min`), or one after the other (`fifo`).
+# The latencies pass at the same time and count once.
+#
+# Now the ring. In a step each rank sends a chunk of $S/n$ bytes. Laid out one computer after the other,
+# the card carries one chunk a step. Dealt like cards, it carries eight. **Predict** how many times as
+# long the second ring takes.
+
+# %%
+dealt = tuple(rank for first in range(8) for rank in range(first, 64, 8))  # 0, 8, 16, … share a computer
+
+for nbytes in (2**14, 2**18, 2**22):
+    x, chunk = torch.ones(nbytes // 4), nbytes // 64
+    near = simulate(ring_sum, 64, x, cluster=computers(8)).seconds
+    far = simulate(ring_sum, 64, x, cluster=computers(8, order=dealt)).seconds
+    one, eight = ALPHA + CARD * chunk, ALPHA + 8 * CARD * chunk
+    print(
+        f"{nbytes:9,} bytes: by computer {1e3 * near:7.3f} ms, dealt {1e3 * far:7.3f} ms,"
+        f" factor {far / near:.4f}; the model says {eight / one:.4f}"
+    )
+
+# %% [markdown]
+# Same program, same ranks, same messages; only who sits where has changed. Little data hides it, since
+# latencies are not shared; much data pays nearly eight times. Note also what the ring by computer takes:
+# $2(n-1)(\alpha + \beta S/n)$ with the card's numbers, although 56 of its 64 links are fast. All go at
+# the pace of the slowest. This is why libraries look at how a machine is wired before they lay a ring,
+# as NCCL does
+# ([its search](https://github.com/NVIDIA/nccl/blob/5067397c2676d5aed50042fc39e5c8ee96eb0027/src/graph/search.cc)).
+#
+# ### A deadlock that hides
+#
+# In chapter [01](01_point_to_point.ipynb) a `send` waited for its `recv`: that is called **rendezvous**.
+# Many libraries copy a *small* message aside and let the sender go on (an **eager** send); how small, is
+# theirs to say. **Predict:** everybody sends first, and then receives. What happens with 1 kB, and what
+# with 100 kB, if up to 4 kB are sent eagerly?
+
+# %%
+def everybody_sends_first(elements):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    came = torch.empty(elements)
+    dist.send(torch.ones(elements), (rank + 1) % n)
+    dist.recv(came, (rank - 1) % n)
+
+
+for elements in (256, 25_600):
+    tried = simulate(everybody_sends_first, 128, elements, eager=4096, may_fail=True)
+    stuck = len(tried.failure.waits) if tried.failure else 0
+    print(f"{4 * elements:7,} bytes: {stuck} of 128 ranks wait for ever")
+
+# %% [markdown]
+# The program was wrong both times. An eager send had only hidden it, and more data, or another library,
+# brings it out. gloo never sends eagerly, so what passes `check` does not depend on such luck; nor does
+# `simulate`, unless you ask for `eager`.
+#
+# ### Simulated, and real
+#
+# How far can you trust it? Take the $\alpha$ and $\beta$ that *you measured* above, with two ranks and a
+# ping-pong. Simulate the ring with them, and run the very same function for real. (The 8 real ranks
+# share the cores of your computer.)
+#
+# **Predict:** where will prediction over measurement be near 1: for small or for large tensors, for few
+# or for many ranks?
+
+# %% tags=["nbval-ignore-output"]
+def ring_of(nbytes):
+    ring_sum(torch.zeros(nbytes // 4))
+
+
+def ring_taken(sizes, turns):
+    """The slowest rank's median seconds of the ring, for every size."""
+    medians = []
+    for nbytes in sizes:
+        x, taken = torch.zeros(nbytes // 4), []
+        for turn in range(turns + 1):
+            dist.barrier()
+            started = time.perf_counter()
+            ring_sum(x)
+            slowest = torch.tensor(time.perf_counter() - started, dtype=torch.float64)
+            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+            if turn:  # the first warms up
+                taken.append(slowest.item())
+        medians.append(statistics.median(taken))
+    return medians
+
+
+if fit_known:
+    ring_sizes = [4**k for k in range(5, 13)]  # 1 KiB to 16 MiB
+    print("milliseconds: predicted, measured, and predicted / measured")
+    print(" " * 16 + "".join(f"{n:>17} ranks" for n in (2, 4, 8)))
+    foreseen, measured = {}, {}
+    for n in (2, 4, 8):
+        measured[n] = run(ring_taken, n, ring_sizes, 3, seconds=100)[0]
+        foreseen[n] = [
+            simulate(ring_of, n, nbytes, alpha=alpha, beta=beta).seconds for nbytes in ring_sizes
+        ]
+    for i, nbytes in enumerate(ring_sizes):
+        row = ""
+        for n in (2, 4, 8):
+            model, real = 1e3 * foreseen[n][i], 1e3 * measured[n][i]
+            row += f"{model:9.2f}{real:8.2f}{model / real:6.2f}"
+        print(f"{nbytes:10,} bytes{row}")
+
+# %% tags=["nbval-ignore-output"]
+if fit_known:
+    import matplotlib.pyplot as plt
+
+    figure, panel = plt.subplots(figsize=(7, 4), layout="constrained")
+    for n, mark, colour in ((2, "o-", "#0072B2"), (4, "s--", "#D55E00"), (8, "^:", "#009E73")):
+        ratios = [model / real for model, real in zip(foreseen[n], measured[n])]
+        panel.plot(ring_sizes, ratios, mark, color=colour, label=f"{n} ranks")
+    panel.axhline(1, color="black", linewidth=1)
+    panel.set(xscale="log", yscale="log", xlabel="KiB", ylabel="predicted / measured")
+    panel.set_xticks(ring_sizes, [f"{nbytes // 1024:,}" for nbytes in ring_sizes])
+    panel.set_yticks((0.1, 0.2, 0.5, 1, 2), ("0.1", "0.2", "0.5", "1", "2"))
+    panel.minorticks_off()
+    panel.grid(alpha=0.3)
+    figure.legend(loc="outside right upper")
+    plt.show()
+
+# %% [markdown]
+# The picture has a curve for each number of ranks: predicted over measured time, and a black line at 1,
+# where the prediction is right. Below the line the real ring took longer than foreseen. Yours differ from
+# ours and from run to run, but on a computer with few cores this is what to expect: every curve is below
+# the line, and the more ranks, the further below.
+#
+# What is off, and why?
+#
+# - **Cores are shared.** In a step of the model $n$ messages travel at the same time, each for the price of
+#   one. Here they are all carried by the same few cores. Eight ranks on two cores also wait for each other
+#   just to get their turn, at every message; that is why their curve is low even for the smallest tensors.
+# - **Computing is free in the model.** Your computer runs Python for each step, and adds up every chunk; for
+#   large tensors also the memory has to carry all that.
+# - **A step is not half a ping-pong.** It starts a send, receives, and waits for the send; two processes have
+#   to wake up in it, not one.
+# - **$\alpha$ and $\beta$ are a fit**, better at its right end than at its left one, as you saw.
+#
+# None of it is in a model of a *network*. On a cluster where every rank has its own cores and its own link,
+# the first of them is gone.
+#
+# ### What a simulation leaves out
+#
+# It is the model that runs, and so it knows what the model knows. For all results beyond your own cores
+# keep in mind what is missing:
+#
+# - **Computing, and copying.** Adding up is free, and so is memory. (`time.sleep` lets virtual time
+#   pass: with it a program can say how long it computes.)
+# - **Congestion.** A network between computers is never full here, and nothing is lost or slowed down to
+#   avoid that. Shared cards are simulated, as you saw; switches and routes are not.
+# - **Message rate.** A card sends any number of messages per second, and matching them costs nothing.
+# - **Noise.** The operating system never interrupts a rank, so nobody is ever late by chance. On
+#   thousands of ranks somebody always is
+#   ([Petrini, Kerbyson and Pakin 2003](https://doi.org/10.1145/1048935.1050204)).
+#
+# What it *does* show is what does not depend on all that: whether a program is right on hundreds of
+# ranks, how its messages and rounds grow, who waits for whom. `check` uses it for exactly this: it has run
+# your rings of chapters 05, 06 and 11 on 64 and 256 simulated ranks.
+#
 # ## Summary
 #
 # - A message costs $\alpha + \beta S$. Below $S = \alpha/\beta$ count messages, above it count bytes.
@@ -652,6 +1001,8 @@ for n in (4, 8):
 # - A fit has to respect what the numbers mean: the best among the *allowed* lines is not the best line
 #   with its signs mended.
 # - A prediction that fails names a rule that does not hold.
+# - A simulation executes the model: the same function, on hundreds of ranks, in exact virtual time. It shows
+#   how a program grows and where ranks share a link; it knows nothing that its model leaves out.
 #
 # **Where this is used:** in MPI libraries and in
 # [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html) to choose an algorithm

@@ -29,6 +29,7 @@ def test_everything_public_is_exported():
         "progress",
         "replay",
         "run",
+        "simulate",
         "timeline",
     ]
     assert all(getattr(grader, name) for name in grader.__all__)

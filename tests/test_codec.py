@@ -19,15 +19,8 @@ from grader.traffic.events import Done, Posted
 from grader.values import Opaque
 from grader.worlds.codec import pack, unpack
 from grader.worlds.errors import BrokenFrame
-from grader.worlds.wire import (
-    LONGEST,
-    FrameReader,
-    FrameWriter,
-    Raised,
-    Resolved,
-    Returned,
-    read_frames,
-)
+from grader.worlds.framing import LONGEST, FrameReader, FrameWriter, read_frames
+from grader.worlds.wire import Raised, Resolved, Returned
 
 trees = st.recursive(
     st.none()

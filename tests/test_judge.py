@@ -12,10 +12,11 @@ import torch.distributed as dist
 from grader.api import catalogue
 from grader.cases import Draw, Kind, PerRank
 from grader.errors import DeclarationError, UnknownExercise
-from grader.exercise import Exercise, Mistake, messages
+from grader.exercise import Exercise, Mistake
 from grader.exercises import Catalogue, discover
 from grader.hints import choose_hint
 from grader.judge import Judge, Settings
+from grader.limits import messages
 from grader.submission import Submission
 from grader.verdict import Bound, Diagnosis, Status
 from grader.worlds.crew import Setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -173,6 +174,9 @@ def test_json_has_the_promised_fields_and_no_others():
         "traffic": {"messages": 3, "bytes": 84, "max_sent": 84, "rounds": 3},
     }
     assert found["exercises"][0]["diagnosis"] is None
+    simulated = CaseVerdict("rounds", 64, Status.PASSED, simulated=True)
+    told = json.loads(to_json(SubmissionVerdict("a", 7, (replace(PASSED, cases=(simulated,)),))))
+    assert told["exercises"][0]["cases"][0]["name"] == "rounds (simulated)"
     # the picture of a deadlock is for notebooks
     assert list(found["exercises"][2]["cases"][0]) == list(exercise["cases"][1])
 

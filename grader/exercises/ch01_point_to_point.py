@@ -6,8 +6,9 @@ from itertools import cycle
 import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tags
-from grader.exercise import Exercise, Mistake, messages, rounds, total_bytes
+from grader.exercise import Exercise, Mistake
 from grader.information import moved
+from grader.limits import messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 

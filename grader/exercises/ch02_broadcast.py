@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.exercise import Exercise, Mistake, messages, total_bytes
+from grader.exercise import Exercise, Mistake
 from grader.information import moved
+from grader.limits import messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
-from grader.exercise import Exercise, Mistake, messages, total_bytes
+from grader.exercise import Exercise, Mistake
 from grader.information import moved
+from grader.limits import messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 

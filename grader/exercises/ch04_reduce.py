@@ -6,8 +6,9 @@ import torch
 import torch.distributed as dist
 
 from grader.cases import Case, Draw, PerRank, demo, tags
-from grader.exercise import Exercise, Mistake, messages
+from grader.exercise import Exercise, Mistake
 from grader.information import combined
+from grader.limits import messages
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import torch
 
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
-from grader.exercise import Evidence, Exercise, Mistake, messages, neighbours_only, rounds, sent
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises.growing import ALL_GATHER
 from grader.exercises.rings import all_send
 from grader.information import moved
+from grader.limits import messages, neighbours_only, rounds, sent
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -242,6 +244,7 @@ ring_all_gather = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
+    growth=ALL_GATHER,
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Everybody sends to the right and receives from the left, n − 1 times. In the first round"

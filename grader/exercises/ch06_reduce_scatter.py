@@ -9,9 +9,11 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.compare import compare
-from grader.exercise import Evidence, Exercise, Mistake, neighbours_only, rounds, sent
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
+from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
+from grader.limits import neighbours_only, rounds, sent
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 
@@ -242,6 +244,7 @@ reduce_scatter = Exercise(
     },
 )
 
+
 ring_reduce_scatter = Exercise(
     signature="ring_reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
     summary="the same around the ring: partial sums go from rank to rank and grow",
@@ -255,6 +258,7 @@ ring_reduce_scatter = Exercise(
         rounds("=", lambda c: c.n - 1),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
+    growth=REDUCE_SCATTER,
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"

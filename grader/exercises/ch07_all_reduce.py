@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from grader.cases import Case, Draw, demo, tags
-from grader.exercise import Evidence, Exercise, Mistake, calls, messages
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
+from grader.limits import calls, messages
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 

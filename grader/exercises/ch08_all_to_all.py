@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
-from grader.exercise import Evidence, Exercise, Mistake, messages, rounds, total_bytes
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.ch05_all_gather import ALL_SEND
 from grader.exercises.uneven import (
     empty_message_alone,
@@ -16,6 +16,7 @@ from grader.exercises.uneven import (
     sends_everything,
 )
 from grader.information import moved
+from grader.limits import messages, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grader.cases import Case, demo
-from grader.exercise import Evidence, Exercise, Mistake, messages, rounds
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.limits import messages, rounds
 from grader.traffic.causality import heard_from
 from grader.traffic.trace import Operation, Trace
 from grader.verdict import Diagnosis, Failure

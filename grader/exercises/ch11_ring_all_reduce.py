@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.exercise import Exercise, Mistake, messages, neighbours_only, rounds, sent_elements
-from grader.exercises import rings
+from grader.exercise import Exercise, Mistake
+from grader.exercises import growing, rings
 from grader.information import combined
+from grader.limits import messages, neighbours_only, rounds, sent_elements
 from grader.oracles import OPS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
 
@@ -168,6 +169,7 @@ ring_all_reduce = Exercise(
         rounds("≤", lambda c: 2 * (c.n - 1)),
         rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0),
     ),
+    growth=growing.ALL_REDUCE,
     points=3,
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     hints=(

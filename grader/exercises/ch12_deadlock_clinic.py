@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.exercise import Evidence, Exercise, Mistake, messages
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined, moved
+from grader.limits import messages
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
 
@@ -71,8 +72,7 @@ unblock_ring = Exercise(
         " and none when a rank is alone.",
         Diagnosis.BUFFER_RACE: "While x is being sent nothing may be received into it: receive into"
         " torch.empty_like(x).",
-        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
-        " stay as it is.",
+        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own: x must stay as it is.",
         Diagnosis.ALIASED: "A rank that is alone returns a copy: x.clone().",
     },
 )

@@ -9,7 +9,7 @@ from grader.standing import Overview, Standing
 from grader.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.version import __version__
 
-__all__ = ["SCHEMA_VERSION", "progress_as_dict", "submission_as_dict", "to_json"]
+__all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]
 
 #: Raised whenever a field changes its meaning or goes away.
 SCHEMA_VERSION = 1
@@ -49,14 +49,16 @@ def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
         "message": verdict.message,
         "hint": verdict.hint,
         "seconds": verdict.seconds,
-        "cases": [_case(case) for case in verdict.cases],
+        "cases": [case_as_dict(case) for case in verdict.cases],
     }
 
 
-def _case(verdict: CaseVerdict) -> dict[str, Any]:
+def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
+    """The fields of a case."""
     traffic = verdict.traffic
     return {
-        "name": verdict.name,
+        # the fields are a promise, and the number of ranks does not tell
+        "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
         "world_size": verdict.world_size,
         "status": verdict.status.value,
         "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,

@@ -44,9 +44,11 @@ def listed(items: Iterable[object]) -> str:
 def headline(verdict: ExerciseVerdict) -> str:
     """How the exercise ended, in one line."""
     if verdict.status is Status.PASSED:
-        sizes = sorted({case.world_size for case in verdict.cases})
-        word = "rank" if sizes == [1] else "ranks"
-        return f"passed: {len(verdict.cases)} cases on {listed(sizes)} {word}"
+        real = sorted({case.world_size for case in verdict.cases if not case.simulated})
+        simulated = sorted({case.world_size for case in verdict.cases if case.simulated})
+        word = "rank" if real == [1] else "ranks"
+        text = f"passed: {len(verdict.cases)} cases on {listed(real)} {word}"
+        return f"{text}, and {listed(simulated)} simulated" if simulated else text
     if verdict.status is Status.SKIPPED:
         return f"not judged here: {verdict.message}"
     if verdict.status is Status.ERROR:
@@ -70,7 +72,8 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
             # two bounds on one number are told together
             told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound.asks)
     texts = [f"{number} ({' and '.join(asks)})" for number, asks in told.items()]
-    return f"{largest} ranks, {', '.join(texts)}"
+    simulated = any(case.simulated for case in limits if case.world_size == largest)
+    return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

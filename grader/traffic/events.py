@@ -21,6 +21,7 @@ __all__ = [
     "Grouped",
     "Held",
     "Left",
+    "Matched",
     "Polled",
     "Posted",
     "Seen",
@@ -98,6 +99,16 @@ class Done(msgspec.Struct, array_like=True, tag="done", frozen=True):
 
     op: int
     time: int
+
+
+class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
+    """Receive ``op``, from any rank, has got the message of ``source``.
+
+    Only simulated ranks say so: real ones are told, see ``Resolution``.
+    """
+
+    op: int
+    source: int
 
 
 class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):

@@ -23,10 +23,13 @@ from grader.traffic.group import RecordingGroup
 from grader.traffic.recorder import Recorder
 from grader.verdict import Diagnosis
 
-__all__ = ["BACKEND", "join", "override_dispatcher"]
+__all__ = ["BACKEND", "MANAGEMENT", "join", "not_yours", "override_dispatcher"]
 
 #: The name that the recording group is registered by.
 BACKEND = "recording"
+
+#: Functions that make and end the default group.
+MANAGEMENT = ("init_process_group", "destroy_process_group")
 
 #: Nobody waits this long: who can never go on is found from the record.
 _FOREVER = timedelta(hours=12)
@@ -150,18 +153,21 @@ def _reroute_new_groups() -> None:
 def _close_process_group_management() -> None:
     """The default group belongs to the grader, which reuses it for the next case."""
 
-    def refused(name: str) -> Callable[..., None]:
-        def call(*args: Any, **kwargs: Any) -> None:
-            raise RuntimeError(
-                f"{name} is not for the exercise to call: the process group is already set"
-                " up when your function starts, and is used again after it"
-            )
-
-        return call
-
-    for name in ("init_process_group", "destroy_process_group"):
+    for name in MANAGEMENT:
         for module in (dist, c10d):
-            setattr(module, name, refused(name))
+            setattr(module, name, not_yours(name))
+
+
+def not_yours(name: str) -> Callable[..., None]:
+    """What stands for a function of :data:`MANAGEMENT` while an exercise runs."""
+
+    def call(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{name} is not for the exercise to call: the process group is already set"
+            " up when your function starts, and is used again after it"
+        )
+
+    return call
 
 
 def override_dispatcher() -> torch.library.Library:

@@ -21,7 +21,7 @@ from grader.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.traffic.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "Recorder", "checksum"]
+__all__ = ["ForbiddenCall", "Recorder", "checksum", "refusal"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
@@ -29,6 +29,16 @@ Span = tuple[int, int]
 
 class ForbiddenCall(RuntimeError):
     """The exercise asks the student to write what was called."""
+
+
+def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
+    """Why a collective is refused where these are allowed, ``None`` being all, if it is."""
+    if allowed is None or kind in allowed:
+        return None
+    message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
+    if allowed:
+        message += f" (allowed besides: {', '.join(sorted(allowed))})"
+    return message
 
 
 def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
@@ -98,13 +108,10 @@ class Recorder:
 
     def require_allowed(self, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
-        if self.allowed is None or kind in self.allowed:
-            return
-        message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
-        if self.allowed:
-            message += f" (allowed besides: {', '.join(sorted(self.allowed))})"
-        self.violated(Diagnosis.FORBIDDEN_CALL, message)
-        raise ForbiddenCall(message)
+        message = refusal(kind, self.allowed)
+        if message is not None:
+            self.violated(Diagnosis.FORBIDDEN_CALL, message)
+            raise ForbiddenCall(message)
 
     def require_subgroups(self) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless groups may be made."""

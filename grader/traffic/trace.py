@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from grader.traffic.events import Held, Seen
 from grader.traffic.rounds import Step, replay
-from grader.verdict import Site, Traffic
+from grader.verdict import Site, Traffic, Volume
 
-__all__ = ["Message", "Operation", "Stay", "Trace"]
+__all__ = ["Measured", "Message", "Operation", "Stay", "Trace"]
+
+
+class Measured(Protocol):
+    """What a limit can be judged on."""
+
+    @property
+    def traffic(self) -> Volume:
+        """How much was sent."""
+        ...
+
+    @property
+    def max_sent_elements(self) -> int:
+        """The most elements that any one rank sent."""
+        ...
+
+    @property
+    def stranger_count(self) -> int:
+        """Messages to ranks that are no neighbours on the ring."""
+        ...
 
 
 @dataclass(eq=False)
@@ -199,6 +219,11 @@ class Trace:
         """Sends to a rank that is neither left nor right neighbour on the ring."""
         n = self.world_size
         return [op for op in self.sends() if (op.peer - op.rank) % n not in (1, n - 1)]
+
+    @property
+    def stranger_count(self) -> int:
+        """How many there are."""
+        return len(self.strangers())
 
     @cached_property
     def _schedule(self) -> Schedule:

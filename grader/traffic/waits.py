@@ -22,6 +22,9 @@ from grader.verdict import Diagnosis, Failure, Wait
 
 __all__ = ["deadlock", "quiescent", "stuck", "waiting"]
 
+#: Ranks that a message lists one by one; of more, the first and the last.
+_MANY = 16
+
 
 def quiescent(board: Board) -> bool:
     """Whether nothing happens any more unless a wildcard is given a message."""
@@ -131,7 +134,11 @@ def _wait(board: Board, rank: int) -> Wait:
 
 def _ranks(ranks: Iterable[int]) -> str:
     names = [str(rank) for rank in ranks]
-    return f"rank {names[0]}" if len(names) == 1 else f"ranks {', '.join(names)}"
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    shown = names if len(names) <= _MANY else [*names[: _MANY - 2], "…", names[-1]]
+    count = f" ({len(names)} in all)" if len(names) > _MANY else ""
+    return f"ranks {', '.join(shown)}{count}"
 
 
 def _other_tag(board: Board, op: Operation) -> str:

@@ -19,7 +19,8 @@ from grader.reading import LARGEST
 from grader.submission import Submission
 from grader.worlds.crew import Crew, Launcher
 from grader.worlds.errors import BrokenFrame
-from grader.worlds.wire import FrameReader, FrameWriter, Parse, Parsed
+from grader.worlds.framing import FrameReader, FrameWriter
+from grader.worlds.wire import Parse, Parsed
 
 __all__ = ["parse"]
 

@@ -14,10 +14,11 @@ from grader.worlds.base import Job, Outcome, RankResult
 from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Launcher
 from grader.worlds.errors import BrokenFrame
+from grader.worlds.framing import FrameWriter
 from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, FrameWriter, Load, Resolved, Returned, Setup
+from grader.worlds.wire import Call, Load, Resolved, Returned, Setup
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 

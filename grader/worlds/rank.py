@@ -16,8 +16,6 @@ import socket
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -26,30 +24,29 @@ import torch
 
 from grader.definitions import Broken
 from grader.errors import UnreadableFile
-from grader.program import LoadedProgram, NotDefined, Program, load
+from grader.program import LoadedProgram, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
-from grader.traffic.recorder import ForbiddenCall, Recorder
-from grader.traffic.requests import TransportError
-from grader.traffic.sites import lines_of
+from grader.traffic.recorder import Recorder
 from grader.values import tensors_in
 from grader.worlds import limits
+from grader.worlds.calling import aliases, raised, run
 from grader.worlds.codec import pack, unpack
+from grader.worlds.framing import FrameWriter, read_frames
 from grader.worlds.meeting import RankStore
+from grader.worlds.simulated import simulated
 from grader.worlds.wire import (
     Call,
-    FrameWriter,
     Joined,
     Load,
     Parse,
     Parsed,
-    Raised,
     Ready,
     Resolved,
     Returned,
     Setup,
+    Simulate,
     Told,
-    read_frames,
 )
 
 __all__ = ["Handles", "main"]
@@ -118,6 +115,8 @@ class _Rank:
         setup = next(self._frames, None)
         if isinstance(setup, Parse):
             self._writer.write(_parsed(setup))
+        if isinstance(setup, Simulate):
+            self._writer.write(simulated(setup))
         if not isinstance(setup, Setup):
             return
         try:
@@ -141,7 +140,7 @@ class _Rank:
         A rank that left would break the connections of those that still join,
         and it would be chance whose complaint came first.
         """
-        self._writer.write(_raised(stage, error))
+        self._writer.write(raised(stage, error))
         while True:
             time.sleep(60)  # the listening thread ends the process, or the launcher does
 
@@ -203,11 +202,11 @@ class _Rank:
             reply = Returned(
                 pack(value, call.answer_limit),
                 pack(arguments, call.answer_limit),
-                _aliases(value, arguments),
+                aliases(value, arguments),
                 finished,
             )
         except BaseException as error:
-            self._writer.write(_raised(stage, error))
+            self._writer.write(raised(stage, error))
         else:
             self._writer.write(reply)
 
@@ -216,7 +215,7 @@ class _Rank:
         # the first must leave now: a rank that never communicates sends nothing more
         self._emit(Entered(time.monotonic_ns()), True)
         try:
-            value = _run(loaded, *call)
+            value = run(loaded, *call)
         except BaseException:
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
@@ -255,70 +254,6 @@ def _parsed(request: Parse) -> Parsed:
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
     )
-
-
-def _run(
-    loaded: LoadedProgram, entry: str, adapter: Callable[..., Any] | None, arguments: Any
-) -> Any:
-    function = loaded.entry(entry)
-    with warnings.catch_warnings():
-        # torch.distributed warns of its own internals, once a process; a
-        # student would read it once a rank and case
-        warnings.filterwarnings("ignore", module=r"torch\..*")
-        if adapter is not None:
-            return adapter(function, *arguments)
-        return function(*arguments)
-
-
-def _aliases(value: Any, arguments: Any) -> list[str]:
-    """Which arguments share memory with the result, by position."""
-
-    def storages(tree: Any) -> set[int]:
-        return {
-            t.untyped_storage().data_ptr()
-            for t in tensors_in(tree)
-            if t.layout is torch.strided and t.device.type == "cpu" and t.nbytes
-        }
-
-    mine = storages(value)
-    return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
-
-
-#: What torch says when the allocator gets no memory.
-_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
-
-
-def _raised(stage: str, error: BaseException) -> Raised:
-    """The exception as data; nothing the student's class does can stop that."""
-    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
-    message = _text_of(cause)
-    code = None
-    if isinstance(error, SystemExit):
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-    chain: BaseException | None = error
-    transport = False
-    while chain is not None and not transport:
-        transport = isinstance(chain, TransportError)
-        chain = chain.__cause__ or chain.__context__
-    return Raised(
-        stage,
-        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
-        message,
-        lines_of(cause.__traceback__)[-20:],
-        transport=transport,
-        unwritten=isinstance(error, NotImplementedError),
-        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
-        forbidden=isinstance(error, ForbiddenCall),
-        code=code,
-    )
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except BaseException as broken:
-        return f"(its __str__ raised {type(broken).__name__})"
-    return text[:2000].encode("utf-8", "replace").decode()
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ MODULES = (
     "probes.py",
     "program.py",
     "reading.py",
+    "simulation",
     "submission.py",
     "traffic",
     "values.py",

@@ -19,10 +19,11 @@ from grader.worlds.base import Job, Luck
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.framing import FrameReader
 from grader.worlds.printed import Printed
 from grader.worlds.scrutiny import Scrutiny, clipped
 from grader.worlds.vigil import Vigil
-from grader.worlds.wire import FrameReader, Joined, Put, Raised, Ready, Returned
+from grader.worlds.wire import Joined, Put, Raised, Ready, Returned
 
 __all__ = ["Watch"]
 

@@ -1,45 +1,32 @@
-"""The messages between the judge and a rank, and how they are framed.
-
-A frame is four bytes of length, little-endian, and a msgpack body.  Bodies
-decode into the structs below or not at all.
-"""
+"""The messages between the judge and a rank; :mod:`grader.worlds.framing` puts them into frames."""
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
-from collections.abc import Iterator
-
 import msgspec
 
-from grader.traffic.events import Event
-from grader.worlds.errors import BrokenFrame
+from grader.simulation.clusters import Cluster
+from grader.simulation.ledger import Tally
+from grader.traffic.events import Event, Matched
 
 __all__ = [
     "Call",
-    "FrameReader",
-    "FrameWriter",
     "FromRank",
     "Joined",
     "Load",
     "Parse",
     "Parsed",
+    "Pending",
     "Put",
     "Raised",
     "Ready",
     "Resolved",
     "Returned",
     "Setup",
+    "Simulate",
+    "Simulated",
     "ToRank",
     "Told",
-    "read_frames",
 ]
-
-_HEADER = struct.Struct("<I")
-
-#: No frame from a rank is longer: an answer, and nothing else, comes near.
-LONGEST = 1 << 30
 
 
 class Setup(msgspec.Struct, tag="setup", frozen=True):
@@ -77,6 +64,42 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
     label: str
     wanted: list[str]
     sealed: bool
+
+
+class Simulate(msgspec.Struct, tag="simulate", frozen=True):
+    """The only frame to a process that simulates ranks, see :mod:`grader.worlds.simulating`.
+
+    Attributes:
+        program: packed, see :class:`grader.program.Program`.
+        entry, adapter: as in :class:`Call`.
+        arguments: a packed tuple for every rank.
+        cluster: what messages cost.
+        eager: bytes up to which a message leaves at once; −1 for none.
+        recorded: events that are kept; 0 for none.
+        counted: whether to count what each rank sends.
+        answered: whether to tell what the ranks hold.
+        memory: bytes that the process may allocate.
+        path, folder, sealed: as in :class:`Setup`.
+        answer_limit, allowed: as in :class:`Call`.
+        algorithms: names, by collective, of those that are not done by the default.
+    """
+
+    program: bytes
+    entry: str
+    adapter: bytes
+    arguments: list[bytes]
+    cluster: Cluster
+    eager: int
+    recorded: int
+    counted: bool
+    answered: bool
+    memory: int
+    path: list[str]
+    folder: str
+    sealed: bool
+    answer_limit: int
+    allowed: list[str] | None = None
+    algorithms: dict[str, str] = {}
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
@@ -128,7 +151,7 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Setup | Load | Call | Resolved | Told
+ToRank = Parse | Simulate | Setup | Load | Call | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -219,74 +242,65 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     error: str = ""
 
 
-FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised
+class Pending(msgspec.Struct, array_like=True, frozen=True):
+    """One end of a message that has no other end when nothing goes on any more.
 
-_from_rank = msgspec.msgpack.Decoder(FromRank)
-_to_rank = msgspec.msgpack.Decoder(ToRank)
-_encode = msgspec.msgpack.Encoder().encode
+    Or one that nobody has seen complete, although all ranks have returned; or a rank's
+    call of a collective that others have not made.
 
-
-class FrameWriter:
-    """Writes frames to a socket from any thread; small ones may wait for company."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._pending = bytearray()
-        self._lock = threading.Lock()
-
-    def write(self, message: msgspec.Struct, flush: bool = True) -> None:
-        """Frame a message; with ``flush``, it has left when this returns."""
-        body = _encode(message)
-        with self._lock:
-            self._pending += _HEADER.pack(len(body))
-            self._pending += body
-            if flush:
-                self._sock.sendall(self._pending)
-                self._pending.clear()
-
-
-class FrameReader:
-    """Cuts a rank's stream of bytes into messages, whatever the chunks.
-
-    Args:
-        longest: bytes of the longest frame that is believed.
+    Attributes:
+        rank, kind, peer, tag, group, count, nbytes, dtype, detail: as of an operation.
+        awaited: whether its rank waits for it.
+        file, line: where it was posted.
+        stands: where its rank stands, if it waits.
+        matched: whether it has its other end.
     """
 
-    def __init__(self, longest: int = LONGEST) -> None:
-        self.longest = longest
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes | memoryview) -> Iterator[FromRank]:
-        """The messages that are complete once ``data`` has come.
-
-        Raises:
-            BrokenFrame: a frame is too long, or no message of ours.
-        """
-        self._buffer += data
-        start = 0
-        try:
-            while len(self._buffer) - start >= _HEADER.size:
-                (length,) = _HEADER.unpack_from(self._buffer, start)
-                if length > self.longest:
-                    raise BrokenFrame(f"a frame of {length} bytes")
-                end = start + _HEADER.size + length
-                if len(self._buffer) < end:
-                    break
-                body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
-                start = end
-                try:
-                    yield _from_rank.decode(body)
-                except msgspec.MsgspecError as error:
-                    raise BrokenFrame(f"a frame that is no message: {error}") from error
-        finally:
-            del self._buffer[:start]
+    rank: int
+    kind: str
+    peer: int
+    tag: int
+    group: str
+    count: int
+    nbytes: int
+    dtype: str
+    awaited: bool
+    file: str
+    line: int
+    detail: str = ""
+    stands: tuple[str, int] = ("", 0)
+    matched: bool = False
 
 
-def read_frames(sock: socket.socket) -> Iterator[ToRank]:
-    """The judge's messages to this rank, until the judge hangs up."""
-    stream = sock.makefile("rb")
-    while True:
-        header = stream.read(_HEADER.size)
-        if len(header) < _HEADER.size:
-            return
-        yield _to_rank.decode(stream.read(*_HEADER.unpack(header)))
+class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
+    """How a simulation has ended.
+
+    Attributes:
+        values, arguments: packed, by rank, if all ranks have returned and it was asked for.
+        ended: ticks when each rank had returned, as text: they are more than 64 bits
+            hold; empty unless all have.
+        messages, nbytes: that were received.
+        raised: by rank, of those that raised.
+        returned: ranks that have.
+        pending: what nobody had answered, what did not fit, or was left over.
+        groups: members of the groups that were made, by name.
+        events: what was recorded, with the ranks; empty if it was too much.
+        overflow: whether it was.
+        tally: what each rank has sent, if that was counted.
+    """
+
+    values: list[bytes]
+    arguments: list[bytes]
+    ended: list[str]
+    messages: int
+    nbytes: int
+    raised: dict[int, Raised]
+    returned: list[int]
+    pending: list[Pending]
+    groups: dict[str, list[int]]
+    events: list[tuple[int, Event | Matched]] = []
+    overflow: bool = False
+    tally: Tally | None = None
+
+
+FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated

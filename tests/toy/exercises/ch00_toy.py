@@ -3,7 +3,8 @@
 import torch
 
 from grader.cases import Kind
-from grader.exercise import Exercise, Mistake, messages
+from grader.exercise import Exercise, Mistake
+from grader.limits import messages
 
 KIND = Kind(torch.float32, (3,))
 

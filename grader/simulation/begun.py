@@ -1,0 +1,111 @@
+"""How any collective of a simulated process group is called, run, and waited for.
+
+A collective runs when it is called, in the greenlet of its rank.  With ``async_op=True`` it
+runs beside that, in a greenlet that has the ports of the rank; and so do those that the rank
+calls after it on the same group before it is complete, one after the other: all ranks do the
+collectives of a group in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grader.simulation.builtin import Builtins, Work
+from grader.simulation.communicator import Communicator, channel_name
+from grader.simulation.meetings import Call
+from grader.traffic.events import ANY
+from grader.traffic.sites import line_here
+from grader.values import dtype_name
+
+if TYPE_CHECKING:
+    from grader.simulation.hub import Hub
+
+__all__ = ["Begun", "Run"]
+
+#: Runs a collective for one rank.
+Run = Callable[[Communicator], None]
+
+
+class Begun:
+    """What the collective methods of a group need of it; they are in classes above this."""
+
+    _hub: Hub
+    _members: list[int]
+    _places: dict[int, int]
+    _name: str
+
+    def _found(self, builtins: Builtins) -> None:
+        """The group is made."""
+        self._builtins = builtins
+        #: by place, what runs beside the rank, and what is to run after it
+        self._queues: dict[int, deque[tuple[Run, Communicator, Work]]] = {}
+        self._seen_from = {0: self._members}
+        builtins.found(self._name, self._members)
+
+    def _allow(self, kind: str) -> None:
+        self._builtins.require_allowed(self._hub.current.number, kind)
+
+    def _algorithm(self, kind: str) -> Callable[..., None]:
+        return self._builtins.run[kind]
+
+    def _begin(
+        self,
+        kind: str,
+        options: Any,
+        run: Run,
+        results: list[Any],
+        *,
+        measure: torch.Tensor | None = None,
+        root: int | None = None,
+        detail: str = "",
+    ) -> Work:
+        """Run a collective, or see to it that it will be.
+
+        ``measure`` is a tensor that all ranks must have of one size and dtype.
+        """
+        hub, builtins = self._hub, self._builtins
+        me = hub.current.number
+        sized = (0, 0, "")
+        if measure is not None:
+            sized = (measure.numel(), measure.nbytes, dtype_name(measure.dtype))
+        whose = ANY if root is None else self._members[root]
+        call = Call(me, kind, self._name, whose, detail, *sized, *line_here()[:2])
+        builtins.join(call)
+        work = Work(hub, hub.current, call, results)
+        place = self._places[me]
+        comm = self._communicator(place, root or 0)
+        queue = self._queues.get(place)
+        if queue is not None:
+            queue.append((run, comm, work))
+        elif getattr(options, "asyncOp", True):
+            self._queues[place] = deque([(run, comm, work)])
+            hub.start(lambda: self._work_off(place))
+        else:
+            builtins.inside[me] = call
+            try:
+                run(comm)
+            finally:
+                del builtins.inside[me]
+            hub.complete(work)
+        return work
+
+    def _work_off(self, place: int) -> None:
+        queue = self._queues[place]
+        while queue:
+            run, comm, work = queue[0]
+            run(comm)
+            queue.popleft()
+            self._hub.complete(work)
+        del self._queues[place]
+
+    def _communicator(self, place: int, root: int) -> Communicator:
+        """For a collective with a root, the ranks are counted from there."""
+        members = self._seen_from.get(root)
+        if members is None:
+            members = self._seen_from[root] = self._members[root:] + self._members[:root]
+        size = len(members)
+        return Communicator(self._hub, members, (place - root) % size, channel_name(self._name))

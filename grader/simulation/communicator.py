@@ -1,0 +1,91 @@
+"""What an algorithm sees of its group: who it is, and messages to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from grader.simulation.ends import Request
+    from grader.simulation.hub import Hub
+    from grader.simulation.tap import Tapped
+
+__all__ = ["Communicator", "channel_name", "is_channel", "wait_all"]
+
+_CHANNEL = "collectives of "
+
+
+def channel_name(group: str) -> str:
+    """Where the messages of a group's collectives travel."""
+    return _CHANNEL + group
+
+
+def is_channel(name: str) -> bool:
+    """Whether a channel is one of collectives: no group has such a name."""
+    return name.startswith(_CHANNEL)
+
+
+class Communicator:
+    """One rank's way to the others of its group, for one collective call.
+
+    Its messages travel on a channel of their own, so none of a student's is ever
+    taken for one of them.  For a collective with a root, the ranks are counted
+    from there: the root is rank 0.
+
+    Args:
+        hub: where the ranks live.
+        members: global ranks, by rank here.
+        rank: whose it is, by rank here.
+        name: of the channel.
+    """
+
+    __slots__ = ("_hub", "_members", "_mine", "_name", "rank", "size")
+
+    def __init__(self, hub: Hub, members: Sequence[int], rank: int, name: str) -> None:
+        self.rank = rank
+        self.size = len(members)
+        self._hub = hub
+        self._members = members
+        self._name = name
+        self._mine = (members[rank], 0, name)
+
+    def isend(self, tensor: torch.Tensor, to: int) -> Request | Tapped:
+        """Begin to send a flat tensor."""
+        hub, member = self._hub, self._members[to]
+        if hub.tap is None:
+            return hub.post_send(tensor, member, self._mine)
+        number = hub.tap.post("send", tensor, member, 0, self._name)
+        return hub.tap.follow(hub.post_send(tensor, member, self._mine), number, member)
+
+    def irecv(self, tensor: torch.Tensor, source: int) -> Request | Tapped:
+        """Begin to receive into a flat tensor."""
+        hub, member = self._hub, self._members[source]
+        channel = (member, 0, self._name)
+        if hub.tap is None:
+            return hub.post_receive(tensor, member, channel)
+        number = hub.tap.post("recv", tensor, member, 0, self._name)
+        return hub.tap.follow(hub.post_receive(tensor, member, channel), number, member)
+
+    def send(self, tensor: torch.Tensor, to: int) -> None:
+        """Send a flat tensor."""
+        self.isend(tensor, to).wait()
+
+    def recv(self, tensor: torch.Tensor, source: int) -> None:
+        """Receive into a flat tensor."""
+        self.irecv(tensor, source).wait()
+
+    def exchange(
+        self, outgoing: torch.Tensor, to: int, incoming: torch.Tensor, source: int
+    ) -> None:
+        """Send one tensor and receive another, at the same time."""
+        request = self.isend(outgoing, to)
+        self.recv(incoming, source)
+        request.wait()
+
+
+def wait_all(requests: Iterable[Request | Tapped]) -> None:
+    """Wait until all of them are complete."""
+    for request in requests:
+        request.wait()

@@ -1,0 +1,269 @@
+"""The clock of a simulated world, and which rank runs next.
+
+Ranks are greenlets.  One runs until it waits for a message, and then hands over
+to the next that can run; when none can, the clock goes on to the next moment at
+which a message arrives.  So everything happens in the order of virtual time,
+and what happens at the same moment in an order that is the same every time.
+
+Who waits when nothing will arrive any more waits for ever: a deadlock is found
+at once, and for certain.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import greenlet
+import torch
+
+from grader.simulation.ends import Rank, Request
+from grader.simulation.network import Network
+from grader.simulation.travelling import Travelling
+
+if TYPE_CHECKING:
+    from grader.simulation.builtin import Work
+
+__all__ = ["Scheduler"]
+
+# looked at in every switch
+_here = greenlet.getcurrent
+_FLOAT = torch.float32
+_grad_enabled = torch.is_grad_enabled
+_default_dtype = torch.get_default_dtype
+
+
+#: Moments at which ranks may go on when one has raised: theirs may be the cause of
+#: it, and some never end.
+_GRACE = 100_000
+
+
+class Scheduler:
+    """Runs ranks until all have ended, or none can go on.
+
+    One that raises does not end the others: which of several faults is the cause
+    is chosen later, by what they are and not by which came first.
+
+    Args:
+        functions: one per rank, called without arguments.
+        network: what their messages travel through.
+
+    Attributes:
+        now: ticks.
+        current: the rank that runs.
+        messages: that were sent and received so far.
+        travelling: messages of which nobody knows yet when they will have arrived.
+    """
+
+    def __init__(self, functions: Sequence[Callable[[], Any]], network: Network) -> None:
+        self.size = len(functions)
+        self.now = 0
+        self.messages = 0
+        self._main = greenlet.getcurrent()
+        self.ranks = [
+            Rank(number, greenlet.greenlet(self._live(function), self._main))
+            for number, function in enumerate(functions)
+        ]
+        #: the ranks, and after them what runs beside them, see :meth:`start`
+        self._strands = list(self.ranks)
+        self._idle: list[int] = []
+        self.current = self.ranks[0]
+        self._ready = deque(range(self.size))
+        self._moments: list[int] = []
+        self._due: dict[int, list[int]] = {}
+        self._polling: list[int] = []
+        #: how much had happened when those who poll looked last, of messages and completions
+        self._happened = 0
+        self._completed = 0
+        #: moments that are left to ranks that go on, once one has raised
+        self._left: int | None = None
+        self.travelling = Travelling(network, self._moments, self.at, self.stop_at)
+
+    def run(self) -> None:
+        """Run until nothing can go on; what became of each rank is in :attr:`ranks`.
+
+        Those that wait for ever are left where they wait, to be looked at; see :meth:`end`.
+        """
+        collecting = gc.isenabled()
+        # thousands of stacks to look through, and nothing to find
+        gc.disable()
+        try:
+            while (following := self._next()) is not None:
+                self._resume(following)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def end(self) -> None:
+        """End the ranks that wait for ever."""
+        for rank in self._strands:
+            if not rank.green.dead:
+                self.current = rank
+                rank.green.throw()
+
+    def _live(self, function: Callable[[], Any]) -> Callable[[], None]:
+        def live() -> None:
+            rank = self.current
+            try:
+                rank.value = function()
+            except greenlet.GreenletExit:
+                return
+            except BaseException as error:
+                self.ranks[rank.number].error = error
+                if self._left is None:
+                    self._left = _GRACE
+            # the others go on as they were
+            torch.set_grad_enabled(True)
+            torch.set_default_dtype(_FLOAT)
+            rank.ended = self.now
+            if rank.index >= self.size:
+                self._idle.append(rank.index)
+
+        return live
+
+    def start(self, function: Callable[[], None]) -> None:
+        """Run something for the current rank, beside what this does; it has the rank's ports."""
+        strand = Rank(self.current.number, greenlet.greenlet(self._live(function), self._main))
+        if self._idle:
+            strand.index = self._idle.pop()
+            self._strands[strand.index] = strand
+        else:
+            strand.index = len(self._strands)
+            self._strands.append(strand)
+        self._ready.append(strand.index)
+
+    def _next(self) -> Rank | None:
+        """Who runs next; the clock goes on if it must."""
+        ready = self._ready
+        while not ready:
+            if self._left is not None:
+                if not self._left:
+                    return None
+                self._left -= 1
+            if self.travelling.ends:
+                self.travelling.go_on()
+            due = []
+            if self._moments:
+                self.now = heapq.heappop(self._moments)
+                due = self._due.pop(self.now)
+            elif not self._polling or self._happened == self.messages + self._completed:
+                return None
+            if self._polling:
+                # whoever polls looks again whenever something may have happened
+                due += self._polling
+                self._polling.clear()
+                self._happened = self.messages + self._completed
+            # in the order of ranks, whatever came before
+            due.sort()
+            ready.extend(due)
+        return self._strands[ready.popleft()]
+
+    def _resume(self, rank: Rank) -> None:
+        self.current = rank
+        rank.begun = True
+        rank.switch()
+
+    def switch(self) -> None:
+        """Let others run until somebody makes the current rank go on.
+
+        Raises:
+            RuntimeError: it is not the rank's own thread that asks for it.
+        """
+        if _here() is not self.current.green:
+            self._refuse_thread()
+        if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
+            self._switch_with_modes()
+            return
+        ready = self._ready
+        following = self._strands[ready.popleft()] if ready else self._next()
+        me = self.current
+        if following is me:
+            return
+        if following is not None and following.begun:
+            self.current = following
+            following.switch()
+        else:
+            # one that has not begun is begun by the main greenlet: begun by each
+            # other, they would stand on each other's stacks
+            if following is not None:
+                ready.appendleft(following.index)
+            self._main.switch()
+
+    def _refuse_thread(self) -> None:
+        number = self.current.number
+        error = RuntimeError(
+            f"a thread of rank {number} waits for a message; simulated ranks share"
+            " one thread, so communicate in the one that your function is called in"
+        )
+        # whatever becomes of the thread, and of what it raises
+        self.ranks[number].error = error
+        raise error
+
+    def _switch_with_modes(self) -> None:
+        """Switch when the current rank has set modes of torch's that are not others'."""
+        grad, dtype = _grad_enabled(), _default_dtype()
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(_FLOAT)
+        self.switch()
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+
+    def at(self, moment: int, rank: Rank) -> None:
+        """Let a rank go on at a moment."""
+        due = self._due.get(moment)
+        if due is None:
+            self._due[moment] = [rank.index]
+            heapq.heappush(self._moments, moment)
+        else:
+            due.append(rank.index)
+
+    def stop_at(self, moment: int) -> None:
+        """Let the clock stop there, for those who poll."""
+        if moment not in self._due:
+            self._due[moment] = []
+            heapq.heappush(self._moments, moment)
+
+    # Waiting. ----------------------------------------------------------------
+
+    def wait(self, request: Request | Work) -> None:
+        """Hold the current rank until a request is complete."""
+        done = request.done
+        if done is None:
+            request.waiter = self.current
+        elif done > self.now:
+            self.at(done, self.current)
+        else:
+            return
+        me = self.current
+        me.waits = request
+        self.switch()
+        me.waits = None
+
+    def complete(self, request: Work) -> None:
+        """What a request stands for is done now."""
+        request.done = self.now
+        self._completed += 1
+        if request.waiter is not None:
+            self.at(self.now, request.waiter)
+
+    def give_way(self, request: Request | Work) -> None:
+        """Let the others run, and the clock go on if they all wait, or ask like the current rank.
+
+        ``request`` is what it asks for; if nothing happens any more, it waits for that.
+        """
+        me = self.current
+        if request.done is not None:
+            # nobody else may wait for it
+            self.stop_at(request.done)
+        self._polling.append(me.index)
+        me.waits = request
+        self.switch()
+        me.waits = None
+
+    def sleep(self, ticks: int) -> None:
+        """Hold the current rank for a time."""
+        self.at(self.now + ticks, self.current)
+        self.switch()

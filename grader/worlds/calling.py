@@ -1,0 +1,83 @@
+"""A call of the student's function in a rank, and what comes of it as data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from grader.program import LoadedProgram, NotDefined
+from grader.traffic.recorder import ForbiddenCall
+from grader.traffic.requests import TransportError
+from grader.traffic.sites import lines_of
+from grader.values import tensors_in
+from grader.worlds.wire import Raised
+
+__all__ = ["aliases", "raised", "run"]
+
+
+def run(
+    loaded: LoadedProgram, entry: str, adapter: Callable[..., Any] | None, arguments: Any
+) -> Any:
+    """Call what a program defines, through its adapter if it has one."""
+    function = loaded.entry(entry)
+    with warnings.catch_warnings():
+        # torch.distributed warns of its own internals, once a process; a
+        # student would read it once a rank and case
+        warnings.filterwarnings("ignore", module=r"torch\..*")
+        if adapter is not None:
+            return adapter(function, *arguments)
+        return function(*arguments)
+
+
+def aliases(value: Any, arguments: Any) -> list[str]:
+    """Which arguments share memory with the result, by position."""
+
+    def storages(tree: Any) -> set[int]:
+        return {
+            t.untyped_storage().data_ptr()
+            for t in tensors_in(tree)
+            if t.layout is torch.strided and t.device.type == "cpu" and t.nbytes
+        }
+
+    mine = storages(value)
+    return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
+
+
+#: What torch says when the allocator gets no memory.
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
+
+
+def raised(stage: str, error: BaseException) -> Raised:
+    """The exception as data; nothing the student's class does can stop that."""
+    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    message = _text_of(cause)
+    code = None
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    chain: BaseException | None = error
+    transport = False
+    while chain is not None and not transport:
+        transport = isinstance(chain, TransportError)
+        chain = chain.__cause__ or chain.__context__
+    return Raised(
+        stage,
+        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
+        message,
+        lines_of(cause.__traceback__)[-20:],
+        transport=transport,
+        unwritten=isinstance(error, NotImplementedError),
+        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        forbidden=isinstance(error, ForbiddenCall),
+        code=code,
+    )
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException as broken:
+        return f"(its __str__ raised {type(broken).__name__})"
+    return text[:2000].encode("utf-8", "replace").decode()

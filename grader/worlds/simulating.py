@@ -1,0 +1,309 @@
+"""A simulation from outside: ask for it, and read what became of the ranks.
+
+It runs in one process, forked like a rank's (:mod:`grader.worlds.simulated`):
+whatever the student's code does to torch or Python ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from grader.errors import RequestError, WorldError
+from grader.program import Program
+from grader.simulation.algorithms.catalogue import choose
+from grader.simulation.clock import seconds_of
+from grader.simulation.clusters import Cluster
+from grader.simulation.ledger import Tally
+from grader.traffic.board import Board
+from grader.traffic.events import Blocked, Grouped, Matched, Posted
+from grader.traffic.trace import Trace
+from grader.traffic.waits import deadlock
+from grader.verdict import Diagnosis, Failure
+from grader.worlds.base import Job, RankResult
+from grader.worlds.causes import Causes
+from grader.worlds.codec import pack, unpack
+from grader.worlds.crew import Crew, Launcher
+from grader.worlds.errors import BrokenFrame
+from grader.worlds.framing import FrameReader, FrameWriter
+from grader.worlds.wire import Simulate, Simulated
+
+__all__ = ["MEMORY", "Simulation", "simulate"]
+
+#: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
+MEMORY = 8 << 30
+
+#: What ranks print is read in pieces of this size, and kept up to a limit.
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What became of simulated ranks.
+
+    Attributes:
+        results: by rank, if all have returned.
+        failure: why they have not, or what they have left over; or ``None``.
+        seconds: of virtual time, when the last rank had returned.
+        ticks: the same, exactly, see :mod:`grader.simulation.clock`.
+        messages, bytes: that were received.
+        output: what all ranks printed, in the order of virtual time.
+        trace: every message, if it was recorded and was not too much.
+        overflow: whether it was too much.
+        tally: what each rank has sent, if it was counted.
+    """
+
+    results: tuple[RankResult, ...]
+    failure: Failure | None
+    ticks: int = 0
+    messages: int = 0
+    bytes: int = 0
+    output: str = ""
+    trace: Trace | None = None
+    overflow: bool = False
+    tally: Tally | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Virtual time, when the last rank had returned."""
+        return seconds_of(self.ticks)
+
+
+def simulate(
+    launcher: Launcher,
+    program: Program,
+    job: Job,
+    cluster: Cluster,
+    *,
+    eager: int = -1,
+    recorded: int = 0,
+    counted: bool = False,
+    answered: bool = True,
+    memory: int = MEMORY,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+) -> Simulation:
+    """Run a job on simulated ranks, as many as it has arguments for.
+
+    Args:
+        launcher: starts the process.
+        program: the answer's.
+        job: what to call; ``seconds`` are those of the wall clock.
+        cluster: says what messages cost.
+        eager: bytes up to which a message leaves its buffer at once, whether anybody
+            receives it or not; −1 for none.
+        recorded: events that are kept for a trace; 0 for none.
+        counted: whether to count what each rank sends.
+        answered: whether to tell what the ranks hold; without, ``results`` are empty.
+        memory: bytes that all ranks together may allocate.
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
+            what is missing has the default.
+
+    Raises:
+        RequestError: there is no such collective, or no such algorithm of it, or the
+            cluster is not one for so many ranks, or for eager messages.
+        WorldError: the process cannot be started.
+    """
+    choose(algorithms)
+    _require_network(cluster, len(job.arguments), eager)
+    setting = launcher.setting
+    request = Simulate(
+        program=program.to_bytes(),
+        entry=job.entry,
+        adapter=job.adapter,
+        arguments=_packed(job.arguments),
+        cluster=cluster,
+        eager=eager,
+        recorded=recorded,
+        counted=counted,
+        answered=answered,
+        memory=memory,
+        path=setting.path,
+        folder=setting.folder,
+        sealed=setting.sealed,
+        answer_limit=job.answer_limit,
+        allowed=None if job.allowed is None else sorted(job.allowed),
+        algorithms=dict(algorithms),
+    )
+    crew = launcher.launch(1)
+    try:
+        listener = _Listener(crew, job)
+        listener.ask(request)
+        return _read(listener, len(job.arguments), answered)
+    finally:
+        crew.close()
+        launcher.settle()
+
+
+def _require_network(cluster: Cluster, size: int, eager: int) -> None:
+    """Make sure, before there is a process, that the cluster can be made."""
+    network = cluster.network(size)
+    # an eager message is on its way before it is known when it will have arrived
+    if eager >= 0 and hasattr(network, "following"):
+        raise RequestError(
+            "eager messages need links that carry one message at a time; this cluster shares"
+            " them: choose sharing='fifo', or no eager messages"
+        )
+
+
+def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
+    """The arguments of every rank; those that are the same objects are packed once."""
+    known: dict[tuple[int, ...], bytes] = {}
+    packed = []
+    for one in arguments:
+        key = tuple(map(id, one))
+        if key not in known:
+            known[key] = pack(one)
+        packed.append(known[key])
+    return packed
+
+
+class _Listener:
+    """Hears the one process: its answer, what is printed, and its end."""
+
+    def __init__(self, crew: Crew, job: Job) -> None:
+        self._crew = crew
+        self._until = time.monotonic() + job.seconds
+        self._seconds = job.seconds
+        self._limit = job.output_limit
+        self._printed = bytearray()
+        self.failure: Failure | None = None
+        self.answer: Simulated | None = None
+
+    @property
+    def output(self) -> str:
+        """What was printed."""
+        return self._printed.decode("utf-8", "replace")
+
+    def ask(self, request: Simulate) -> None:
+        """Send the request and wait for the answer, or for the reason why there is none."""
+        control, printed = self._crew.controls[0], self._crew.outputs[0]
+        try:
+            FrameWriter(control).write(request)
+        except OSError as error:
+            raise WorldError(f"the process of a simulation does not hear: {error}") from error
+        try:
+            self._hear(control, printed)
+        except BrokenFrame as error:
+            self.answer = None
+            message = f"the process of all ranks says what makes no sense: {error}"
+            self.failure = Failure(Diagnosis.TAMPERING, message)
+
+    def _hear(self, control: socket.socket, printed: int) -> None:
+        reader = FrameReader()
+        open_ends: list[int] = [control.fileno(), printed]
+        while self.answer is None and self.failure is None:
+            left = self._until - time.monotonic()
+            ready, _, _ = select.select(open_ends, [], [], max(left, 0))
+            if not ready:
+                self.failure = Failure(Diagnosis.TIMEOUT, f"no end after {self._seconds:g} s")
+            if printed in ready and not self._take_output(printed):
+                open_ends.remove(printed)
+            if control.fileno() in ready:
+                data = control.recv(1 << 20)
+                if not data:
+                    self.failure = self._gone()
+                for message in reader.feed(data):
+                    if isinstance(message, Simulated):
+                        self.answer = message
+        # what was printed before the answer is there by now
+        while self.failure is None and select.select([printed], [], [], 0)[0]:
+            if not self._take_output(printed):
+                break
+
+    def _take_output(self, fd: int) -> bool:
+        data = os.read(fd, _PIECE)
+        self._printed += data
+        if len(self._printed) > self._limit:
+            del self._printed[self._limit :]
+            message = f"the ranks print more than {self._limit // 1024} kB"
+            self.failure = Failure(Diagnosis.OUTPUT_LIMIT, message)
+        return bool(data)
+
+    def _gone(self) -> Failure:
+        causes = Causes(Board(1))
+        causes.ended(0, self._crew.status(0), None, self.output)
+        found = causes.first()
+        assert found is not None
+        return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
+
+
+def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
+    answer = listener.answer
+    if answer is None or listener.failure is not None:
+        return Simulation((), listener.failure, output=listener.output)
+    try:
+        results: Sequence[RankResult] = [
+            RankResult(unpack(value), tuple(unpack(arguments)))
+            for value, arguments in zip(answer.values, answer.arguments, strict=True)
+        ]
+        failure = _failure(answer, size)
+        if len(answer.ended) == size and len(results) != (size if answered else 0):
+            raise ValueError(f"{len(results)} results of {size} ranks")
+        return Simulation(
+            tuple(results),
+            failure,
+            max(map(int, answer.ended), default=0),
+            answer.messages,
+            answer.nbytes,
+            listener.output,
+            _trace(answer, size) if answer.events else None,
+            answer.overflow,
+            answer.tally,
+        )
+    except (BrokenFrame, ValueError, LookupError, TypeError) as error:
+        # the answer's code lives in the process that says this
+        message = f"the process of all ranks says what makes no sense: {error}"
+        return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+
+
+def _trace(answer: Simulated, size: int) -> Trace:
+    """The record of a run, from what its ranks have reported."""
+    board = Board(size)
+    for rank, event in answer.events:
+        if isinstance(event, Matched):
+            board.resolve(board.operations[rank][event.op], event.source)
+        else:
+            board.take(rank, event)
+    for rank in answer.returned:
+        board.end(rank)
+    ends = [stay.left for stay in board.stays if stay.left is not None]
+    times = [op.posted for operations in board.operations for op in operations]
+    board.closed = max([*ends, *times], default=0)
+    return board.trace()
+
+
+def _failure(answer: Simulated, size: int) -> Failure | None:
+    """What went wrong: ranks raised, or wait for each other, or left something over."""
+    board = Board(size)
+    causes = Causes(board)
+    for rank, raised in answer.raised.items():
+        causes.raised(rank, raised)
+    for name, members in answer.groups.items():
+        for member in members:
+            board.take(member, Grouped(name, members))
+    numbers = [0] * size
+    for end in answer.pending:
+        number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
+        posted = Posted(
+            number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
+            end.detail, False, False, end.file, end.line, 0,
+        )  # fmt: skip
+        board.take(end.rank, posted)
+        if end.matched:
+            board.operations[end.rank][number].matched = True
+        if end.awaited:
+            board.take(end.rank, Blocked(number, *end.stands, 0))
+    for rank in answer.returned:
+        board.end(rank)
+    found = causes.first() or deadlock(board)
+    if len(answer.ended) == size:
+        return found or causes.leftover()
+    if found is None:
+        raise WorldError("a simulation has ended without a result and without a reason")
+    return found

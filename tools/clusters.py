@@ -1,0 +1,55 @@
+"""``python -m tools.clusters`` writes the table of presets into ``docs/simulation.md``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.simulation.clusters import Flat
+from grader.simulation.presets import PRESETS, Preset, Source
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulation.md"
+BEGIN = "<!-- presets: written by python -m tools.clusters -->"
+END = "<!-- end of presets -->"
+
+
+def table() -> str:
+    """The presets in Markdown: their constants, and where these come from."""
+    lines = ["| name | | inside a node | between nodes |", "|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {one.what} | {' | '.join(_levels(one))} |" for name, one in PRESETS.items()
+    ]
+    lines += ["", "| name | field | source | |", "|---|---|---|---|"]
+    for name, one in PRESETS.items():
+        for field, source in one.sources.items():
+            lines.append(f"| `{name}` | `{field}` | {source.kind} | {_said(source)} |")
+    return "\n".join(lines)
+
+
+def _levels(preset: Preset) -> tuple[str, str]:
+    one = preset.cluster
+    if isinstance(one, Flat):
+        return _costs(one.alpha, one.beta), ""
+    links = f"{one.links} link" + "s" * (one.links > 1)
+    return (
+        f"{one.ranks_per_node} ranks, {_costs(one.alpha_inside, one.beta_inside)}",
+        f"{_costs(one.alpha_between, one.beta_between)}, {links}, {one.sharing}",
+    )
+
+
+def _costs(alpha: float, beta: float) -> str:
+    return f"α {1e6 * alpha:g} µs, 1/β {1e-9 / beta:g} GB/s"
+
+
+def _said(source: Source) -> str:
+    return f"{source.says} ([source]({source.url}))" if source.url else source.says
+
+
+def page() -> str:
+    """The page with the table that it should have."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
