@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from grader.traffic.recorder import Recorder
+from grader.traffic.requests import Deferred
 from grader.verdict import Diagnosis
 from tests.conftest import line_in, play
 
@@ -144,6 +147,33 @@ def test_nonblocking_wildcards_and_receives_behind_them_keep_their_order():
 
     # the first wildcard gets the highest rank's, then rank 1's come in order
     assert values(play(answer, 3))[0] == [20.0, 10.0, 11.0]
+
+
+def test_a_receive_behind_a_wildcard_is_posted_behind_it():
+    recorder = Recorder(0, lambda event, flush: None)
+    posting, go_on, answers = threading.Event(), threading.Event(), []
+
+    def start(source):
+        posting.set()
+        go_on.wait()
+        return None, source
+
+    op = recorder.post("recv", "world", deferred=Deferred("world", 7, start))
+    listener = threading.Thread(target=recorder.resolve, args=(op, 1))
+    listener.start()
+    posting.wait()
+    # the wildcard is on its way to the transport; whoever asks now has to wait for that
+    student = threading.Thread(
+        target=lambda: answers.append(recorder.must_defer(False, "world", 7))
+    )
+    student.start()
+    student.join(0.2)
+    overtakes = bool(answers)
+    go_on.set()
+    listener.join()
+    student.join()
+    assert not overtakes
+    assert answers == [False]
 
 
 def test_waiting_twice_returns_at_once():

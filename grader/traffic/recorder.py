@@ -216,7 +216,10 @@ class Recorder:
 
     def resolve(self, op: int, source: int) -> None:
         """The judge's word on deferred operation ``op``, see ``Resolution``."""
+        # under the lock, so that a receive that need not queue behind this one any more
+        # is handed to the transport after it, as it was posted
         with self._lock:
-            deferred = self._unresolved.pop(op, None)
-        if deferred is not None:
-            deferred.resolve(source)
+            deferred = self._unresolved.get(op)
+            if deferred is not None:
+                deferred.resolve(source)
+                del self._unresolved[op]
