@@ -59,6 +59,9 @@ class Hub(Scheduler):
         self.open: dict[Request, None] = {}
         self.misfits: list[Misfit] = []
         self.carry = network.carry
+        #: by rank, ends of messages that were posted and have no other end yet
+        self.sending = [0] * self.size
+        self.receiving = [0] * self.size
         #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
         self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
@@ -72,8 +75,10 @@ class Hub(Scheduler):
             self._leave(request)
         receive = self.taker(destination, channel)
         if receive is not None:
+            self.receiving[destination] -= 1
             self.deliver(request, receive)
         else:
+            self.sending[self.current.number] += 1
             self._enqueue(self.sends[destination], channel, request)
         return request
 
@@ -104,8 +109,9 @@ class Hub(Scheduler):
         request = Request(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
         if sent:
-            self.deliver(sent.popleft(), request)
+            self._deliver_sent(sent.popleft(), request)
         else:
+            self.receiving[me.number] += 1
             self._enqueue(self.receives[me.number], channel, request)
         return request
 
@@ -120,11 +126,16 @@ class Hub(Scheduler):
             default=None,
         )
         if first is not None:
-            self.deliver(first.popleft(), request)
+            self._deliver_sent(first.popleft(), request)
         else:
+            self.receiving[me.number] += 1
             self.order = request.order = self.order + 1
             self.anybody[me.number].append((sort, request))
         return request
+
+    def _deliver_sent(self, send: Request, receive: Request) -> None:
+        self.sending[send.rank.number] -= 1
+        self.deliver(send, receive)
 
     def _enqueue(self, queues: dict[Any, deque[Request]], channel: Any, request: Request) -> None:
         self.order = request.order = self.order + 1
@@ -148,8 +159,11 @@ class Hub(Scheduler):
             theirs = theirs.detach().reshape(-1).view(torch.uint8)
         source, destination = send.rank.number, receive.rank.number
         done = send.arrives
+        met = False
         if done is None:
-            done = send.done = self.carry(self.now, source, destination, nbytes)
+            met = bool(self.met or self.sending[source] or self.receiving[destination])
+            if not met:
+                done = send.done = self.carry(self.now, source, destination, nbytes)
         self.messages += 1
         self.bytes += nbytes
         if self.ledger is not None:
@@ -160,6 +174,9 @@ class Hub(Scheduler):
         mine.copy_(theirs)
         receive.peer = source
         receive.done = done
+        if met:
+            self._meet(send, receive)
+            return
         if done is None:
             self.travelling.add(send, receive)
             return
@@ -167,3 +184,39 @@ class Hub(Scheduler):
             self.at(done, send.waiter)
         if receive.waiter is not None:
             self.at(done, receive.waiter)
+
+    def _meet(self, send: Request, receive: Request) -> None:
+        """Leave it to the end of the moment which port a message gets, and when.
+
+        One of its ranks has posted other ends before: until all ranks have run, one of
+        those may meet its other end, too, and then its turn comes first.
+        """
+        for end in (send, receive):
+            if not end.order:
+                self.order = end.order = self.order + 1
+        self.met.append((send, receive))
+
+    def _assign(self) -> None:
+        # a port takes messages in the order of their posts; so the first of every sender
+        # come before the second ones, and of those for one receiver, what it has asked
+        # for first
+        met = sorted(self.met, key=lambda ends: ends[0].order)
+        self.met.clear()
+        places = [0] * self.size
+        turns = []
+        for send, receive in met:
+            source = send.rank.number
+            turns.append((places[source], receive.order, send, receive))
+            places[source] += 1
+        for _, _, send, receive in sorted(turns, key=lambda turn: turn[:2]):
+            source, destination = send.rank.number, receive.rank.number
+            done = self.carry(self.now, source, destination, send.tensor.nbytes)
+            send.done = receive.done = done
+            if done is None:
+                self.travelling.add(send, receive)
+                continue
+            # those who poll have looked before it was known
+            self.stop_at(done)
+            for end in (send, receive):
+                if end.waiter is not None:
+                    self.at(done, end.waiter)

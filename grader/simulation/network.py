@@ -10,7 +10,8 @@ What a message of S bytes does there depends on what it is alone on:
   into the receiver's, on both at the same time.
 
 Ports, and links of which each carries one message at a time, serve messages in
-the order in which these became able to travel, that is, had both their ends.
+the order in which these became able to travel, that is, had both their ends; of
+those of one moment, each rank's first post before its second (``Hub._assign``).
 Nothing overtakes: a message that waits for one thing makes those wait that come
 after it at any other.  Sums are of whole ticks, and exact.
 """

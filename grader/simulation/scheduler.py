@@ -70,6 +70,8 @@ class Scheduler:
         #: the ranks, and after them what runs beside them, see :meth:`start`
         self._strands = list(self.ranks)
         self._idle: list[int] = []
+        #: messages that have met at this moment, and whose ports are not assigned yet
+        self.met: list[tuple[Request, Request]] = []
         self.current = self.ranks[0]
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
@@ -139,6 +141,8 @@ class Scheduler:
         """Who runs next; the clock goes on if it must."""
         ready = self._ready
         while not ready:
+            if self.met:
+                self._assign()
             if self._left is not None:
                 if not self._left:
                     return None
@@ -160,6 +164,10 @@ class Scheduler:
             due.sort()
             ready.extend(due)
         return self._strands[ready.popleft()]
+
+    def _assign(self) -> None:
+        """Assign ports to the messages in :attr:`met`."""
+        raise NotImplementedError
 
     def _resume(self, rank: Rank) -> None:
         self.current = rank

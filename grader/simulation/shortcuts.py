@@ -42,6 +42,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
     size, plain, types, strided = hub.size, torch.Tensor, _PLAIN, torch.strided
     all_sends, all_receives, anybody = hub.sends, hub.receives, hub.anybody
     carry, deliver, taker = hub.carry, hub.deliver, hub.taker
+    sending, receiving = hub.sending, hub.receiving
     switch, at, ledger = hub.switch, hub.at, hub.ledger
     opened, frame_of = hub.open, sys._getframe
     torch_isend, torch_irecv, torch_recv = torchs["isend"], torchs["irecv"], torchs["recv"]
@@ -76,8 +77,10 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         if all_receives[dst].get(number) or anybody[dst]:
             receive = taker(dst, number)
             if receive is not None:
+                receiving[dst] -= 1
                 deliver(request, receive)
                 return request
+        sending[number] += 1
         hub.order = request.order = hub.order + 1
         sends = all_sends[dst]
         queue = sends.get(number)
@@ -115,8 +118,10 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         request.place = frame.f_code, frame.f_lasti
         sent = all_sends[number].get(src)
         if sent:
+            sending[src] -= 1
             deliver(sent.popleft(), request)
             return request
+        receiving[number] += 1
         hub.order = request.order = hub.order + 1
         receives = all_receives[number]
         queue = receives.get(src)
@@ -167,12 +172,19 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
             return src
         # the other end is there: no request is needed for this one
         request = sent.popleft()
+        sending[src] -= 1
         theirs = request.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
             misfit = Request(hub, me, "recv", src, tensor)
             deliver(request, misfit)
             misfit.wait()
+            return src
+        if sending[src] or receiving[number] or hub.met:
+            # another message may have the port
+            receive = Request(hub, me, "recv", src, tensor)
+            deliver(request, receive)
+            receive.wait()
             return src
         request.done = done = carry(hub.now, src, number, nbytes)
         hub.messages += 1
