@@ -45,7 +45,8 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
     sending, receiving = hub.sending, hub.receiving
     switch, at, ledger = hub.switch, hub.at, hub.ledger
     opened, frame_of = hub.open, sys._getframe
-    torch_isend, torch_irecv, torch_recv = torchs["isend"], torchs["irecv"], torchs["recv"]
+    torch_isend, torch_irecv = torchs["isend"], torchs["irecv"]
+    torch_send, torch_recv = torchs["send"], torchs["recv"]
 
     def isend(
         tensor: torch.Tensor,
@@ -137,6 +138,10 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         tag: int = 0,
         group_dst: int | None = None,
     ) -> None:
+        if dst == hub.current.number:
+            # torch's own complaint, which isend has not
+            torch_send(tensor, dst, group, tag, group_dst)
+            return
         request = isend(tensor, dst, group, tag, group_dst)
         if request is not None:
             request.wait()
