@@ -5,8 +5,9 @@ them takes longer than everything that the hub does.  So a plain tensor for the
 default group goes straight to the hub, and whatever is not that takes torch's
 way: the rules of the real world, and their messages, are in one place only.
 
-What the hub does is written out here once more, for the commonest case: calls
-from one function to the next would double its time.
+What the hub does is written out here once more, for the commonest case, and so are the
+conditions for it.  Calls from one function to the next instead took a fifth more time a
+message, of a ring of 64 and of 256 ranks.
 """
 
 from __future__ import annotations
