@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,19 @@ def test_what_fails_on_real_ranks_is_not_simulated():
 def test_as_many_cases_whether_it_is_right_or_not():
     wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_no_division.py"
     assert len(judged(wrong).cases) == len(judged(ACCEPTED).cases)
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_port_sends_first_what_was_posted_first(record):
+    def two_at_once():
+        rank = dist.get_rank()
+        if rank == 0:
+            # rank 1 runs before rank 2, and must not get its message first for that
+            requests = [dist.isend(torch.zeros(1), 2), dist.isend(torch.zeros(1), 1)]
+            for request in requests:
+                request.wait()
+        else:
+            dist.recv(torch.zeros(1), 0)
+        return time.perf_counter()
+
+    assert list(simulate(two_at_once, 3, alpha=1.0, beta=0.0, record=record)) == [2.0, 2.0, 1.0]
