@@ -344,6 +344,66 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
     assert our_processes() == []
 
 
+def test_ranks_that_cannot_meet_say_why(monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
+    why = "Unable to find address for: nowhere0 (GLOO_SOCKET_IFNAME is nowhere0)\n"
+    for done in (bench("all_reduce", *QUICK), torchrun("all_reduce", *QUICK[2:])):
+        assert (done.returncode, done.stdout) == (1, "")
+        assert re.search(
+            rf"^grader: rank \d: cannot reach the other ranks: .*{re.escape(why)}",
+            done.stderr,
+            re.M,
+        )
+        assert "grader/bench" not in done.stderr
+
+
+#: A rank of two; rank 1 is late in joining.
+LATE = """
+import os, sys, time
+import torch.distributed as dist
+from grader.bench.command import plan_of
+from grader.bench.joining import take_part
+
+path, marker, meeting, rank = sys.argv[1:]
+os.environ.update(RANK=rank, WORLD_SIZE="2", LOCAL_RANK=rank)
+join = dist.init_process_group
+
+def late(*arguments, **names):
+    join(*arguments, **names)
+    if rank == "1":
+        time.sleep(0.5)
+        open(marker, "w").close()
+
+dist.init_process_group = late
+plan = plan_of(["broadcast"], [64], file=path, like=None, timeout=50.0, iterations=1)
+store = dist.FileStore(meeting, 2)
+take_part(plan, lambda row: None, lambda complaint: sys.exit(str(complaint)), store)
+"""
+
+
+def test_nobody_begins_before_all_have_joined(tmp_path):
+    """Or the first to fail would break what others are still setting up, and they complain."""
+    marker = tmp_path / "joined"
+    source = f"""
+def broadcast(x, src):
+    if not os.path.exists({str(marker)!r}):
+        raise RuntimeError("too early")
+    dist.broadcast(x, src)
+"""
+    _, path, *_ = of_file(tmp_path, source)
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", LATE, path, marker, tmp_path / "store", str(rank)],
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for rank in range(2)
+    ]
+    said = [rank.communicate(timeout=100)[1] for rank in ranks]
+    assert ([rank.returncode for rank in ranks], said) == ([0, 0], ["", ""])
+
+
 # Under torchrun. ------------------------------------------------------------------
 
 

@@ -166,7 +166,7 @@ def _one_of_many(plan: Plan, sinks: Sinks) -> int:
     _require_partners(plan, size)
     if rank == 0:
         sinks.check()
-    from grader.bench.joining import joined, rows
+    from grader.bench.joining import take_part
 
     _require_backend(plan)
 
@@ -178,8 +178,7 @@ def _one_of_many(plan: Plan, sinks: Sinks) -> int:
         # torchrun ends the others; no traceback of ours comes before that
         os._exit(1)
 
-    with joined(plan) as device:
-        rows(plan, device, lambda row: sinks.show(plan, size, row), complain)
+    take_part(plan, lambda row: sinks.show(plan, size, row), complain)
     return sinks.finish(plan, size) if rank == 0 else 0
 
 

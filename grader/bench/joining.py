@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -22,20 +23,45 @@ from grader.traffic.sites import is_students, lines_of
 from grader.values import short
 from grader.verdict import Site
 
-__all__ = ["Watch", "joined", "rows"]
+__all__ = ["Watch", "take_part"]
 
 #: Seconds that the transport waits beyond our own watch, which says more.
 _SLACK = 60.0
 
 
-@contextlib.contextmanager
-def joined(plan: Plan, store: Any = None) -> Iterator[torch.device]:
-    """Be in the group while the block runs; the device to work on.
+def take_part(
+    plan: Plan,
+    show: Callable[[Row], None],
+    complain: Callable[[Complaint], NoReturn],
+    store: Any = None,
+) -> None:
+    """Be one of the ranks that measure; rank 0 shows the rows, any may complain.
 
     Args:
-        plan: names the backend.
+        plan: what to measure.
+        show: takes a row.
+        complain: takes what went wrong; it ends the process, or waits for its end.
         store: where ranks meet; what ``torchrun`` has set up if ``None``.
     """
+    try:
+        with _joined(plan, store) as device:
+            _rows(plan, device, show, complain)
+    except Exception as error:
+        rank = int(os.environ["RANK"])
+        complain(Complaint(rank, "lost", f"cannot reach the other ranks: {_reason(error)}"))
+
+
+def _reason(error: Exception) -> str:
+    """What the backend says, without the place in its own sources."""
+    text = re.sub(r"\[(?:enforce fail at )?/\S+\] ", "", str(error))
+    name = os.environ.get("GLOO_SOCKET_IFNAME")
+    through = f" (GLOO_SOCKET_IFNAME is {name})" if name and name in text else ""
+    return short(text, 300) + through
+
+
+@contextlib.contextmanager
+def _joined(plan: Plan, store: Any) -> Iterator[torch.device]:
+    """Be in the group while the block runs; the device to work on."""
     torch.set_num_threads(1)
     timeout = timedelta(seconds=plan.timeout + _SLACK)
     device = torch.device("cpu")
@@ -51,23 +77,21 @@ def joined(plan: Plan, store: Any = None) -> Iterator[torch.device]:
             plan.backend, store=store, rank=rank, world_size=size, timeout=timeout
         )
     try:
+        # nobody begins before all have joined: the end of a program that fails at once would
+        # break connections that others are still making
+        dist.barrier()
         yield device
         dist.barrier()  # nobody leaves while others still send
     finally:
         dist.destroy_process_group()
 
 
-def rows(
-    plan: Plan, device: torch.device, show: Callable[[Row], None], complain: Callable[..., None]
+def _rows(
+    plan: Plan,
+    device: torch.device,
+    show: Callable[[Row], None],
+    complain: Callable[[Complaint], NoReturn],
 ) -> None:
-    """Measure; rank 0 shows the rows, and any rank may complain.
-
-    Args:
-        plan: what to measure.
-        device: from :func:`joined`.
-        show: takes a row.
-        complain: takes a :class:`Complaint`; it ends the process, or waits for its end.
-    """
     rank = dist.get_rank()
     watch = Watch(rank, plan.timeout, complain)
     try:
@@ -78,7 +102,6 @@ def rows(
                 show(row)
     except BaseException as error:
         complain(_complaint(rank, error))
-        raise
     finally:
         watch.end()
 

@@ -47,7 +47,7 @@ class Complaint:
 
     Attributes:
         rank: which one.
-        kind: ``raised`` or ``hung``.
+        kind: ``raised`` or ``hung``; or ``lost``, without the other ranks.
         text: what.
         site: the student's line, if it was one of the student's.
     """

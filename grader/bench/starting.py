@@ -100,10 +100,13 @@ def _cause(dead: dict[int, str], complaints: dict[int, Complaint], silent: list[
     raised = [rank for rank, complaint in complaints.items() if complaint.kind == "raised"]
     if raised:
         return str(complaints[min(raised)])
-    if complaints:
+    hung = sorted(rank for rank, complaint in complaints.items() if complaint.kind == "hung")
+    if hung:
         # who waits for whom is seen from where all of them are
-        places = (f"rank {rank} {complaints[rank].place}" for rank in sorted(complaints))
-        return f"{complaints[min(complaints)].text}: {', '.join(places)}"
+        places = (f"rank {rank} {complaints[rank].place}" for rank in hung)
+        return f"{complaints[hung[0]].text}: {', '.join(places)}"
+    if complaints:
+        return str(complaints[min(complaints)])
     return f"no sign of life of rank {', '.join(map(str, silent))}"
 
 
@@ -131,7 +134,7 @@ def _rank(plan: Plan, rank: int, size: int, store: str, parent: Connection) -> N
 
     import torch.distributed as dist
 
-    from grader.bench.joining import joined, rows
+    from grader.bench.joining import take_part
 
     lock = threading.Lock()
 
@@ -146,8 +149,7 @@ def _rank(plan: Plan, rank: int, size: int, store: str, parent: Connection) -> N
             threading.Event().wait()
 
     meeting = dist.FileStore(store, size)  # type: ignore[attr-defined]
-    with joined(plan, meeting) as device:
-        rows(plan, device, say, complain)
+    take_part(plan, say, complain, meeting)
     parent.close()
     # no atexit handlers of libraries: all is said
     os._exit(0)
