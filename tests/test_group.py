@@ -149,6 +149,24 @@ def test_nonblocking_wildcards_and_receives_behind_them_keep_their_order():
     assert values(play(answer, 3))[0] == [20.0, 10.0, 11.0]
 
 
+def test_a_wildcard_that_nobody_waits_for_does_not_hold_up_the_next():
+    def answer():
+        tags = (3, 1, 2)
+        if dist.get_rank() == 0:
+            x = torch.zeros(3, 1)
+            # the one that is waited for is neither the first nor the last to be posted
+            requests = [dist.irecv(x[i], None, tag=tag) for i, tag in enumerate(tags)]
+            for i in (1, 0, 2):
+                requests[i].wait()
+            return x.flatten().tolist()
+        requests = [dist.isend(torch.tensor([float(tag)]), 0, tag=tag) for tag in tags]
+        for i in (1, 2, 0):
+            requests[i].wait()
+        return None
+
+    assert values(play(answer, 2))[0] == [3.0, 1.0, 2.0]
+
+
 def test_a_receive_behind_a_wildcard_is_posted_behind_it():
     recorder = Recorder(0, lambda event, flush: None)
     posting, go_on, answers = threading.Event(), threading.Event(), []

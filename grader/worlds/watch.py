@@ -176,17 +176,22 @@ class Watch:
 
     def _match_wildcards(self) -> None:
         """Choose what wildcard receives get."""
-        at_once = self._luck is Luck.ARRIVAL
-        if at_once or quiescent(self.board):
-            last = -1 if self._luck is Luck.HIGHEST else 0
-            for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
-                candidates = self.board.candidates(receive)
-                if candidates:
-                    self.board.resolve(receive, candidates[last])
-                    if not at_once:
-                        break
+        # one by one: what is chosen may let a rank go on, which may then send what the next
+        # receive could get as well; or it may not, and nobody would report anything any more
+        while (self._luck is Luck.ARRIVAL or quiescent(self.board)) and self._match_one():
+            pass
         for resolution in self.board.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
+
+    def _match_one(self) -> bool:
+        """Give one wildcard receive a message, if there is one for any."""
+        last = -1 if self._luck is Luck.HIGHEST else 0
+        for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
+            candidates = self.board.candidates(receive)
+            if candidates:
+                self.board.resolve(receive, candidates[last])
+                return True
+        return False
 
     # Reading. ----------------------------------------------------------------
 
