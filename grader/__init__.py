@@ -1,8 +1,8 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs eight names::
+A student needs nine names::
 
-    from grader import check, hint, points, progress, replay, run, simulate, timeline
+    from grader import check, hint, mark, points, progress, replay, run, simulate, timeline
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
@@ -10,6 +10,7 @@ A student needs eight names::
     simulate(function, 1024)  # run it on a thousand, on a virtual clock
     replay(broadcast, 4)      # step through its messages
     timeline(run(function, 4, x))  # see where the time of a run went
+    mark("backward ends")     # in such a function: a name for a place, on the time line
     progress()                # which exercises are passed
     points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
     from grader.replaying import replay
     from grader.scaling import simulate
     from grader.timing import timeline
+    from grader.traffic.marks import mark
 
 __all__ = [
     "__version__",
     "check",
     "hint",
+    "mark",
     "points",
     "progress",
     "replay",
@@ -68,6 +71,10 @@ def __getattr__(name: str) -> Any:
         from grader import api
 
         return getattr(api, name)
+    if name == "mark":
+        from grader.traffic.marks import mark
+
+        return mark
     if name == "points":
         from grader.earning import points
 

@@ -24,6 +24,9 @@ _COLUMNS = (
     ("collective", "waiting in collectives"),
 )
 
+#: Named places that are told of a rank; more are in the picture only.
+_MOST_MARKS = 12
+
 _CELL = "padding: 1px 14px 1px 0; text-align: left"
 
 
@@ -58,6 +61,12 @@ class Timeline:
                 for what, name in _COLUMNS
                 if lane.seconds(what)
             ]
+            if lane.flights:
+                did.append(
+                    f"{_time(lane.in_flight * 1e9)} with a collective in flight,"
+                    f" {_time(lane.hidden * 1e9)} of it in its own code"
+                )
+            did += [f"{mark.text} at {_time(mark.time)}" for mark in lane.marks[:_MOST_MARKS]]
             parts.append(f"Rank {rank}: {', '.join([*did, 'then ' + lane.end])}.")
         return " ".join(parts)
 
@@ -117,7 +126,7 @@ def _time(nanoseconds: float) -> str:
     return f"{nanoseconds / size:.3g} {name}" if nanoseconds else "0"
 
 
-def timeline(what: Run | Trace) -> Timeline:
+def timeline(what: Run | Trace, *, since: str | None = None, until: str | None = None) -> Timeline:
     """Show where the time of a run went: in a rank's own code, or waiting.
 
     A run that failed is shown as well, up to where it was ended; get it with
@@ -125,19 +134,22 @@ def timeline(what: Run | Trace) -> Timeline:
 
     Args:
         what: what :func:`run` has returned, or the record in it.
+        since, until: show only what lies between the first of these marks and the last, see
+            :func:`mark`; the beginning and the end of the run otherwise.
 
     Raises:
-        RequestError: it is neither.
+        RequestError: it is neither, or there is no such mark.
     """
     if isinstance(what, Run):
-        shown = Timeline(lanes(what.trace, what.failure))
+        found = lanes(what.trace, what.failure)
     elif isinstance(what, Trace):
-        shown = Timeline(lanes(what))
+        found = lanes(what)
     else:
         raise RequestError(
             "timeline takes what run returns, as in timeline(run(function, 4)), not a"
             f" {type(what).__name__}"
         )
+    shown = Timeline(found if since is None and until is None else found.between(since, until))
     if not shows_results():
         print(shown)
     return shown

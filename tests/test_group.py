@@ -241,6 +241,27 @@ def test_a_request_says_whom_it_came_from():
     assert values(play(answer, 2))[0] == 1
 
 
+def test_torchs_own_data_parallelism_is_recorded():
+    def answer():
+        from torch.nn.parallel import DistributedDataParallel
+
+        torch.manual_seed(dist.get_rank())
+        layers = [torch.nn.Linear(300, 300) for _ in range(3)]
+        model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.4)
+        for _ in range(2):
+            model.zero_grad()
+            # the gradient of every bias is the number of rows
+            model(torch.ones(1 + dist.get_rank(), 300)).sum().backward()
+        return float(layers[2].bias.grad[0])
+
+    outcome = play(answer, 2, allowed=None)
+    assert values(outcome) == [1.5, 1.5]
+    for operations in outcome.trace.operations:
+        reductions = [op for op in operations if op.kind == "all_reduce"]
+        assert sum(op.nbytes for op in reductions) == 2 * 3 * (300 * 300 + 300) * 4
+        assert len(reductions) > 2
+
+
 def test_a_world_of_one():
     def answer():
         return dist.get_rank(), dist.get_world_size(), dist.get_backend()

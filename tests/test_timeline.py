@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader import run, timeline
+from grader import mark, run, simulate, timeline
 from grader.errors import RequestError
 from grader.pictures.lanes import CODE, lanes
 from grader.timing import Timeline
@@ -233,3 +233,91 @@ def test_a_record_alone_and_a_rank_alone_are_shown():
 def test_what_has_no_time_line_is_said():
     with pytest.raises(RequestError, match=r"timeline takes what run returns.*not a function"):
         timeline(pass_on)
+
+
+# Marks, and collectives in flight. ------------------------------------------------
+
+
+def overlaps():
+    """Computes while its sum is on its way, and waits afterwards."""
+    x = torch.ones(4)
+    mark("begins")
+    request = dist.all_reduce(x, async_op=True)
+    mark("computes")
+    time.sleep(0.1)
+    request.wait()
+    mark("ends")
+    dist.barrier()
+
+
+def test_marks_are_kept_in_program_order_on_real_and_on_simulated_ranks():
+    def answer():
+        mark("before")
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(1), 1)
+        else:
+            dist.recv(torch.ones(1), 0)
+        mark("after")
+
+    for trace in (run(answer, 2).trace, simulate(answer, 2, record=True).trace):
+        for operations, marks in zip(trace.operations, trace.marks, strict=True):
+            before, after = marks
+            assert (before.text, after.text) == ("before", "after")
+            assert before.time < operations[0].posted < operations[0].done < after.time
+
+
+def test_a_mark_does_nothing_where_nobody_records():
+    assert mark("here") is None
+
+
+@pytest.mark.parametrize("text, error", [(7, TypeError), ("x" * 61, ValueError)])
+def test_a_mark_is_a_short_text(text, error):
+    with pytest.raises(error, match="mark takes"):
+        mark(text)
+
+
+def test_a_collective_is_in_flight_until_it_is_waited_for():
+    (first, _), end = _of(overlaps, 2).lanes, "returned"
+    (flight,) = first.flights
+    assert flight.text.startswith("all_reduce (line")
+    assert 0.1 <= first.in_flight < first.seconds(CODE) + first.seconds("collective")
+    # the sleep, while the sum was on its way
+    assert 0.1 <= first.hidden <= first.in_flight
+    assert first.end == end
+
+
+def test_what_is_waited_for_at_once_is_not_in_flight():
+    def answer():
+        dist.all_reduce(torch.ones(1))
+        dist.barrier()
+
+    for lane in _of(answer, 2).lanes:
+        assert (lane.flights, lane.in_flight, lane.hidden) == ((), 0, 0)
+
+
+def test_a_time_line_is_cut_at_marks():
+    ran = run(overlaps, 2)
+    whole, part = timeline(ran), timeline(ran, since="begins", until="ends")
+    assert part.lanes.end < whole.lanes.end
+    for lane in part.lanes.lanes:
+        assert [mark.text for mark in lane.marks] == ["begins", "computes", "ends"]
+        assert all(0 <= bar.start <= bar.end <= part.lanes.end for bar in lane.bars)
+    assert "computes at" in part.in_words()
+    assert "of it in its own code" in part.in_words()
+
+
+@pytest.mark.parametrize(
+    "since, until, text",
+    [
+        ("begins", "never", "marks are 'begins', 'computes', 'ends'"),
+        ("ends", "begins", "does not come after 'ends'"),
+    ],
+)
+def test_a_time_line_cannot_be_cut_where_nobody_was(since, until, text):
+    with pytest.raises(RequestError, match=text):
+        timeline(run(overlaps, 2), since=since, until=until)
+
+
+def test_without_marks_it_is_said_how_to_make_one():
+    with pytest.raises(RequestError, match=r"call mark\('here'\) in the function"):
+        timeline(run(pass_on, 3), since="here")

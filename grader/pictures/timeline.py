@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from grader.pictures.drawing import FAINT, INK, Sheet, colour_of, tint
-from grader.pictures.lanes import CODE, Bar, Lanes, Line
+from grader.pictures.lanes import CODE, Bar, Lanes, Line, Mark
 
 __all__ = ["unit_of", "timeline_png"]
 
@@ -60,6 +61,9 @@ class _Drawing:
             for bar in lane.bars:
                 if not many or self._width(bar) > _THINNEST / 4:
                     self._bar(rank, bar)
+            for flight in lane.flights[:_MOST_BARS]:
+                self._flight(rank, flight)
+            self._marks(rank, lane.marks[:_MOST_BARS])
             self._ending(rank, lane.end)
         for line in lanes.lines[:_MOST_LINES]:
             self._line(line)
@@ -106,6 +110,25 @@ class _Drawing:
             ground = tint(colour) if bar.over else "white"
             self.sheet.text(start + width / 2, y, text, 9, halo=ground)
 
+    def _flight(self, rank: int, flight: Bar) -> None:
+        """A collective under way, below what the rank does meanwhile."""
+        start = self.x(flight.start)
+        end = self.x(flight.end) if flight.over else _WIDTH - _RIGHT
+        piece = Rectangle(
+            (start, self.y(rank) - 0.24), max(end - start, _THINNEST), 0.07,
+            fc=colour_of(_COLOURS["collective"]), ec="white", lw=0.6, zorder=1,
+        )  # fmt: skip
+        self.sheet.axes.add_patch(piece)
+
+    def _marks(self, rank: int, marks: Sequence[Mark]) -> None:
+        """Named places, with their names where there is room."""
+        places = [*(self.x(mark.time) for mark in marks), _WIDTH - 0.1]
+        y = self.y(rank)
+        for mark, (x, following) in zip(marks, pairwise(places), strict=True):
+            self.sheet.axes.plot([x, x], [y + 0.06, y + 0.26], color=INK, lw=1.0, zorder=1.5)
+            if len(mark.text) * _LETTER < following - x:
+                self.sheet.text(x + 0.04, y + 0.2, mark.text, 8, align="left")
+
     def _ending(self, rank: int, end: str) -> None:
         """How the rank ended, in a column of its own."""
         well = end == "returned"
@@ -133,6 +156,10 @@ class _Drawing:
             fill = Rectangle((x, 0.3 - high / 2), 0.3, high, fc=tint(colour), ec=colour, lw=1)
             self.sheet.axes.add_patch(fill)
             x = self._said(x + 0.38, text)
+        if any(lane.flights for lane in self.lanes.lanes):
+            thin = Rectangle((x, 0.27), 0.3, 0.07, fc=colour_of(_COLOURS["collective"]), lw=0)
+            self.sheet.axes.add_patch(thin)
+            x = self._said(x + 0.38, "collective in flight")
         if self.lanes.hangs:
             box = Rectangle((x, 0.2), 0.3, 0.2, fc="white", ec=INK, lw=2.2, hatch="////")
             self.sheet.axes.add_patch(box)

@@ -51,8 +51,8 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         return len(self._members)
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
-        """What it stands for."""
-        return "gloo"
+        """What torch's own C++ may know of it: no gloo."""
+        return "simulated gloo"
 
     def getGroupName(self) -> str:  # noqa: N802
         """The name by which torch finds the group."""
@@ -79,6 +79,11 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         return self
 
     get_backend = _get_backend  # the public name, since torch 2.14
+
+    def mark(self, text: str) -> None:
+        """The rank that runs is at a named place, see :func:`grader.traffic.marks.mark`."""
+        if self._hub.tap is not None:
+            self._hub.tap.mark(text)
 
     def send(  # type: ignore[override]
         self, tensors: list[torch.Tensor], dst: int, tag: int

@@ -14,7 +14,18 @@ import torch
 from grader.simulation.clock import PER_SECOND
 from grader.simulation.ends import Request
 from grader.simulation.hub import Hub
-from grader.traffic.events import ANY, Blocked, Done, Entered, Event, Grouped, Left, Matched, Posted
+from grader.traffic.events import (
+    ANY,
+    Blocked,
+    Done,
+    Entered,
+    Event,
+    Grouped,
+    Left,
+    Marked,
+    Matched,
+    Posted,
+)
 from grader.traffic.sites import line_here
 from grader.values import dtype_name
 
@@ -52,6 +63,10 @@ class Tap:
     def left(self, raised: bool) -> None:
         """It has returned, or raised."""
         self._report(Left(raised, self._now()))
+
+    def mark(self, text: str) -> None:
+        """The rank that runs is at a named place."""
+        self._report(Marked(text, self._now()))
 
     def grouped(self, name: str, members: list[int]) -> None:
         """The rank that runs is a member of a new group."""

@@ -25,6 +25,7 @@ from grader.traffic.events import (
     Grouped,
     Held,
     Left,
+    Marked,
     Polled,
     Posted,
     Seen,
@@ -77,6 +78,7 @@ class Board:
         ended: ranks that post nothing any more.
         sights: by rank, what was seen in its tensors.
         stays: by rank, when it was in the function.
+        marks: by rank, the named places that it has come by.
         closed: when the record was closed, if it has been.
     """
 
@@ -89,6 +91,7 @@ class Board:
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.stays = [Stay()] * size
+        self.marks: list[list[Marked]] = [[] for _ in range(size)]
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
@@ -136,6 +139,8 @@ class Board:
         elif isinstance(event, Left):
             how = "raised" if event.raised else "returned"
             self.stays[rank] = self.stays[rank].until(event.time, how)
+        elif isinstance(event, Marked):
+            self.marks[rank].append(event)
         elif isinstance(event, (Held, Seen)):
             self.sights[rank].append(event)
 
@@ -322,4 +327,5 @@ class Board:
     def trace(self) -> Trace:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
-        return Trace(operations, sights, tuple(self.stays), self.closed)
+        marks = tuple(map(tuple, self.marks))
+        return Trace(operations, sights, tuple(self.stays), self.closed, marks)

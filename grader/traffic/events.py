@@ -21,6 +21,7 @@ __all__ = [
     "Grouped",
     "Held",
     "Left",
+    "Marked",
     "Matched",
     "Polled",
     "Posted",
@@ -151,6 +152,13 @@ class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
     time: int
 
 
+class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
+    """The rank is at a named place, see :func:`grader.traffic.marks.mark`."""
+
+    text: str
+    time: int
+
+
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
     """A tensor of the call itself, where its contents are to be seen.
 
@@ -175,5 +183,16 @@ class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
 
 
 Event = (
-    Posted | Blocked | Polled | Done | Failed | Grouped | Violated | Entered | Left | Held | Seen
+    Posted
+    | Blocked
+    | Polled
+    | Done
+    | Failed
+    | Grouped
+    | Violated
+    | Entered
+    | Left
+    | Marked
+    | Held
+    | Seen
 )

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.traffic.events import ANY, Blocked, Done, Event, Failed, Polled, Posted, Violated
+from grader.traffic.events import (
+    ANY,
+    Blocked,
+    Done,
+    Event,
+    Failed,
+    Marked,
+    Polled,
+    Posted,
+    Violated,
+)
 from grader.traffic.sites import line_here
 from grader.traffic.witness import Witness
 from grader.values import dtype_name
@@ -200,6 +210,10 @@ class Recorder:
         self.emit(Done(op, time.monotonic_ns()), False)
         if self.witness is not None:
             self.witness.look()
+
+    def mark(self, text: str) -> None:
+        """Report that the rank is at a named place; leaves with the next event."""
+        self.emit(Marked(text, time.monotonic_ns()), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from grader.traffic.events import Held, Seen
+from grader.traffic.events import Held, Marked, Seen
 from grader.traffic.rounds import Step, replay
 from grader.verdict import Site, Traffic, Volume
 
@@ -148,13 +148,15 @@ class Trace:
     ``sights`` holds, by rank and in order, what was seen in its tensors: empty
     unless the run was watched.  ``stays`` tells when each rank was in the
     function, and ``closed`` when nobody looked any more, because all ranks had
-    ended or because the run was ended for them.
+    ended or because the run was ended for them.  ``marks`` are, by rank, the
+    named places of its program that it came by.
     """
 
     operations: tuple[Sequence[Operation], ...]
     sights: tuple[Sequence[Held | Seen], ...] = ()
     stays: tuple[Stay, ...] = ()
     closed: int | None = None
+    marks: tuple[Sequence[Marked], ...] = ()
 
     @property
     def world_size(self) -> int:

@@ -19,6 +19,7 @@ from grader.traffic.events import (
     Failed,
     Grouped,
     Held,
+    Marked,
     Polled,
     Posted,
     Seen,
@@ -93,6 +94,8 @@ class Scrutiny:
             _name(event.file)
             if len(event.message) > TEXT:
                 raise BrokenFrame(f"a text of {len(event.message)} characters")
+        elif isinstance(event, Marked):
+            _name(event.text)
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 
