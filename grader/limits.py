@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from grader.cases import Case
 from grader.errors import DeclarationError
-from grader.traffic.trace import Measured, Trace
+from grader.traffic.trace import Measured, Operation, Trace
 from grader.verdict import Bound, Diagnosis
 
 __all__ = [
     "Limit",
     "calls",
+    "largest_call",
     "messages",
     "neighbours_only",
+    "overlaps",
     "rounds",
     "sent",
     "sent_elements",
+    "through",
     "total_bytes",
 ]
+
+#: Later than every time of a record, in nanoseconds.
+_NEVER = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,77 @@ def neighbours_only() -> Limit:
         Diagnosis.NOT_NEIGHBOUR,
         Diagnosis.NOT_NEIGHBOUR,
     )
+
+
+def through(root: int) -> Limit:
+    """Every message comes from one rank or goes to it."""
+
+    def count(trace: Measured) -> int:
+        if not isinstance(trace, Trace):
+            raise DeclarationError("who talks to whom is looked at on real ranks only")
+        return sum(root not in (op.rank, op.peer) for op in trace.sends())
+
+    return Limit(
+        f"messages that do not go through rank {root}",
+        count,
+        "=",
+        lambda case: 0,
+        Diagnosis.NOT_NEIGHBOUR,
+        Diagnosis.NOT_NEIGHBOUR,
+    )
+
+
+def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Bytes of the largest call of a collective."""
+
+    def measure(trace: Measured) -> int:
+        if not isinstance(trace, Trace):
+            raise DeclarationError("calls are looked at on real ranks only; drop the growth")
+        return max((op.nbytes for op in _calls(trace, kind)), default=0)
+
+    return Limit(
+        f"bytes of the largest {kind}",
+        measure,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
+    """Ranks that had called a collective, and did not yet wait for it, when they came by a mark.
+
+    The last mark of that name does not count less than the others: who has it in flight at
+    any of them computes while it is on its way.
+    """
+
+    def count(trace: Measured) -> int:
+        if not isinstance(trace, Trace):
+            raise DeclarationError("what overlaps is looked at on real ranks only")
+        return sum(
+            any(
+                op.kind == kind and op.posted < seen.time and not (op.blocked or _NEVER) < seen.time
+                for op in operations
+                for seen in marks
+                if seen.text == mark
+            )
+            for operations, marks in zip(trace.operations, trace.marks, strict=True)
+        )
+
+    return Limit(
+        f"ranks that compute while an {kind} is in flight",
+        count,
+        "≥",
+        asked,
+        Diagnosis.NO_OVERLAP,
+        Diagnosis.NO_OVERLAP,
+    )
+
+
+def _calls(trace: Trace, kind: str) -> Iterator[Operation]:
+    for operations in trace.operations:
+        yield from (op for op in operations if op.kind == kind)
 
 
 def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:

@@ -1,0 +1,143 @@
+"""Gradients to be averaged, what they become, and what mistakes make of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercises.replicas import ARCHITECTURES, build
+
+__all__ = [
+    "among_holders",
+    "averaged",
+    "gradient_lists",
+    "known",
+    "mean",
+    "means",
+    "named",
+    "summed",
+    "weights",
+    "where_held",
+    "with_gradients",
+    "zeros_for_none",
+]
+
+_LISTS: tuple[tuple[str, list[tuple[torch.dtype, tuple[int, ...]]]], ...] = (
+    ("three gradients", [(torch.float32, (3, 4)), (torch.float32, (4,)), (torch.float32, (2, 2))]),
+    ("one gradient", [(torch.float64, (7,))]),
+    (
+        "a scalar, an empty one and a large one",
+        [(torch.float32, ()), (torch.float32, (0,)), (torch.float32, (20, 50))],
+    ),
+    ("two dtypes", [(torch.float64, (5,)), (torch.float32, (3,)), (torch.float64, (2, 3))]),
+    ("no gradient at all", []),
+)
+
+
+def gradient_lists(draw: Draw) -> Iterator[Case]:
+    """For every rank a list of gradients, of the same shapes everywhere."""
+    for name, parts in _LISTS:
+        columns = [draw.per_rank(Kind(dtype, shape)) for dtype, shape in parts]
+        yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
+
+
+def mean(tensors: Sequence[torch.Tensor], divisor: int | None = None) -> torch.Tensor:
+    """The mean, rounded once."""
+    total = torch.stack([t.double() for t in tensors]).sum(0)
+    return (total / (divisor or len(tensors))).to(tensors[0].dtype)
+
+
+def means(c: Case, divisor: int | None = None) -> list[torch.Tensor]:
+    """What ``grads`` becomes; the sums, with another ``divisor``, 1."""
+    return [mean(column, divisor) for column in zip(*c.grads, strict=True)]
+
+
+#: Name, network, dtype, and which ranks have which gradients: of rank, parameter's place, and n.
+_HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], ...] = (
+    ("every gradient is there", "deep", torch.float32, lambda r, i, n: True),
+    ("some are None on rank 0", "one layer", torch.float64, lambda r, i, n: r > 0 or i == 1),
+    ("some are None on all ranks", "deep", torch.float32, lambda r, i, n: i % 3 != 1),
+    ("each is on one rank only", "deep", torch.float64, lambda r, i, n: i % n == r),
+    ("tied weights", "tied weights", torch.float32, lambda r, i, n: True),
+    ("none at all", "one layer", torch.float32, lambda r, i, n: False),
+    ("frozen parameters", "frozen parameters", torch.float32, lambda r, i, n: 2 <= i < 5),
+)
+
+
+def weights(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
+    """For every rank values of the parameters of a network."""
+    like = list(ARCHITECTURES[architecture]().parameters())
+    columns = [draw.per_rank(Kind(dtype, tuple(p.shape))) for p in like]
+    return PerRank([column[r] for column in columns] for r in draw.ranks)
+
+
+def with_gradients(draw: Draw) -> Iterator[Case]:
+    """Networks whose gradients are there, or not, on each rank."""
+    for name, architecture, dtype, holds in _HOLDINGS:
+        state, all_gradients = (weights(draw, architecture, dtype) for _ in range(2))
+        gradients = PerRank(
+            [g if holds(r, i, draw.n) else None for i, g in enumerate(all_gradients[r])]
+            for r in draw.ranks
+        )
+        yield draw.case(
+            name,
+            architecture=architecture,
+            dtype=str(dtype).removeprefix("torch."),
+            state=state,
+            gradients=gradients,
+        )
+
+
+def named(c: Case, combine: Callable[[list[Any], int], Any]) -> list[dict[str, Any]]:
+    """What ranks report when each gradient becomes what ``combine`` makes of all ranks'."""
+    names = list(dict(ARCHITECTURES[c.architecture]().named_parameters()))
+    return [
+        {
+            "returned": None,
+            **{
+                f"gradient of {name}": combine([c.gradients[q][i] for q in c.ranks], r)
+                for i, name in enumerate(names)
+            },
+            "weights": dict(zip(names, c.state[r], strict=True)),
+        }
+        for r in c.ranks
+    ]
+
+
+def known(held: list[Any]) -> list[torch.Tensor]:
+    """The gradients of all ranks, zeros where there is none; empty if no rank has one."""
+    there = [g for g in held if g is not None]
+    return [torch.zeros_like(there[0]) if g is None else g for g in held] if there else []
+
+
+def averaged(held: list[Any], _: int) -> Any:
+    """The mean over all ranks, zeros where one has no gradient; ``None`` if none has."""
+    return mean(known(held)) if known(held) else None
+
+
+def summed(held: list[Any], _: int) -> Any:
+    """The sum in its place."""
+    return mean(known(held), 1) if known(held) else None
+
+
+def among_holders(held: list[Any], _: int) -> Any:
+    """The mean over those ranks that have a gradient."""
+    there = [g for g in held if g is not None]
+    return mean(there) if there else None
+
+
+def where_held(held: list[Any], rank: int) -> Any:
+    """The mean on those ranks that have a gradient, and nothing elsewhere."""
+    return None if held[rank] is None else averaged(held, rank)
+
+
+def zeros_for_none(c: Case) -> list[dict[str, Any]]:
+    """Zeros in the place of what no rank has."""
+    reports = named(c, averaged)
+    like = dict(build(c.architecture, getattr(torch, c.dtype), c.state[0]).named_parameters())
+    for report in reports:
+        for name, p in like.items():
+            if report[f"gradient of {name}"] is None:
+                report[f"gradient of {name}"] = torch.zeros_like(p.detach())
+    return reports

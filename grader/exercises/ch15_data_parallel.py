@@ -1,0 +1,355 @@
+"""Chapter 15: gradients of many ranks become one."""
+
+from grader.compare import compare
+from grader.exercise import Exercise, Mistake
+from grader.exercises.averaging import (
+    among_holders,
+    averaged,
+    gradient_lists,
+    known,
+    mean,
+    means,
+    named,
+    summed,
+    where_held,
+    with_gradients,
+    zeros_for_none,
+)  # fmt: skip
+from grader.exercises.bucketing import (
+    PARAMETERS,
+    buckets,
+    closed_late,
+    first_parameter_first,
+    never_full,
+    sorted_inside,
+)  # fmt: skip
+from grader.exercises.replicas import READY, average_in_rank, train_in_rank
+from grader.exercises.training import (
+    ROUNDINGS,
+    bucket_bytes,
+    first_step_is_right,
+    must_overlap,
+    own_weights,
+    reductions,
+    reports,
+    sizes,
+    training,
+)  # fmt: skip
+from grader.information import combined, moved
+from grader.limits import calls, largest_call, messages, overlaps, through
+from grader.verdict import Diagnosis
+
+# Through one rank. -----------------------------------------------------------------
+
+parameter_server_step = Exercise(
+    signature="parameter_server_step(grads: list[Tensor]) -> None",
+    summary="in place; every gradient becomes its mean over ranks, through rank 0",
+    inputs=gradient_lists,
+    result="grads",
+    expected=lambda c: [means(c)] * c.n,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: (
+        [[mean([t.abs() for t in column]) for column in zip(*c.grads, strict=True)]] * c.n
+    ),
+    least=combined,
+    limits=(
+        messages("≤", lambda c: 2 * (c.n - 1) * len(c.grads[0])),
+        through(0),
+    ),
+    hints=(
+        "Two halves: everybody's gradients reach rank 0, and then the means reach everybody. What"
+        " does rank 0 do in each of them, and what do the others?",
+        "For each gradient, rank 0 receives from every other rank, adds up, divides by n and sends"
+        " the mean back. The other ranks send their gradient and receive into the same tensor.",
+        "In code, for each grad of grads:\n"
+        "    if rank == 0:\n"
+        "        heard = torch.empty_like(grad)\n"
+        "        for src in range(1, n):\n"
+        "            dist.recv(heard, src)\n"
+        "            grad += heard\n"
+        "        grad /= n\n"
+        "        for dst in range(1, n):\n"
+        "            dist.send(grad, dst)\n"
+        "    else:\n"
+        "        dist.send(grad, 0)\n"
+        "        dist.recv(grad, 0)",
+    ),
+    mistakes=(
+        Mistake(
+            "The sum of all gradients is to be divided by n. Here it is not divided at all, or by"
+            " n − 1: rank 0 has a gradient, too.",
+            when=lambda e: any(
+                compare([means(e.case, d)] * e.case.n, e.actual, e.case.n) is None
+                for d in (1, e.case.n - 1)
+                if d
+            ),
+        ),
+        Mistake(
+            "Rank 0 has the means, and the others still have what they had: send it back.",
+            gives=lambda c: [means(c), *c.grads[1:]] if c.n > 1 else None,
+        ),
+        Mistake(
+            "Nothing has changed. Assigning to a name, or to an entry of the list, makes a new"
+            " tensor: write into the gradient itself, as in grad.copy_(...) or grad /= n.",
+            gives=lambda c: list(c.grads),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
+        Diagnosis.NOT_NEIGHBOUR: "In this exercise rank 0 is the server: everybody talks to rank 0"
+        " and to nobody else.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
+        " gradient and rank.",
+        Diagnosis.DEADLOCK: "The server must receive from each rank before that rank can go on to"
+        " its next call. Go through the lines above: does the rank that is waited for ever make"
+        " that call?",
+    },
+)
+
+# Of a module. ----------------------------------------------------------------------
+
+average_gradients = Exercise(
+    signature="average_gradients(module: nn.Module) -> None",
+    summary="every p.grad becomes its mean over ranks; all_reduce is allowed",
+    inputs=with_gradients,
+    adapter=average_in_rank,
+    expected=lambda c: named(c, averaged),
+    reduced=lambda c: c.n,
+    magnitude=lambda c: named(
+        c, lambda held, _: mean([g.abs() for g in known(held)]) if known(held) else None
+    ),
+    least=combined,
+    allowed=frozenset({"all_reduce"}),
+    hints=(
+        "A collective is called by all ranks or by none. A rank that has no gradient for a"
+        " parameter cannot know whether another rank has one. How can they agree?",
+        "First tell each other which gradients there are: all-reduce a tensor with a 1 for each"
+        " p.grad that is there, and a 0 for each that is None. Where the sum is 0, do nothing;"
+        " elsewhere everybody all-reduces, with zeros in the place of None, and divides by n.",
+        "In code:\n"
+        "    parameters = list(module.parameters())\n"
+        "    there = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)\n"
+        "    dist.all_reduce(there)\n"
+        "    for p, count in zip(parameters, there.tolist()):\n"
+        "        if count == 0:\n"
+        "            continue  # None everywhere\n"
+        "        if p.grad is None:\n"
+        "            p.grad = torch.zeros_like(p)\n"
+        "        dist.all_reduce(p.grad)\n"
+        "        p.grad /= dist.get_world_size()",
+    ),
+    mistakes=(
+        Mistake(
+            "These are sums: the division by n is missing.",
+            gives=lambda c: named(c, summed) if c.n > 1 else None,
+        ),
+        Mistake(
+            "The sum is divided by the number of ranks that have the gradient. A gradient that is"
+            " None counts as zero: divide by n, always.",
+            gives=lambda c: named(c, among_holders),
+        ),
+        Mistake(
+            "Ranks that had no gradient still have None. The mean belongs to every rank, or their"
+            " weights will drift apart: give them p.grad = torch.zeros_like(p) first.",
+            gives=lambda c: named(c, where_held),
+        ),
+        Mistake(
+            "A gradient that is None on all ranks stays None: zeros are something else to an"
+            " optimizer with momentum or weight decay.",
+            gives=zeros_for_none,
+        ),
+        Mistake(
+            "Nothing has changed: each rank still has its own gradients.",
+            gives=lambda c: named(c, lambda held, rank: held[rank]) if c.n > 1 else None,
+        ),
+        Mistake(
+            "Some ranks skip a collective that others are in: a rank without a gradient has to"
+            " take part all the same, unless no rank has one.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.SIZE_MISMATCH)
+                and any(g is None for gs in e.case.gradients for g in gs)
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.FORBIDDEN_CALL: "all_reduce is all it takes.",
+        Diagnosis.EXCEPTION: "p.grad may be None: on this rank, or on all of them.",
+        Diagnosis.WRONG_TYPE: "It works in place and returns nothing; p.grad stays None only where"
+        " it is None on all ranks.",
+    },
+)
+
+# Buckets. --------------------------------------------------------------------------
+
+
+assign_buckets = Exercise(
+    signature="assign_buckets(sizes: list[int], cap_bytes: int) -> list[list[int]]",
+    summary="which parameters are reduced together: the last ones first",
+    world_sizes=(1,),
+    inputs=lambda draw: (
+        draw.case(name, sizes=sizes, cap_bytes=cap) for name, sizes, cap in PARAMETERS
+    ),
+    expected=lambda c: [buckets(c.sizes, c.cap_bytes)] * c.n,
+    hints=(
+        "Backward finishes with the gradients of the last layers first. In which order do you go"
+        " through the parameters, then?",
+        "Keep the bucket that is being filled, and its bytes. If the next parameter would make it"
+        " larger than cap_bytes, begin a new bucket with it. Does that also do the right thing with"
+        " a parameter that is larger than the cap by itself?",
+        "In code:\n"
+        "    buckets, filled = [], 0\n"
+        "    for index in reversed(range(len(sizes))):\n"
+        "        if not buckets or filled + sizes[index] > cap_bytes:\n"
+        "            buckets.append([])\n"
+        "            filled = 0\n"
+        "        buckets[-1].append(index)\n"
+        "        filled += sizes[index]\n"
+        "    return buckets",
+    ),
+    mistakes=(
+        Mistake(
+            "These buckets begin with the first parameter. Its gradient is the last to be ready:"
+            " begin with the last parameter.",
+            gives=first_parameter_first,
+        ),
+        Mistake(
+            "Inside a bucket, too, the last parameter comes first.",
+            gives=sorted_inside,
+        ),
+        Mistake(
+            "A bucket is closed before the cap is passed, not after it: the parameter that would"
+            " pass it begins the next bucket.",
+            gives=closed_late,
+        ),
+        Mistake(
+            "A bucket may be exactly full: begin a new one only where the cap would be passed.",
+            gives=never_full,
+        ),
+        Mistake(
+            "There is an empty bucket. One that is larger than the cap stands alone, but it does"
+            " not leave an empty bucket before it or behind it.",
+            when=lambda e: bool(e.actual) and isinstance(e.actual[0], list) and [] in e.actual[0],
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "A list of buckets, each of them a list of indices: integers.",
+        Diagnosis.WRONG_VALUE: "Buckets hold the indices of parameters, not their sizes, and the"
+        " last one comes first.",
+        Diagnosis.WRONG_SHAPE: "Every parameter belongs to exactly one bucket. Go through the sizes"
+        " by hand, the last one first.",
+    },
+)
+
+# All together. ---------------------------------------------------------------------
+
+BucketedDDP = Exercise(
+    signature="BucketedDDP(module: nn.Module, bucket_bytes: int)",
+    summary="gradients are averaged bucket by bucket, while backward still runs",
+    inputs=training,
+    adapter=train_in_rank,
+    expected=lambda c: reports(c, lambda gs, _: mean(gs)),
+    reduced=lambda c: ROUNDINGS,
+    magnitude=lambda c: list(sizes(c)),
+    least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
+    allowed=frozenset({"all_reduce", "broadcast"}),
+    limits=(
+        calls({"all_reduce"}, "=", reductions),
+        largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c))),
+        overlaps("all_reduce", READY, must_overlap),
+    ),
+    points=3.0,
+    hints=(
+        "Four things happen: at construction everybody gets rank 0's weights; while backward runs,"
+        " a hook is told of each gradient that is ready; the gradient that completes a bucket"
+        " starts that bucket's all-reduce; and the last call waits for all of them. Which of the"
+        " four is missing?",
+        "register_post_accumulate_grad_hook calls you when p.grad is there. Count down the"
+        " gradients that each bucket still waits for; at 0 flatten them into one tensor and start"
+        " dist.all_reduce(flat, async_op=True). finish_gradient_synchronization waits, divides by"
+        " n and copies the parts back. Who starts a bucket whose parameters are not all used?",
+        "The order in which buckets start must be the same on all ranks: start bucket k only when"
+        " bucket k − 1 has been started, and in finish_gradient_synchronization start all that are"
+        " left, with zeros for gradients that are None.\n"
+        "    def _ready(self, bucket):\n"
+        "        self.missing[bucket] -= 1\n"
+        "        while self.next < len(self.buckets) and self.missing[self.next] == 0:\n"
+        "            self._start(self.next)\n"
+        "            self.next += 1\n"
+        "At the end of finish_gradient_synchronization set the counts back for the next step.",
+    ),
+    mistakes=(
+        Mistake(
+            "Each rank has begun with its own weights. The constructor has to broadcast rank 0's.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_GRADIENT)
+                and own_weights(e.case, e.actual)
+            ),
+        ),
+        Mistake(
+            "BucketedDDP is an nn.Module: class BucketedDDP(nn.Module), with super().__init__()"
+            " first, and the wrapped module as an attribute.",
+            when=lambda e: any(isinstance(a, dict) and not a["is a module"] for a in e.actual),
+        ),
+        Mistake(
+            "A frozen parameter takes no hook and gets no gradient: leave out every one whose"
+            " requires_grad is false.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.EXCEPTION and e.case.architecture == "frozen parameters"
+            ),
+        ),
+        Mistake(
+            "The gradients are sums over the ranks: divide by the number of ranks, so that they are"
+            " those of the mean loss.",
+            gives=lambda c: reports(c, lambda gs, _: mean(gs, 1)) if c.n > 1 else None,
+        ),
+        Mistake(
+            "Each rank still has its own gradients. What all_reduce has made of the bucket has to"
+            " be copied back into every p.grad.",
+            gives=lambda c: reports(c, lambda gs, r: gs[r]) if c.n > 1 else None,
+        ),
+        Mistake(
+            "The first step is right, a later one is not. After finish_gradient_synchronization"
+            " everything must be as it was before the first backward: counts, requests, buffers.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_GRADIENT
+                and bool(e.actual)
+                and first_step_is_right(e.case, e.actual)
+            ),
+        ),
+        Mistake(
+            "Where ranks use different parameters, their buckets are complete in different orders;"
+            " but all ranks must call their all-reduces in the same order. Start bucket k only when"
+            " bucket k − 1 has been started, and the rest in finish_gradient_synchronization.",
+            when=lambda e: (
+                e.case.architecture == "experts"
+                and e.diagnosis
+                in (Diagnosis.DEADLOCK, Diagnosis.SIZE_MISMATCH, Diagnosis.WRONG_GRADIENT)
+            ),
+        ),
+        Mistake(
+            "A parameter that nobody uses gets no gradient, and its hook is never called: a bucket"
+            " that waits for it must be started in finish_gradient_synchronization, with zeros in"
+            " its place.",
+            when=lambda e: (
+                e.case.architecture in ("experts", "unused layers")
+                and e.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.WRONG_GRADIENT)
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.TOO_MANY_MESSAGES: "One all-reduce a bucket and step. Are the buckets those of"
+        " assign_buckets, over the distinct parameters that require a gradient? Tied weights are"
+        " one parameter; sizes are bytes: p.numel() * p.element_size().",
+        Diagnosis.TOO_FEW_MESSAGES: "One all-reduce a bucket and step. Are sizes counted in bytes?"
+        " p.numel() * p.element_size(). A bucket is reduced also where its gradients are None.",
+        Diagnosis.TOO_MANY_BYTES: "These buckets are larger than those of assign_buckets.",
+        Diagnosis.TOO_FEW_BYTES: "These buckets are smaller than those of assign_buckets.",
+        Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
+        " under way: start it in the hook with async_op=True, and wait for it in"
+        " finish_gradient_synchronization only.",
+        Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes. torch's own"
+        " DistributedDataParallel is what you are writing.",
+        Diagnosis.UNWAITED_REQUEST: "Keep every request that all_reduce returns, and wait for all"
+        " of them in finish_gradient_synchronization.",
+    },
+)

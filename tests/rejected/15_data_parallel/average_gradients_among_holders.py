@@ -1,0 +1,15 @@
+# exercise: average_gradients
+# diagnosis: wrong_gradient
+# hint: divide by n, always
+import torch
+import torch.distributed as dist
+
+
+def average_gradients(module):
+    for p in module.parameters():
+        holders = torch.tensor([float(p.grad is not None)])
+        dist.all_reduce(holders)
+        if holders:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+            dist.all_reduce(p.grad)
+            p.grad /= holders.item()
