@@ -152,10 +152,16 @@ class Request(dist.Work):
     _source_rank = source_rank
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """The transport's own future; its completion counts as the wait."""
-        future: torch.futures.Future[Any] = self._inner.get_future()
-        future.add_done_callback(lambda _: self._settle())
-        return future
+        """A future that is complete when the transport's own is; that counts as the wait."""
+        inner: torch.futures.Future[Any] = self._inner.get_future()
+
+        def settled(done: torch.futures.Future[Any]) -> Any:
+            self._settle()
+            return done.value()
+
+        # one that follows: whoever waits for the transport's own might go on, and use the
+        # buffer again, before a callback of it has said that the operation is complete
+        return inner.then(settled)
 
     def result(self) -> list[torch.Tensor]:
         """The tensors of a finished collective."""
