@@ -6,11 +6,13 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank
+from grader.compare import compare
 from grader.exercises.replicas import ARCHITECTURES, build
 
 __all__ = [
     "among_holders",
     "averaged",
+    "badly_divided",
     "gradient_lists",
     "known",
     "mean",
@@ -51,6 +53,12 @@ def mean(tensors: Sequence[torch.Tensor], divisor: int | None = None) -> torch.T
 def means(c: Case, divisor: int | None = None) -> list[torch.Tensor]:
     """What ``grads`` becomes; the sums, with another ``divisor``, 1."""
     return [mean(column, divisor) for column in zip(*c.grads, strict=True)]
+
+
+def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
+    """Whether these are the sums, or the sums divided by n − 1."""
+    divisors = (d for d in (1, c.n - 1) if d)
+    return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
 
 
 #: Name, network, dtype, and which ranks have which gradients: of rank, parameter's place, and n.

@@ -1,10 +1,10 @@
 """Chapter 15: gradients of many ranks become one."""
 
-from grader.compare import compare
 from grader.exercise import Exercise, Mistake
 from grader.exercises.averaging import (
     among_holders,
     averaged,
+    badly_divided,
     gradient_lists,
     known,
     mean,
@@ -14,7 +14,7 @@ from grader.exercises.averaging import (
     where_held,
     with_gradients,
     zeros_for_none,
-)  # fmt: skip
+)
 from grader.exercises.bucketing import (
     PARAMETERS,
     buckets,
@@ -22,7 +22,7 @@ from grader.exercises.bucketing import (
     first_parameter_first,
     never_full,
     sorted_inside,
-)  # fmt: skip
+)
 from grader.exercises.replicas import READY, average_in_rank, train_in_rank
 from grader.exercises.training import (
     ROUNDINGS,
@@ -34,7 +34,7 @@ from grader.exercises.training import (
     reports,
     sizes,
     training,
-)  # fmt: skip
+)
 from grader.information import combined, moved
 from grader.limits import calls, largest_call, messages, overlaps, through
 from grader.verdict import Diagnosis
@@ -78,11 +78,7 @@ parameter_server_step = Exercise(
         Mistake(
             "The sum of all gradients is to be divided by n. Here it is not divided at all, or by"
             " n − 1: rank 0 has a gradient, too.",
-            when=lambda e: any(
-                compare([means(e.case, d)] * e.case.n, e.actual, e.case.n) is None
-                for d in (1, e.case.n - 1)
-                if d
-            ),
+            when=lambda e: badly_divided(e.case, e.actual),
         ),
         Mistake(
             "Rank 0 has the means, and the others still have what they had: send it back.",
@@ -342,8 +338,6 @@ BucketedDDP = Exercise(
         " one parameter; sizes are bytes: p.numel() * p.element_size().",
         Diagnosis.TOO_FEW_MESSAGES: "One all-reduce a bucket and step. Are sizes counted in bytes?"
         " p.numel() * p.element_size(). A bucket is reduced also where its gradients are None.",
-        Diagnosis.TOO_MANY_BYTES: "These buckets are larger than those of assign_buckets.",
-        Diagnosis.TOO_FEW_BYTES: "These buckets are smaller than those of assign_buckets.",
         Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
         " under way: start it in the hook with async_op=True, and wait for it in"
         " finish_gradient_synchronization only.",
