@@ -468,7 +468,7 @@ small[0](small(torch.ones(1, 2))).sum().backward()
 # ```
 #
 # The grader counts the all-reduces, and looks whether one is in flight while a rank still computes
-# gradients.
+# gradients. The three methods with an underscore are a proposal: do it in another way if you like.
 
 # %%
 class BucketedDDP(nn.Module):
@@ -491,23 +491,30 @@ class BucketedDDP(nn.Module):
         self._begin()
         ### END SOLUTION
 
-    ### BEGIN SOLUTION
-    def _begin(self):
+    def _begin(self) -> None:
+        """Be ready for the next backward."""
+        ### BEGIN SOLUTION
         self.missing = [len(bucket) for bucket in self.buckets]
         self.in_flight = []
+        ### END SOLUTION
 
-    def _ready(self, number):
+    def _ready(self, number: int) -> None:
+        """A gradient of this bucket is ready."""
+        ### BEGIN SOLUTION
         self.missing[number] -= 1
         while (k := len(self.in_flight)) < len(self.buckets) and self.missing[k] == 0:
             self._start()
+        ### END SOLUTION
 
-    def _start(self):
+    def _start(self) -> None:
+        """Start the all-reduce of the next bucket."""
+        ### BEGIN SOLUTION
         bucket = self.buckets[len(self.in_flight)]
         parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
         flat = torch.cat([part.flatten() for part in parts])
         self.in_flight.append((flat, dist.all_reduce(flat, async_op=True)))
+        ### END SOLUTION
 
-    ### END SOLUTION
     def forward(self, *args, **kwargs):
         """What the module itself gives."""
         ### BEGIN SOLUTION

@@ -23,7 +23,7 @@ SILENT = {
     "who_am_i", "neighbours", "ping_pong", "ring_schedule", "stuck_ranks", "barrier",
     "unblock_branch", "scatter_reduce_1d", "segment_mean", "combine_experts",
     "ring_all_reduce_seconds", "tree_all_reduce_seconds", "crossover_bytes", "fit_alpha_beta",
-    "algorithm_bandwidth", "bus_bandwidth", "time_collective",
+    "algorithm_bandwidth", "bus_bandwidth", "time_collective", "assign_buckets",
 }  # fmt: skip
 
 
