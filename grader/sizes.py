@@ -208,10 +208,11 @@ def pp_overlap_ratio(
     peak_flops: float,
     peak_bandwidth: float,
     bytes_per_element: int,
+    glu: bool = True,
 ) -> float:
-    """Activations that go to the next stage, beside the forward pass of its gated blocks.
+    """Activations that go to the next stage, beside the forward pass of its blocks.
 
-    e·tokens·h/B over 2·tokens·16h²·layers/F: tokens and one h cancel.
+    e·tokens·h/B over 2·tokens·16h²·layers/F: tokens and one h cancel.  (12h² without GLU.)
 
     Args:
         hidden: h.
@@ -219,6 +220,7 @@ def pp_overlap_ratio(
         peak_flops: F.
         peak_bandwidth: B.
         bytes_per_element: e, of an activation.
+        glu: whether the blocks are gated.
     """
-    flops_a_token = 2 * transformer_block_params(hidden, glu=True) * layers_in_next_stage
+    flops_a_token = 2 * transformer_block_params(hidden, glu) * layers_in_next_stage
     return bytes_per_element * hidden / flops_a_token * (peak_flops / peak_bandwidth)
