@@ -109,7 +109,9 @@ _LABELS: dict[str, tuple[str, float]] = {
     "recompute": ("recompute activations", 1),
 }
 
-#: Where a slider goes in powers of two: the first and the last exponent.
+#: What is chosen among powers of two: the first and the last exponent.  Chosen from a
+#: list and not by a slider: ipywidgets gives its sliders no name that a screen reader
+#: could say, and the number of a place in the list as their value.
 _POWERS = {"hidden": (6, 15), "seq": (7, 17), "dp": (0, 12), "tp": (0, 6), "pp": (0, 6)}
 
 
@@ -160,7 +162,7 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _control(widgets: Any, name: str, value: Any) -> Any:
-    """The control for one field of a plan."""
+    """The control for one field of a plan: one that browsers know how to use by keyboard."""
     label, unit = _LABELS[name]
     style = {"description_width": "130px"}
     if isinstance(value, bool):
@@ -170,10 +172,12 @@ def _control(widgets: Any, name: str, value: Any) -> Any:
     if name in _POWERS:
         low, high = _POWERS[name]
         options = sorted({value, *(2**power for power in range(low, high + 1))})
-        return widgets.SelectionSlider(
+        return widgets.Dropdown(
             options=[(f"{option:,}", option) for option in options],
-            value=value, description=label, style=style,
-        )  # fmt: skip
+            value=value,
+            description=label,
+            style=style,
+        )
     if unit != 1:
         return widgets.BoundedFloatText(
             value=value / unit, min=1e-3, max=1e9, description=label, style=style
