@@ -40,10 +40,8 @@ class Block(nn.Module):
     def __init__(self, h, glu, heads=4):
         super().__init__()
         self.heads, self.glu = heads, glu
-        self.norm1, self.norm2 = (
-            nn.RMSNorm(h, elementwise_affine=False),
-            nn.RMSNorm(h, elementwise_affine=False),
-        )
+        self.norm1 = nn.LayerNorm(h, elementwise_affine=False)  # without parameters
+        self.norm2 = nn.LayerNorm(h, elementwise_affine=False)
         self.qkv = nn.Linear(h, 3 * h, bias=False)  # queries, keys and values
         self.out = nn.Linear(h, h, bias=False)
         self.up = nn.Linear(h, 8 * h if glu else 4 * h, bias=False)  # gate and up, or up
@@ -175,7 +173,7 @@ if model_known:
         )
 
 # %% [markdown]
-# The GPTs agree to half a per cent. LLaMA does not: 32 and 35 % too many.
+# The GPTs agree to half a per cent. Of LLaMA it counts almost a third too many.
 #
 # > **A mistake that was published.** GPT-2's
 # > [paper](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)
@@ -341,12 +339,9 @@ if state_known:
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 
 # %%
-for dp in (1, 8, 64):
+for dp in (8, 64, 512):
     stages = (16, 4 + 12 / dp, 2 + 14 / dp, 16 / dp)
-    print(
-        f"{dp:2} replicas, bytes a parameter without ZeRO and with 1, 2, 3:",
-        [round(b, 2) for b in stages],
-    )
+    print(f"{dp:3} replicas, without ZeRO and with 1, 2, 3:", *(f"{b:5.2f}" for b in stages))
 
 # %% [markdown]
 # ## How much memory? What comes and goes
@@ -798,7 +793,8 @@ if pp_known:
 # - **There is always something to compute meanwhile.** The *last* gradients, of the first layer, have
 #   no backward pass left to hide behind; nor has the first all-gather of ZeRO-3 anything before it.
 # - **A message has no latency.** Chapter 13 knows better. **Predict:** gradients of 10⁹ parameters go
-#   around a ring, in buckets of 25 MB as in DDP. What do latencies of 14 µs do, on 8 and on 1024 ranks?
+#   around a ring, in buckets of 25 MB as in DDP. What do latencies of 14 µs (those of the [simulated
+#   DGX H100](../docs/simulation.md)) do, on 8 and on 1024 ranks?
 
 
 # %%
@@ -829,14 +825,14 @@ for n in (8, 64, 1024):
 # what a device has to keep, and what can be hidden. (In the table of a saved notebook nothing can be
 # turned: run the cell.)
 #
-# It stands at LLaMA's first size, with blocks of $16h^2$, on 8 replicas with ZeRO-1.
+# It stands at LLaMA's first size, with blocks of $16h^2$, on 8 replicas without ZeRO.
 #
 # 1. It does not fit into 80 GB. Find three different ways to make it fit.
 # 2. Which of your ways keeps all communication hidden?
 # 3. How large can you make the model on 64 devices?
 
 # %%
-calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=1)
+calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
 # It counts what this chapter counts, on a device of the *first* stage: with a pipeline, that one has

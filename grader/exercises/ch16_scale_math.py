@@ -23,15 +23,18 @@ _COUNT_ADVICE = {
 _RATIO_ADVICE = {
     Diagnosis.WRONG_TYPE: "Return one number: the seconds of the communication divided by the"
     " seconds of the computation.",
-    Diagnosis.FORBIDDEN_CALL: "Nothing is sent or measured here: the ratio follows from the"
-    " arguments.",
+    Diagnosis.FORBIDDEN_CALL: "Nothing is sent or measured: the ratio follows from the arguments.",
 }
 
 
 def _near(draw: Draw, *numbers: int) -> list[int]:
-    """Whole numbers near these, so that no table of answers will do; 1 stays 1, and 0 stays 0."""
-    parts = draw.factors(Kind(torch.float64, (len(numbers),))).tolist()
-    return [max(round(x * abs(p)), min(x, 1)) for x, p in zip(numbers, parts, strict=True)]
+    """Whole numbers near these, so that no table of answers will do; 1 stays 1, and 0 stays 0.
+
+    The others are odd, so that products of large ones are no numbers that a float can hold.
+    """
+    parts = draw.factors(Kind(torch.float64, (len(numbers),))).abs().tolist()
+    pairs = zip(numbers, parts, strict=True)
+    return [x * int(part * 2**32) >> 32 | 1 if x else 0 for x, part in pairs]
 
 
 # Counts. --------------------------------------------------------------------------
@@ -59,8 +62,10 @@ transformer_block_params = Exercise(
     mistakes=size_mistakes.BLOCK,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.WRONG_VALUE: "Take hidden = 1: then every matrix counts 1 or 4, and you can count"
-        " them on your fingers. 12 without GLU, 16 with it.",
+        Diagnosis.EXCEPTION: "It is called with two arguments, in the order of the first line:"
+        " hidden, a whole number, and glu, True or False.",
+        Diagnosis.TIMEOUT: "Count a matrix by its two sides, and not by making it.",
+        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1 or 4. That is 12, with GLU 16.",
     },
 )
 
@@ -68,8 +73,8 @@ transformer_block_params = Exercise(
 #: hidden, layers, vocab, GLU, tied head, positions; ``None``: the argument is left out.
 #: What a hint is chosen by comes first: there, everything counts, and differently.
 _MODELS: tuple[tuple[str, int, int, int, bool, bool, int | None], ...] = (
-    ("gated, head of its own, learned positions", 512, 6, 40_000, True, False, 700),
     ("not gated, tied head, learned positions", 768, 12, 50_000, False, True, 1000),
+    ("gated, head of its own, learned positions", 512, 6, 40_000, True, False, 700),
     ("gated, head of its own, positions left out", 4096, 32, 32_000, True, False, None),
     ("gated, tied head, positions left out", 2048, 16, 128_000, True, True, None),
     ("not gated, head of its own, no positions", 900, 9, 30_000, False, False, 0),
@@ -114,8 +119,7 @@ model_params = Exercise(
     mistakes=size_mistakes.MODEL,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.EXCEPTION: "max_positions may be left out, and layers, vocab and max_positions"
-        " may be 0.",
+        Diagnosis.EXCEPTION: "max_positions may be left out; it, layers and vocab may be 0.",
         Diagnosis.WRONG_VALUE: "Take hidden = 1 and layers = 1: blocks 12 or 16, embedding vocab,"
         " head vocab unless tied, positions max_positions.",
     },
@@ -149,8 +153,8 @@ training_state_bytes = Exercise(
     mistakes=size_mistakes.STATE,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.WRONG_VALUE: "Take one parameter, and write down its five numbers with their"
-        " bytes: 16 in all.",
+        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters does not end in time.",
+        Diagnosis.WRONG_VALUE: "Take one parameter: five numbers with their bytes, 16 in all.",
     },
 )
 
@@ -175,24 +179,24 @@ step_flops = Exercise(
     expected=lambda c: [sizes.step_flops(c.tokens, c.params)],
     hints=(
         "A token meets every parameter once on the way forward. What is computed there?",
-        "Forward a multiplication and an addition: 2. Backward there are two products of that kind,"
-        " for the gradient of the input and for that of the weight: 4.",
+        "Forward a multiplication and an addition: 2. Backward the same for the gradient of the"
+        " input, and again for that of the weight: 4.",
         "return 6 * tokens * params",
     ),
     mistakes=size_mistakes.FLOPS,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.WRONG_VALUE: "Take one token and one parameter: 2 operations forward, 4"
-        " backward.",
+        Diagnosis.EXCEPTION: "tokens and params may be 0: there is nothing to divide by.",
+        Diagnosis.WRONG_VALUE: "One token, one parameter: 2 operations forward, 4 backward.",
     },
 )
 
 # Ratios. --------------------------------------------------------------------------
 
 #: A device and its link: operations a second, bytes a second, bytes of an element.  With
-#: four bytes first, no two of the mistakes come to the same.
+#: eight bytes first, no two of the mistakes come to the same.
 _DEVICES = (
-    ("", 9.9e14, 4.5e11, 4),
+    ("", 9.9e14, 4.5e11, 8),
     (", bfloat16", 3.1e14, 2.5e10, 2),
     (", one byte", 2e15, 1e9, 1),
 )

@@ -114,16 +114,16 @@ MODEL = (
     ),
     _gives("The blocks are missing.", _model(layers=lambda n: 0)),
     _gives("That is one block. There are `layers` of them.", _model(layers=lambda n: 1)),
-    _gives("The embedding is missing: vocab rows of hidden numbers.", _model(
-        rows=lambda v, tied, p: v * (1 - tied) + p,
-    )),
-    _gives("There are only blocks here. The embedding is missing, and what else has rows of hidden"
-           " numbers.", _model(rows=lambda v, tied, p: 0)),
     _gives(
         "A head that is not tied has a matrix of its own, vocab · hidden once more. Tied means that"
         " there is one matrix for both.",
         _model(rows=lambda v, tied, p: v + p),
     ),
+    _gives("The embedding is missing: vocab rows of hidden numbers.", _model(
+        rows=lambda v, tied, p: v * (1 - tied) + p,
+    )),
+    _gives("There are only blocks here. The embedding is missing, and what else has rows of hidden"
+           " numbers.", _model(rows=lambda v, tied, p: 0)),
     _gives(
         "A tied head uses the embedding's matrix. That one is counted once.",
         _model(rows=lambda v, tied, p: 2 * v + p),

@@ -90,10 +90,10 @@ def overlap_tokens() -> Sheet:
         sheet.axes.plot([across(enough)], [up(1)], "o", color=INK, ms=6, zorder=6)
         sheet.text(across(enough) + 0.15, up(1) + 0.17, f"{enough:,.0f} tokens", 10, bold=True,
                    align="left", halo="white")  # fmt: skip
-        start = 80_000
+        start = 60_000
         y = up(dp_overlap_ratio(start, _DP, _PEAK, bandwidth, 2))
-        sheet.text(across(start) + 0.15, y + 0.2, name, 10, bold=True, colour=colour_of(colour),
-                   align="left", halo="white")  # fmt: skip
+        sheet.text(across(start), y - 0.13, name, 10, bold=True, colour=colour_of(colour),
+                   align="right")  # fmt: skip
     sheet.text(left + width / 2, 0.27, f"tokens of a replica, {_DP} replicas", 10)
     sheet.text(0.1, bottom + height + 0.22, "sending / computing", 10, align="left")
     return sheet
