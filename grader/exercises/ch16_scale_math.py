@@ -65,7 +65,7 @@ transformer_block_params = Exercise(
         Diagnosis.EXCEPTION: "It is called with two arguments, in the order of the first line:"
         " hidden, a whole number, and glu, True or False.",
         Diagnosis.TIMEOUT: "Count a matrix by its two sides, and not by making it.",
-        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1 or 4. That is 12, with GLU 16.",
+        Diagnosis.WRONG_VALUE: "With hidden = 1 every matrix counts 1 or 4: 12, with GLU 16.",
     },
 )
 
