@@ -82,7 +82,7 @@ def _page(plan: Plan) -> str:
     none = "" if sent else "<p>nothing is sent: every degree is 1</p>"
     return (
         f'<p role="status"><strong>{html.escape("; ".join(summary))}</strong></p>'
-        f"<table><tbody>{cells}{sent}</tbody></table>{none}"
+        f"<table><tbody>{cells}</tbody></table><table><tbody>{sent}</tbody></table>{none}"
     )
 
 
@@ -109,10 +109,11 @@ _LABELS: dict[str, tuple[str, float]] = {
     "recompute": ("recompute activations", 1),
 }
 
-#: What is chosen among powers of two: the first and the last exponent.  Chosen from a
-#: list and not by a slider: ipywidgets gives its sliders no name that a screen reader
-#: could say, and the number of a place in the list as their value.
-_POWERS = {"hidden": (6, 15), "seq": (7, 17), "dp": (0, 12), "tp": (0, 6), "pp": (0, 6)}
+#: How far an arrow key goes in a number, where that is not 1.
+_STEPS = {"hidden": 128, "vocab": 1000, "seq": 128}
+
+#: The largest number that a field takes.
+_MOST = {"zero": 3, "hidden": 2**20, "vocab": 10**8, "seq": 2**24}
 
 
 class Calculator:
@@ -162,28 +163,27 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _control(widgets: Any, name: str, value: Any) -> Any:
-    """The control for one field of a plan: one that browsers know how to use by keyboard."""
+    """The control for one field of a plan: one that can be used by keyboard, everywhere.
+
+    Numbers are typed, and no list or slider stands for them: JupyterLab takes the arrow
+    keys from a list, and ipywidgets gives its sliders no name that a screen reader could say.
+    """
     label, unit = _LABELS[name]
     style = {"description_width": "130px"}
     if isinstance(value, bool):
         return widgets.Checkbox(value=value, description=label, indent=False)
-    if name == "zero":
-        return widgets.Dropdown(options=[0, 1, 2, 3], value=value, description=label, style=style)
-    if name in _POWERS:
-        low, high = _POWERS[name]
-        options = sorted({value, *(2**power for power in range(low, high + 1))})
-        return widgets.Dropdown(
-            options=[(f"{option:,}", option) for option in options],
-            value=value,
-            description=label,
-            style=style,
-        )
     if unit != 1:
         return widgets.BoundedFloatText(
             value=value / unit, min=1e-3, max=1e9, description=label, style=style
         )
-    most, least = (10**7, 0) if name == "vocab" else (max(256, value), 1)
-    return widgets.BoundedIntText(value=value, min=least, max=most, description=label, style=style)
+    return widgets.BoundedIntText(
+        value=value,
+        min=0,
+        max=max(_MOST.get(name, 2**16), value),
+        step=_STEPS.get(name, 1),
+        description=label,
+        style=style,
+    )
 
 
 def calculator(**start: Any) -> Calculator:

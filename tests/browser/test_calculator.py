@@ -38,22 +38,24 @@ def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
     expect(status).to_contain_text(memory(Plan(zero=0)))
     cell.output.first.evaluate("output => output.id = 'looked-at'")
     assert findings(page, "#looked-at") == []
-    # a list: the next entry
-    cell.output.get_by_role("combobox", name="hidden").focus()
-    page.keyboard.press("ArrowDown")
-    expect(status).to_contain_text(memory(Plan(zero=0, hidden=8192)))
-    # a number: one less
-    cell.output.get_by_role("spinbutton", name="layers").focus()
-    page.keyboard.press("ArrowDown")
+    # with the arrow keys
+    cell.output.get_by_role("spinbutton", name="hidden").focus()
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Tab")
-    expect(status).to_contain_text(memory(Plan(zero=0, hidden=8192, layers=31)))
+    expect(status).to_contain_text(memory(Plan(zero=0, hidden=4224)))
+    expect(cell.output.get_by_role("spinbutton", name="layers")).to_be_focused()
+    # by typing
+    page.keyboard.type("31")
+    page.keyboard.press("Enter")
+    expect(status).to_contain_text(memory(Plan(zero=0, hidden=4224, layers=31)))
     # a box: its tick
     cell.output.get_by_role("checkbox", name="recompute activations").focus()
     page.keyboard.press("Space")
-    plan = Plan(zero=0, hidden=8192, layers=31, recompute=True)
+    plan = Plan(zero=0, hidden=4224, layers=31, recompute=True)
     expect(status).to_contain_text(memory(plan))
     # what cannot be is said
-    cell.output.get_by_role("combobox", name="stages (PP)").select_option("64")
+    cell.output.get_by_role("spinbutton", name="stages (PP)").fill("64")
+    page.keyboard.press("Enter")
     expect(status).to_contain_text("fewer stages, or more layers")
 
 
