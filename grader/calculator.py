@@ -78,7 +78,7 @@ def _page(plan: Plan) -> str:
         for name, verdict, what in _overlaps(plan)
     )
     summary = ["memory of a device " + _gigabytes(plan.memory.total)]
-    summary += [f"{name} {verdict}" for name, verdict, _ in _overlaps(plan)]
+    summary += [f"{name}: {verdict}" for name, verdict, _ in _overlaps(plan)]
     none = "" if sent else "<p>nothing is sent: every degree is 1</p>"
     return (
         f'<p role="status"><strong>{html.escape("; ".join(summary))}</strong></p>'

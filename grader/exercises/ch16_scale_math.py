@@ -186,7 +186,6 @@ step_flops = Exercise(
     mistakes=size_mistakes.FLOPS,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.EXCEPTION: "tokens and params may be 0: there is nothing to divide by.",
         Diagnosis.WRONG_VALUE: "One token, one parameter: 2 operations forward, 4 backward.",
     },
 )

@@ -178,6 +178,10 @@ STATE = (
 
 FLOPS = (
     _rounded(sizes.step_flops),
+    Mistake(
+        "tokens and params may be 0: there is nothing to divide by.",
+        when=lambda e: e.says("ZeroDivisionError"),
+    ),
     _gives("That is the forward pass. Backward takes twice as many.", lambda t, p: 2 * t * p),
     _gives("That is the backward pass. Forward takes half as many more.", lambda t, p: 4 * t * p),
     _gives(
