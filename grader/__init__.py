@@ -28,6 +28,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``session``, ``reports`` — whole files; verdicts for people and programs
 - ``classroom`` — many submissions, as they arrive from a class
 - ``bandwidth``, ``bench`` — how fast a collective is
+- ``sizes``, ``plans``, ``calculator`` — how large a model is, and what its training takes
 - ``clocks`` — a clock that an adapter turns
 - ``simulation``, ``growth`` — ranks by the thousand, and what is judged on them
 - ``api``, ``earning``, ``scaling``, ``doctor``, ``releasing``, ``__main__`` — for notebooks

@@ -10,8 +10,8 @@ holds for every algorithm, for whatever dtype the messages have, and however wel
 they are packed.
 
 No bound is declared where a rank computes the result from its own arguments
-(``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``
-and chapter 10), where there is no result (``barrier``), and where it is a
+(``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
+and chapters 10, 13 and 16), where there is no result (``barrier``), and where it is a
 single number (``unblock_branch``), which a wrong answer can meet by chance.
 """
 

@@ -15,6 +15,14 @@ FUNCTIONS = {
     "tree_all_reduce_seconds": "n, nbytes, alpha, beta",
     "crossover_bytes": "n, alpha, beta",
     "fit_alpha_beta": "sizes, seconds",
+    "transformer_block_params": "hidden, glu",
+    "model_params": "hidden, layers, vocab, glu, tied_head, max_positions=0",
+    "training_state_bytes": "params",
+    "step_flops": "tokens, params",
+    "dp_overlap_ratio": "tokens, dp, peak_flops, peak_bandwidth, bytes_per_element",
+    "zero3_overlap_ratio": "*arguments",
+    "tp_overlap_ratio": "hidden, tp, peak_flops, peak_bandwidth, bytes_per_element",
+    "pp_overlap_ratio": "hidden, layers, peak_flops, peak_bandwidth, bytes_per_element",
 }
 
 RETURNED = (

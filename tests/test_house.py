@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 #: From the ground up.  A module imports from lower layers, and from its own package.
 LAYERS = (
     {"errors", "verdict", "version"},
-    {"bandwidth", "costs", "values", "program", "reading", "tags"},
-    {"traffic", "compare", "definitions", "winnowing"},
+    {"bandwidth", "costs", "sizes", "values", "program", "reading", "tags"},
+    {"plans", "traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes", "clocks"},
     {"oracles", "limits"},
     {"exercise", "information"},
@@ -36,7 +36,7 @@ LAYERS = (
     {"session", "reports", "pictures"},
     {"classroom", "bench"},
     {"api", "doctor", "releasing"},
-    {"earning", "replaying", "scaling", "timing"},
+    {"calculator", "earning", "replaying", "scaling", "timing"},
     {"simulate_options"},
     {"__init__", "__main__"},
 )

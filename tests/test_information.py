@@ -24,6 +24,8 @@ SILENT = {
     "unblock_branch", "scatter_reduce_1d", "segment_mean", "combine_experts",
     "ring_all_reduce_seconds", "tree_all_reduce_seconds", "crossover_bytes", "fit_alpha_beta",
     "algorithm_bandwidth", "bus_bandwidth", "time_collective", "assign_buckets",
+    "transformer_block_params", "model_params", "training_state_bytes", "step_flops",
+    "dp_overlap_ratio", "zero3_overlap_ratio", "tp_overlap_ratio", "pp_overlap_ratio",
 }  # fmt: skip
 
 

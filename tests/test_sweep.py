@@ -164,6 +164,14 @@ SWEEPS = {
     "algorithm_bandwidth": without("takes numbers", (1,)),
     "bus_bandwidth": without("takes numbers", (1,)),
     "time_collective": without("takes a function and numbers"),
+    "transformer_block_params": without("takes numbers", (1,)),
+    "model_params": without("takes numbers", (1,)),
+    "training_state_bytes": without("takes numbers", (1,)),
+    "step_flops": without("takes numbers", (1,)),
+    "dp_overlap_ratio": without("takes numbers", (1,)),
+    "zero3_overlap_ratio": without("takes numbers", (1,)),
+    "tp_overlap_ratio": without("takes numbers", (1,)),
+    "pp_overlap_ratio": without("takes numbers", (1,)),
 }
 
 

@@ -27,6 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Seconds that one cell may take.
 CELL_SECONDS = 300
 
+#: How the output of a cell names controls that live in the kernel.
+_CONTROLS = "application/vnd.jupyter.widget-view+json"
+
 
 def sources(folder: Path) -> list[Path]:
     """The sources of the chapters, in order."""
@@ -43,9 +46,12 @@ def execute(notebook: Any, folder: Path) -> None:
         coalesce_streams=True,  # where a kernel flushes is chance
         resources={"metadata": {"path": str(folder)}},
     ).execute(env={**os.environ, "GRADER_PROGRESS": ""})  # a build is nobody's progress
+    notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             output.get("metadata", {}).clear()
+            # controls need a kernel, and have another id each time; the text beside them stays
+            output.get("data", {}).pop(_CONTROLS, None)
 
 
 def build(chapter: Chapter, notebooks: Path, solutions: Path, run: bool) -> list[Path]:

@@ -1,0 +1,226 @@
+"""Mistakes of chapter 16: what people write instead of a ratio, and the hint that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grader import sizes
+from grader.exercise import Mistake
+from grader.exercises.cost_mistakes import wrong
+from grader.exercises.size_mistakes import times
+
+__all__ = ["DP", "PP", "TP", "ZERO3"]
+
+
+def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
+    """What goes wrong with every ratio, after what goes wrong with this one."""
+
+    def upside_down(*arguments: Any) -> float:
+        return 1 / right(*arguments)
+
+    return (
+        *own,
+        times(
+            "You count elements. peak_bandwidth is in bytes: multiply by bytes_per_element.",
+            right,
+            lambda *a: 1 / a[-1],
+        ),
+        times(
+            "You divide by bytes_per_element. Longer elements are more bytes: multiply.",
+            right,
+            lambda *a: 1 / a[-1] ** 2,
+        ),
+        times("These are bits. peak_bandwidth is in bytes: do not multiply by 8.", right, 8),
+        Mistake(
+            "It is upside down: communication time divided by computation time.",
+            gives=wrong(upside_down),
+        ),
+        times(
+            "F and B have changed places. Time is bytes / B and operations / F, so their ratio"
+            " goes with F / B.",
+            right,
+            lambda *a: (a[-2] / a[-3]) ** 2,
+        ),
+    )  # fmt: skip
+
+
+DP = _ratio(
+    sizes.dp_overlap_ratio,
+    times(
+        "A ring sends (DP − 1)/DP of the gradients, twice. With one rank there is nothing to send.",
+        sizes.dp_overlap_ratio,
+        lambda t, n, *_: n / (n - 1),
+    ),
+    times(
+        "You have DP − 1 where (DP − 1)/DP belongs: a chunk is 1/DP of the gradients.",
+        sizes.dp_overlap_ratio,
+        lambda t, n, *_: n,
+    ),
+    times(
+        "That is one phase. An all-reduce is a reduce-scatter and an all-gather.",
+        sizes.dp_overlap_ratio,
+        0.5,
+    ),
+    times(
+        "You compare with the forward pass, 2 operations. Gradients are there only in the backward"
+        " pass, which has 4.",
+        sizes.dp_overlap_ratio,
+        2,
+    ),
+    times(
+        "You compare with the whole step, 6 operations. Gradients are there only in the backward"
+        " pass, which has 4.",
+        sizes.dp_overlap_ratio,
+        2 / 3,
+    ),
+    times(
+        "tokens are those of one replica. Do not multiply by dp.",
+        sizes.dp_overlap_ratio,
+        lambda t, n, *_: 1 / n,
+    ),
+    times(
+        "tokens are those of one replica. Do not divide by dp.",
+        sizes.dp_overlap_ratio,
+        lambda t, n, *_: n,
+    ),
+    times(
+        "Each token is computed with, so more tokens hide more: divide by them.",
+        sizes.dp_overlap_ratio,
+        lambda t, *_: t,
+    ),
+)
+
+ZERO3 = _ratio(
+    sizes.zero3_overlap_ratio,
+    times(
+        "You divide by seq alone. The tokens of a micro-batch are seq · micro_batch.",
+        sizes.zero3_overlap_ratio,
+        lambda s, m, *_: m,
+    ),
+    times(
+        "You divide by micro_batch alone. The tokens of a micro-batch are seq · micro_batch.",
+        sizes.zero3_overlap_ratio,
+        lambda s, *_: s,
+    ),
+    times(
+        "Every rank has 1/DP of the weights already. It is sent (DP − 1)/DP of them.",
+        sizes.zero3_overlap_ratio,
+        lambda s, m, n, *_: n / (n - 1),
+    ),
+    times(
+        "You have DP − 1 where (DP − 1)/DP belongs: a shard is 1/DP of the weights.",
+        sizes.zero3_overlap_ratio,
+        lambda s, m, n, *_: n,
+    ),
+    times(
+        "That is an all-reduce, or the bytes of the backward pass beside the work of the forward"
+        " pass. Forward it is one all-gather.",
+        sizes.zero3_overlap_ratio,
+        2,
+    ),
+    times(
+        "All three communications are set against the forward pass. Forward there is one, and 2"
+        " operations; backward there are two, and 4 operations.",
+        sizes.zero3_overlap_ratio,
+        3,
+    ),
+    times(
+        "You compare one all-gather with the backward pass. There it is an all-gather and a"
+        " reduce-scatter.",
+        sizes.zero3_overlap_ratio,
+        0.5,
+    ),
+    times(
+        "You compare one all-gather with the whole step. There are three communications in it.",
+        sizes.zero3_overlap_ratio,
+        1 / 3,
+    ),
+)
+
+TP = _ratio(
+    sizes.tp_overlap_ratio,
+    times(
+        "You have (TP − 1)/TP where TP − 1 belongs. Each device has 1/TP of the matrix, so it"
+        " computes 1/TP as long: that cancels the TP below.",
+        sizes.tp_overlap_ratio,
+        lambda h, n, *_: 1 / n,
+    ),
+    times(
+        "Every device has its own part already: TP − 1 parts come, and not TP.",
+        sizes.tp_overlap_ratio,
+        lambda h, n, *_: n / (n - 1),
+    ),
+    times(
+        "One h cancels: the activations of a token are h numbers, the matrix is h².",
+        sizes.tp_overlap_ratio,
+        lambda h, *_: 1 / h,
+    ),
+    times(
+        "The h is missing: a token sends h numbers, and is computed with h². One h stays below.",
+        sizes.tp_overlap_ratio,
+        lambda h, *_: h,
+    ),
+    times(
+        "A multiplication and an addition are two operations. Or do you send twice? It is one"
+        " all-gather, or one reduce-scatter, and no all-reduce.",
+        sizes.tp_overlap_ratio,
+        2,
+    ),
+    times(
+        "That is one communication beside the backward pass. Forward there are 2 operations.",
+        sizes.tp_overlap_ratio,
+        0.5,
+    ),
+    times(
+        "That is a whole block, 16h². Asked for is one matrix of h².",
+        sizes.tp_overlap_ratio,
+        1 / 16,
+    ),
+)
+
+PP = _ratio(
+    sizes.pp_overlap_ratio,
+    times(
+        "That is a block of 12h². The notes' block is gated, 16h²: 32h² operations for a token.",
+        sizes.pp_overlap_ratio,
+        32 / 24,
+    ),
+    times(
+        "A multiplication and an addition are two operations: 32h² for a token and a block.",
+        sizes.pp_overlap_ratio,
+        2,
+    ),
+    times(
+        "You compare with the backward pass, 64h² for a token and a block. Activations go forward.",
+        sizes.pp_overlap_ratio,
+        0.5,
+    ),
+    times(
+        "You compare with the whole step. Activations go forward, beside 32h² operations for a"
+        " token and a block.",
+        sizes.pp_overlap_ratio,
+        1 / 3,
+    ),
+    times(
+        "The stage has layers_in_next_stage blocks, and all of them are computed meanwhile:"
+        " divide by their number.",
+        sizes.pp_overlap_ratio,
+        lambda h, n, *_: n,
+    ),
+    times(
+        "More layers hide more: divide by their number.",
+        sizes.pp_overlap_ratio,
+        lambda h, n, *_: n * n,
+    ),
+    times(
+        "One h cancels: the activations of a token are h numbers, a block is 16h².",
+        sizes.pp_overlap_ratio,
+        lambda h, *_: 1 / h,
+    ),
+    times(
+        "The h is missing: a token sends h numbers, and is computed with 16h². One h stays below.",
+        sizes.pp_overlap_ratio,
+        lambda h, *_: h,
+    ),
+)

@@ -1,0 +1,3 @@
+# exercise: step_flops
+def step_flops(tokens, params):
+    return ((params * tokens) << 2) + ((params * tokens) << 1)

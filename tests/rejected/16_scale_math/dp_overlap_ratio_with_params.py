@@ -1,0 +1,5 @@
+# exercise: dp_overlap_ratio
+# diagnosis: exception
+# hint: it cancels
+def dp_overlap_ratio(tokens, params, dp, peak_flops, peak_bandwidth, bytes_per_element):
+    return bytes_per_element / (2 * tokens) * (dp - 1) / dp * peak_flops / peak_bandwidth

@@ -1,0 +1,5 @@
+# exercise: transformer_block_params
+# diagnosis: exception
+# hint: in the order of the first line
+def transformer_block_params(hidden, *, glu):
+    return (16 if glu else 12) * hidden**2
