@@ -6,7 +6,7 @@ columns or along its inner dimension; a tensor of positions along one of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -169,7 +169,7 @@ def pieces(c: Case, result: torch.Tensor, gradients: Mapping[str, list[torch.Ten
 def terms(c: Case) -> int:
     """How many numbers are added up at most, the rounding of every rank's part included."""
     x, weight = _whole(c)
-    return max(*weight.shape, x[..., :1].numel()) + c.n + 1
+    return int(max(*weight.shape, x[..., :1].numel())) + c.n + 1
 
 
 def magnitudes(
@@ -186,32 +186,35 @@ def magnitudes(
     return pieces(bare, product(bare), gradients(bare))
 
 
-def least_of_columns(c: Case, expected: Report) -> int:
+def least_of_columns(c: Case, expected: Sequence[Any]) -> int:
     """What a rank cannot know: the columns of the others, in one row.
 
     One row only: who is sent the others' weights instead knows all rows at once.
     """
-    mine = [slice(None)] * c.n if c.n == 1 else _spans([w.shape[1] for w in c.weight_shard])
+    widths = [shard.shape[1] for shard in c.weight_shard]
     told = []
     for r in c.ranks:
-        row = _flat(expected[r]["result"])[0].to(c.cotangent.dtype)
-        told.append(torch.cat([row[: mine[r].start or 0], row[mine[r].stop :]]))
+        parts = list(torch.split(_first_row(expected[r]), widths))
+        del parts[r]
+        told.append(parts)
     return combined(c, told)
 
 
-def least_of_rows(c: Case, expected: Report) -> int:
+def least_of_rows(c: Case, expected: Sequence[Any]) -> int:
     """What a rank cannot know: one row of the product, if others have a part in it."""
-    told = []
-    for r in c.ranks:
-        others = sum(shard.shape[0] for i, shard in enumerate(c.weight_shard) if i != r)
-        row = _flat(expected[r]["result"])[0].to(c.cotangent.dtype)
-        told.append(row if others else row[:0])
-    return combined(c, told)
+    inner = sum(len(shard) for shard in c.weight_shard)
+    return combined(
+        c,
+        [
+            _first_row(expected[r]) if len(shard) < inner else None
+            for r, shard in enumerate(c.weight_shard)
+        ],
+    )
 
 
-def _spans(lengths: list[int]) -> list[slice]:
-    ends = torch.tensor([0, *lengths]).cumsum(0).tolist()
-    return [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+def _first_row(report: dict[str, Any]) -> torch.Tensor:
+    result: torch.Tensor = report["result"]
+    return result.flatten(0, -2)[0]
 
 
 # A tensor, cut along one of its dimensions. ------------------------------------------
