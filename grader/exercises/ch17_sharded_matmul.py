@@ -33,6 +33,12 @@ _EXCEPTION = (
     " does not divide, and at an empty shard."
 )
 
+_TIMEOUT = (
+    "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
+    " Those load torch's compiler first, which takes longer than a call may compute: use"
+    " dist.all_reduce and dist.all_gather in a torch.autograd.Function."
+)
+
 column_parallel = Exercise(
     signature="column_parallel(x: Tensor, weight_shard: Tensor) -> Tensor",
     summary="the whole product on every rank, of a weight whose columns are shared out",
@@ -83,6 +89,7 @@ column_parallel = Exercise(
         Diagnosis.INPUT_CHANGED: "x and weight_shard stay as they are: make new tensors.",
         Diagnosis.EXCEPTION: _EXCEPTION,
         Diagnosis.DEADLOCK: _DEADLOCK,
+        Diagnosis.TIMEOUT: _TIMEOUT,
     },
 )
 
@@ -129,6 +136,7 @@ row_parallel = Exercise(
         Diagnosis.INPUT_CHANGED: "x_shard and weight_shard stay as they are: make new tensors.",
         Diagnosis.EXCEPTION: _EXCEPTION,
         Diagnosis.DEADLOCK: _DEADLOCK,
+        Diagnosis.TIMEOUT: _TIMEOUT,
     },
 )
 
@@ -165,6 +173,7 @@ sequence_shard = Exercise(
         Diagnosis.WRONG_VALUE: "Rank r has part r of tensor_split(n, dim).",
         Diagnosis.EXCEPTION: _EXCEPTION,
         Diagnosis.DEADLOCK: _DEADLOCK,
+        Diagnosis.TIMEOUT: _TIMEOUT,
     },
 )
 
@@ -201,5 +210,6 @@ sequence_unshard = Exercise(
         " own length?",
         Diagnosis.EXCEPTION: _EXCEPTION,
         Diagnosis.DEADLOCK: _DEADLOCK,
+        Diagnosis.TIMEOUT: _TIMEOUT,
     },
 )

@@ -9,7 +9,6 @@ import torch
 from grader.cases import Case
 from grader.exercise import Evidence, Mistake
 from grader.exercises.sharded import (
-    Report,
     column_gradients,
     parts_of,
     product,
@@ -52,16 +51,17 @@ def _alike(found: Sequence[torch.Tensor], wrong: Sequence[torch.Tensor]) -> bool
     return all(near(a, b) for a, b in zip(found, wrong, strict=True))
 
 
-def _without(*names: str) -> Test:
-    """Whether no gradient reaches any of these, on all ranks."""
+def _without(name: str) -> Test:
+    """Whether no rank has this gradient."""
+    missing = f"gradient of {name}"
     return lambda e: (
         e.diagnosis is Diagnosis.WRONG_GRADIENT
-        and all(report.get(f"gradient of {name}") is None for report in e.actual for name in names)
+        and not any(report[missing] is not None for report in e.actual)
     )
 
 
 def _raised(*words: str) -> Test:
-    return lambda e: e.failure is not None and any(w in e.failure.message for w in words)
+    return lambda e: any(map(e.says, words))
 
 
 def _times_n(
@@ -89,7 +89,8 @@ _SIZES = Mistake(
     "gloo's all_gather takes pieces of one size only, and here n does not divide the length. Pad"
     " every piece to the longest, which is -(-length // n), and cut the padding off when it has"
     " come.",
-    when=_raised("invalid tensor size", "must be the same size", "same size"),
+    # where each rank's own tensors agree, and those of the ranks do not, gloo aborts
+    when=lambda e: e.diagnosis is Diagnosis.CRASHED or _raised("invalid tensor size")(e),
 )
 _FEWER = Mistake(
     "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for many"
@@ -97,8 +98,8 @@ _FEWER = Mistake(
     when=_raised("out of range", "invalid input tensor list size"),
 )
 _CONTIGUOUS = Mistake(
-    "A collective needs a tensor whose numbers lie in one piece, and a slice, a transpose and many"
-    " gradients do not: call .contiguous() first.",
+    "A message needs a tensor whose numbers lie in one piece, and those of a slice, a transpose and"
+    " many gradients do not: call .contiguous() first.",
     when=_raised("contiguous"),
 )
 _SHAPE_OF_GRADIENT = Mistake(
@@ -126,8 +127,17 @@ _BUFFERS = Mistake(
     " have it, torch.zeros(shape) alone makes float32.",
     when=_raised("dtype", "scalar type", "tensor type"),
 )
+_UNWRITTEN = Mistake(
+    "Without a backward of its own a torch.autograd.Function has no gradient: write backward(ctx,"
+    " grad), which returns a gradient, or None, for each argument of forward.",
+    when=_raised("backward is not written yet"),
+)
+_DIM = Mistake(
+    "dim can be left out, and is 1 then: say dim=1 in the header.", when=_raised("argument: 'dim'")
+)
 _COMMON = (
     _LIBRARY, _SIZES, _FEWER, _CONTIGUOUS, _SHAPE_OF_GRADIENT, _EMPTY, _HOOK, _IN_PLACE, _BUFFERS,
+    _UNWRITTEN, _DIM,
 )  # fmt: skip
 
 
@@ -160,7 +170,7 @@ COLUMN = (
     Mistake(
         "No gradient reaches x: it is used without its history (.detach(), .data, torch.no_grad()),"
         " or backward returns None for it.",
-        when=lambda e: "x" in e.case.wanted and _without("x")(e),
+        when=_without("x"),
     ),
     Mistake(
         "The gradient of x is what this rank's own columns bring to it, G_r W_rᵀ. The whole weight"
@@ -181,7 +191,6 @@ COLUMN = (
             for test in (
                 _times_n(column_gradients, "weight_shard"),
                 _times_n(column_gradients, "x"),
-                _gradient("x", lambda c: [g * c.n for g in column_gradients(c)["part of x"]]),
             )
         ),
     ),
@@ -243,10 +252,6 @@ def _shard_scaled(by: float) -> Test:
     return _gradient("x", lambda c: [entry["gradient of x"] * by for entry in parts_of(c)])
 
 
-def _result_of(report: Report) -> list[torch.Tensor]:
-    return [entry["result"] for entry in report]
-
-
 SHARD = (
     Mistake(
         "The gradient of x holds this rank's part, and zeros. x went into the losses of all ranks,"
@@ -261,12 +266,12 @@ SHARD = (
     ),
     Mistake(
         "Every rank has the part of rank 0. Rank r takes part r.",
-        when=_values(lambda c: [_result_of(parts_of(c))[0]] * c.n),
+        when=_values(lambda c: [parts_of(c)[0]["result"]] * c.n),
     ),
     Mistake(
         "The tensor is cut along another dimension than dim. Only dim is cut, and it is not always"
         " 1.",
-        when=lambda e: e.case.along != 1 and _values(_cut_at_one)(e),
+        when=lambda e: e.case.along != 1 and _values(lambda c: c.x.tensor_split(c.n, 1))(e),
     ),
     Mistake(
         "No gradient reaches x: it is used without its history (.detach(), .data, torch.no_grad()),"
@@ -282,10 +287,6 @@ SHARD = (
 )
 
 
-def _cut_at_one(c: Case) -> list[torch.Tensor]:
-    return list(c.x.tensor_split(c.n, 1))
-
-
 def _joined_padded(c: Case) -> list[torch.Tensor]:
     """Padded parts put together, and the padding taken off at the end alone."""
     longest = max(part.shape[c.along] for part in c.x_shard)
@@ -296,6 +297,11 @@ def _joined_padded(c: Case) -> list[torch.Tensor]:
         padded.append(torch.cat([part, part.new_zeros(shape)], c.along))
     whole = torch.cat(padded, c.along)
     return [whole.narrow(c.along, 0, c.full_length)] * c.n
+
+
+def _rows_first(c: Case) -> list[torch.Tensor]:
+    """The dimension that is put together comes first, and stays there."""
+    return [torch.cat([part.movedim(c.along, 0) for part in c.x_shard])] * c.n
 
 
 UNSHARD = (
@@ -313,10 +319,9 @@ UNSHARD = (
         ),
     ),
     Mistake(
-        "The parts are put together along another dimension than dim.",
-        when=lambda e: (
-            e.diagnosis in (Diagnosis.WRONG_SHAPE, Diagnosis.WRONG_VALUE) and e.case.along != 1
-        ),
+        "The parts are put together along another dimension than dim, or that dimension is left"
+        " where it was not.",
+        when=_values(_rows_first),
     ),
     Mistake(
         "No gradient comes back: all_gather fills buffers that autograd knows nothing of. Put the"
@@ -339,8 +344,7 @@ UNSHARD = (
         when=_gradient("x_shard", lambda c: [whole_of(c)[0]["gradient of x_shard"]] * c.n),
     ),
     Mistake(
-        "Adding up in backward is one too many: every rank computes the same loss, so each has the"
-        " whole gradient already, and takes its own part out of it.",
+        "Adding up in backward is one too many: each rank has the whole gradient already.",
         when=_some_forbidden("all_reduce"),
     ),
     *_COMMON,
