@@ -186,12 +186,8 @@ COLUMN = (
         "A gradient is n times too large: the gradient of the gathered product was added up over"
         " ranks. Every rank computes the same loss, so each has the whole of that gradient"
         " already: in backward take its own columns out of it, and send nothing.",
-        when=lambda e: any(
-            test(e)
-            for test in (
-                _times_n(column_gradients, "weight_shard"),
-                _times_n(column_gradients, "x"),
-            )
+        when=lambda e: (
+            _times_n(column_gradients, "weight_shard")(e) or _times_n(column_gradients, "x")(e)
         ),
     ),
     *_COMMON,
