@@ -80,7 +80,11 @@ print("added up:            ", torch.equal(sum(along_k), Y))
 # %%
 G = torch.arange(60.0).view(6, 10) % 3 - 1
 tensors = {"mk": X, "kn": W, "mn": G}
-products = {"Y": ("mk,kn->mn", "k"), "gradient of X": ("mn,kn->mk", "n"), "gradient of W": ("mk,mn->kn", "m")}
+products = {
+    "Y": ("mk,kn->mn", "k"),
+    "gradient of X": ("mn,kn->mk", "n"),
+    "gradient of W": ("mk,mn->kn", "m"),
+}
 
 
 def parts_of(formula, axis):
@@ -97,7 +101,8 @@ print(f"{'cut':5}", *[f"{name:15}" for name in products])
 for axis in "mnk":
     row = []
     for formula, summed in products.values():
-        whole = torch.einsum(formula, *[tensors[face] for face in formula.split("->")[0].split(",")])
+        left, right = formula.split("->")[0].split(",")
+        whole = torch.einsum(formula, tensors[left], tensors[right])
         parts = parts_of(formula, axis)
         if axis == summed:
             assert torch.equal(sum(parts), whole)
@@ -289,7 +294,7 @@ right = unsharded()[0]
 for ranks in (1, 2, 3):
     found = run(with_the_library, ranks)
     value, gradient = found[0]
-    print(f"n = {ranks}: value {value}, gradient of weight[0][0]: {gradient}, unsharded {right[0][0]}")
+    print(f"n = {ranks}: value {value}, a gradient of weight: {gradient}, unsharded {right[0][0]}")
 
 # %% [markdown]
 # The value is right; the gradient is **$n$ times too large**. With Adam you would hardly see it (Adam
@@ -722,7 +727,7 @@ print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 #
 # Collectives that are built in hide their messages, so let us write the ring's two halves out of
 # messages, and count. $S$ is the size of the whole tensor: $\text{tokens} \times \text{hidden}$
-# elements.
+# elements. The three numbers below are those of an all-gather, a reduce-scatter and an all-reduce.
 
 # %%
 def ring(chunks, first, combine):
@@ -758,11 +763,12 @@ for dtype in (torch.float32, torch.bfloat16):
     S = activations.nbytes
     print(f"{str(dtype).removeprefix('torch.')}: S = {activations.numel()} elements = {S} bytes")
     for n in (2, 4, 8):
-        sent = [run(f, n, activations).trace.traffic.max_sent
-                for f in (all_gather_by_ring, reduce_scatter_by_ring, all_reduce_by_ring)]
+        sent = [
+            run(collective, n, activations).trace.traffic.max_sent
+            for collective in (all_gather_by_ring, reduce_scatter_by_ring, all_reduce_by_ring)
+        ]
         formulas = [(n - 1) * S // n, (n - 1) * S // n, 2 * (n - 1) * S // n]
-        print(f"  {n} ranks: all-gather, reduce-scatter, all-reduce: {sent} bytes a rank;"
-              f" the formulas say the same: {sent == formulas}")
+        print(f"  {n} ranks: {sent} bytes from one rank, as the formulas say: {sent == formulas}")
 
 # %% [markdown]
 # - All-gather and reduce-scatter: $\frac{n-1}{n} S$ a rank. All-reduce: $\frac{2(n-1)}{n} S$. So the
@@ -801,7 +807,8 @@ def formula(h, n, e=2):
 
 
 for T, h, n in ((32, 64, 4), (256, 64, 4), (32, 128, 4), (32, 64, 8)):
-    print(f"{T:4} tokens, hidden {h:4}, {n} ranks: counted {counted_ratio(T, h, n):6.1f}, formula {formula(h, n):6.1f}")
+    ratios = f"counted {counted_ratio(T, h, n):6.1f}, formula {formula(h, n):6.1f}"
+    print(f"{T:4} tokens, hidden {h:4}, {n} ranks: {ratios}")
 
 print("as large as real models, 8 ranks:")
 for h in (4096, 8192, 16384, 32768):
