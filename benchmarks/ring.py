@@ -33,15 +33,15 @@ from grader.exercises import discover
 from grader.program import load
 from grader.submission import Submission
 
-SOLUTION = Path(__file__).resolve().parent.parent / "solutions" / "11_ring_all_reduce.py"
+SOLUTIONS = Path(__file__).resolve().parent.parent / "solutions"
 
 MIB = 1 << 20
 
 
-def from_chapter(name: str) -> Callable[..., None]:
-    """A function of the solved chapter, its own helpers included."""
-    submission = Submission.from_file(SOLUTION, discover())
-    function: Callable[..., None] = load(submission.program).entry(name)
+def from_chapter(name: str, chapter: str = "11_ring_all_reduce") -> Callable[..., Any]:
+    """A function or class of a solved chapter, its own helpers included."""
+    submission = Submission.from_file(SOLUTIONS / f"{chapter}.py", discover())
+    function: Callable[..., Any] = load(submission.program).entry(name)
     return function
 
 

@@ -109,6 +109,10 @@ def differentiated(
     Returns:
         ``result``, and a ``gradient of NAME`` for every leaf: ``None`` where no
         gradient reaches it.
+
+    Raises:
+        RuntimeError: backward raised ``NotImplementedError``, which of the whole
+            answer would mean that it is still the stub.
     """
     for place in leaves.values():
         arguments[place].requires_grad_()
@@ -121,7 +125,12 @@ def differentiated(
         # the gradient of this by the result is the cotangent, bit by bit; handing it to
         # autograd directly makes torch import its symbolic shapes, which takes a second
         product = (result * cotangent).sum()
-        gradients = torch.autograd.grad(product, wanted, allow_unused=True)
+        try:
+            gradients = torch.autograd.grad(product, wanted, allow_unused=True)
+        except NotImplementedError as error:
+            # torch says so of a Function without a backward; the answer has been begun
+            unwritten = RuntimeError(f"backward is not written yet: {error}")
+            raise unwritten.with_traceback(error.__traceback__) from error
         found |= {f"gradient of {name}": g for name, g in zip(leaves, gradients, strict=True)}
     if isinstance(result, torch.Tensor):
         found["result"] = result.detach()

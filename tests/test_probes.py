@@ -129,6 +129,39 @@ def test_no_gradient_where_none_flows_or_the_result_is_another(answer):
     assert found["gradient of x"] is None
 
 
+class _NoBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+
+class _BackwardIsAStub(_NoBackward):
+    @staticmethod
+    def backward(ctx, grad):
+        raise NotImplementedError("my backward")
+
+
+@pytest.mark.parametrize(
+    "function, says",
+    [(_NoBackward, "You must implement either the backward"), (_BackwardIsAStub, "my backward")],
+)
+def test_an_answer_without_its_backward_has_been_attempted(function, says):
+    exercise = declare(
+        adapter=lambda f, x: differentiated(f, [x], {"x": 0}, torch.ones_like(x)),
+        expected=lambda c: [{"result": 2 * c.x[0]}] * c.n,
+    )
+    verdict = judge(lambda x: function.apply(x), exercise)
+    assert verdict.diagnosis is Diagnosis.EXCEPTION
+    assert "backward is not written yet" in verdict.message
+    assert says in verdict.message
+
+
+def test_a_stub_of_backward_is_named_by_its_line():
+    with pytest.raises(RuntimeError, match="not written yet") as caught:
+        differentiated(_BackwardIsAStub.apply, [torch.ones(2)], {"x": 0}, torch.ones(2))
+    assert caught.traceback[-1].name == "backward"
+
+
 def test_a_wrong_gradient_has_a_word_of_its_own():
     right = {"result": torch.ones(2), "gradient of x": torch.ones(2)}
     wrong = right | {"gradient of x": 2 * torch.ones(2)}

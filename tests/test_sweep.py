@@ -80,6 +80,18 @@ def rows(name: str) -> Callable[[Case], Iterator[Drawn]]:
     return lambda c: iter([(c.columns[name].dtype, len(c.columns[name]))])
 
 
+def shared_out(along: Callable[[Case], int], *names: str) -> Callable[[Case], Iterator[Drawn]]:
+    """What is cut into a piece for each rank: how long it is where it is cut."""
+
+    def lengths(c: Case) -> Iterator[Drawn]:
+        for name in names:
+            value, dim = c.columns[name], along(c)
+            parts = value if isinstance(value, PerRank) else [value]
+            yield parts[0].dtype, sum(part.shape[dim] for part in parts)
+
+    return lengths
+
+
 def rows_that_travel(c: Case) -> Iterator[Drawn]:
     """The rows of each message; a rank alone has no other message than its own."""
     for r in c.ranks:
@@ -164,6 +176,12 @@ SWEEPS = {
     "algorithm_bandwidth": without("takes numbers", (1,)),
     "bus_bandwidth": without("takes numbers", (1,)),
     "time_collective": without("takes a function and numbers"),
+    "parameter_server_step": Sweep(
+        column("grads"), dtypes=FLOATING, because="gradients are no integers"
+    ),
+    "average_gradients": without("takes a module"),
+    "assign_buckets": without("takes numbers", (1,)),
+    "BucketedDDP": without("takes a module and a number"),
     "transformer_block_params": without("takes numbers", (1,)),
     "model_params": without("takes numbers", (1,)),
     "training_state_bytes": without("takes numbers", (1,)),
@@ -172,6 +190,18 @@ SWEEPS = {
     "zero3_overlap_ratio": without("takes numbers", (1,)),
     "tp_overlap_ratio": without("takes numbers", (1,)),
     "pp_overlap_ratio": without("takes numbers", (1,)),
+    "column_parallel": Sweep(
+        shared_out(lambda c: 1, "weight_shard"),
+        dtypes=FLOATING,
+        because="weights with a gradient are no integers",
+    ),
+    "row_parallel": Sweep(
+        shared_out(lambda c: 0, "weight_shard"),
+        dtypes=FLOATING,
+        because="weights with a gradient are no integers",
+    ),
+    "sequence_shard": Sweep(shared_out(lambda c: c.along, "x")),
+    "sequence_unshard": Sweep(shared_out(lambda c: c.along, "x_shard")),
 }
 
 

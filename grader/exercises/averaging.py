@@ -25,22 +25,25 @@ __all__ = [
     "zeros_for_none",
 ]
 
-_LISTS: tuple[tuple[str, list[tuple[torch.dtype, tuple[int, ...]]]], ...] = (
-    ("three gradients", [(torch.float32, (3, 4)), (torch.float32, (4,)), (torch.float32, (2, 2))]),
-    ("one gradient", [(torch.float64, (7,))]),
-    (
-        "a scalar, an empty one and a large one",
-        [(torch.float32, ()), (torch.float32, (0,)), (torch.float32, (20, 50))],
-    ),
-    ("two dtypes", [(torch.float64, (5,)), (torch.float32, (3,)), (torch.float64, (2, 3))]),
-    ("no gradient at all", []),
-)
+
+def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
+    """Lists of gradients; among them as many elements as there are ranks, one fewer and one more."""
+    single, double, half = torch.float32, torch.float64, torch.bfloat16
+    yield "three gradients", [Kind(single, (3, 4)), Kind(single, (4,)), Kind(single, (2, 2))]
+    yield "one gradient", [Kind(double, (7,))]
+    yield "a scalar, an empty one and a large one", [
+        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50)),
+    ]  # fmt: skip
+    yield "two dtypes", [Kind(double, (5,)), Kind(single, (3,)), Kind(double, (2, 3))]
+    yield "short ones", [Kind(double, (n - 1,)), Kind(double, (n,)), Kind(double, (n + 1,))]
+    yield "bfloat16", [Kind(half, (300,))]
+    yield "no gradient at all", []
 
 
 def gradient_lists(draw: Draw) -> Iterator[Case]:
     """For every rank a list of gradients, of the same shapes everywhere."""
-    for name, parts in _LISTS:
-        columns = [draw.per_rank(Kind(dtype, shape)) for dtype, shape in parts]
+    for name, kinds in _lists(draw.n):
+        columns = [draw.per_rank(kind) for kind in kinds]
         yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
 
 

@@ -1,0 +1,21 @@
+# exercise: row_parallel
+# diagnosis: wrong_dtype
+# hint: Make buffers like the input
+import torch
+import torch.distributed as dist
+
+
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, part):
+        total = part.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def row_parallel(x_shard, weight_shard):
+    return Sum.apply((x_shard @ weight_shard).float())
