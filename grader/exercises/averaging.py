@@ -27,7 +27,7 @@ __all__ = [
 
 
 def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
-    """Lists of gradients; among them as many elements as there are ranks, one fewer and one more."""
+    """Lists of gradients; some with as many numbers as there are ranks, one fewer, one more."""
     single, double, half = torch.float32, torch.float64, torch.bfloat16
     yield "three gradients", [Kind(single, (3, 4)), Kind(single, (4,)), Kind(single, (2, 2))]
     yield "one gradient", [Kind(double, (7,))]
