@@ -30,7 +30,7 @@ LAYERS = (
     {"worlds"},
     {"assess"},
     {"turns"},
-    {"growth"},
+    {"growth", "native"},
     {"judge", "logbook"},
     {"standing"},
     {"session", "reports", "pictures"},
