@@ -117,15 +117,11 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
             raise RequestError("check takes one answer at a time")
         return next(iter(named.items()))
     name = getattr(answer, "__name__", None)
-    if isinstance(answer, str):
-        raise RequestError(
-            "a text has no name of its own: say which exercise it answers, as in"
-            " check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)"
-        )
     if not callable(answer) or not isinstance(name, str):
+        text = "; for a text, say which exercise it answers: check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)"
         raise RequestError(
             "check takes the function itself, as in check(broadcast), not a"
-            f" {type(answer).__name__}"
+            f" {type(answer).__name__}{text if isinstance(answer, str) else ''}"
         )
     return name, answer
 

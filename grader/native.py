@@ -13,7 +13,7 @@ from grader.verdict import Diagnosis, Failure, Site
 from grader.worlds.base import Job, Outcome
 from grader.worlds.workshop import Built, Source, Workshop, missing
 
-__all__ = ["Native", "build"]
+__all__ = ["Native", "build", "is_code"]
 
 #: Comments of C++, and the stub that a student finds; what is left of an answer is code.
 _NOTHING = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*raise NotImplementedError\s*$", re.S | re.M)
@@ -58,7 +58,7 @@ def build(
     if not isinstance(text, str):
         told = f"{name} is {describe(text)}; a str that holds C++ source is needed"
         return Native(failure=Failure(Diagnosis.WRONG_TYPE, told))
-    if not _NOTHING.sub("", text).strip():
+    if not is_code(text):
         return Native(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
     unavailable = missing()
     if unavailable:
@@ -68,6 +68,11 @@ def build(
     if built.library:
         return Native(library=built.library)
     return Native(failure=_failure(source, built))
+
+
+def is_code(text: str) -> bool:
+    """Whether a text in C++ is more than comments, or the stub that a student finds."""
+    return bool(_NOTHING.sub("", text).strip())
 
 
 def _itself(value: Any) -> Any:
