@@ -255,11 +255,15 @@ def _text_assigned(node: ast.stmt) -> str:
 
 def _in_text(source: str, line: int) -> bool:
     """Whether a line of a cell, counted from 0, stands inside a text's quotes."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # which is reported with its line, elsewhere
+        return False
     return any(
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.lineno <= line + 1 <= (node.end_lineno or 0)
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
     )
 
 
