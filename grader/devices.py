@@ -27,9 +27,9 @@ _PLACES = (torch.cuda, torch.accelerator)
 class OnDevice(torch.Tensor):
     """A tensor that says that it is on a CUDA device; its numbers lie on the CPU."""
 
-    is_cuda = property(lambda self: True)  # type: ignore[assignment]
-    is_cpu = property(lambda self: False)  # type: ignore[assignment]
-    device = property(lambda self: torch.device("cuda", 0))  # type: ignore[assignment]
+    is_cuda = property(lambda self: True)
+    is_cpu = property(lambda self: False)
+    device = property(lambda self: torch.device("cuda", 0))
 
     def get_device(self) -> int:
         """The number of its device."""
@@ -46,12 +46,14 @@ class Device:
 
     Args:
         clock: the host's.
-        launch: seconds of the host's that a launch takes.
+        launch: seconds of the host's that a launch takes; kernels take longer.
+        notice: seconds until a host that waits has noticed that all is done.
     """
 
-    def __init__(self, clock: Clock, launch: float) -> None:
+    def __init__(self, clock: Clock, launch: float, notice: float) -> None:
         self.clock = clock
         self._launch = launch
+        self._notice = notice
         self._free = clock.now
 
     @property
@@ -66,7 +68,8 @@ class Device:
 
     def wait(self, until: float | None = None) -> None:
         """Let the host wait for the device."""
-        self.clock.now = max(self.clock.now, self._free if until is None else until)
+        until = self._free if until is None else until
+        self.clock.now = max(self.clock.now, until) + self._notice
 
 
 def _event_of(device: Device) -> type:

@@ -23,6 +23,7 @@ LAYERS = (
     {"bandwidth", "costs", "values", "program", "reading", "tags"},
     {"traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes", "clocks"},
+    {"devices"},
     {"oracles", "limits"},
     {"exercise", "information"},
     {"exercises", "submission", "hints"},

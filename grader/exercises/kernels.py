@@ -12,10 +12,21 @@ from grader.cases import Case, Draw, Kind
 from grader.clocks import Clock, shown_to
 from grader.devices import Device, on_device, played, without_device
 
-__all__ = ["LAUNCH", "answer", "kernels", "mean", "median", "time_in_rank", "timed", "total"]
+__all__ = [
+    "LAUNCH",
+    "NOTICE",
+    "answer",
+    "kernels",
+    "mean",
+    "median",
+    "time_in_rank",
+    "timed",
+    "total",
+]
 
-#: Seconds of the host's that a launch takes: longer than some kernels, shorter than others.
-LAUNCH = 1 / 64
+#: Seconds of the host's that a launch takes, less than any kernel; and until it has noticed
+#: that the device is done.
+LAUNCH, NOTICE = 1 / 2**15, 1 / 2**10
 
 #: Calls to warm up, calls to time, and where the tensors are; the plainest first.
 _PLANS = (
@@ -45,7 +56,7 @@ def kernels(draw: Draw) -> Iterator[Case]:
         seconds = (draw.tensor(whole) + 100) / 8192 + torch.arange(warmup + iterations) / 2**17
         seconds[:warmup] += 2  # slow, as first calls are
         if iterations > 1:
-            seconds[warmup + iterations // 2] += 1  # somebody else had the machine
+            seconds[warmup] += 1  # somebody else had the machine
         yield draw.case(
             f"{warmup} calls to warm up, {iterations} timed, {_WHERE[where]}",
             warmup=warmup,
@@ -86,7 +97,7 @@ def time_in_rank(
 ) -> dict[str, Any]:
     """Hand the answer a function that takes exactly so long, on a clock of its own."""
     clock = Clock(lambda: 0.0)
-    device = Device(clock, LAUNCH)
+    device = Device(clock, LAUNCH, NOTICE)
     first, second = torch.ones(3), torch.zeros(3)
     arguments: tuple[Any, ...] = (first, second)
     if where == "nowhere":
@@ -108,7 +119,9 @@ def time_in_rank(
         else:
             clock.now += takes
 
-    scene = played(time_kernel, device) if where in ("cuda", "second") else without_device(time_kernel)
+    scene = (
+        played(time_kernel, device) if where in ("cuda", "second") else without_device(time_kernel)
+    )
     with shown_to(time_kernel, clock), scene:
         result = time_kernel(fn, *arguments, warmup=warmup, iterations=iterations)
     return {"calls of fn": calls, "with its arguments": fitting, "result": result}

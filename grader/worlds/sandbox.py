@@ -31,6 +31,7 @@ MODULES = (
     "__init__.py",
     "clocks.py",
     "definitions.py",
+    "devices.py",
     "errors.py",
     "probes.py",
     "program.py",
