@@ -15,8 +15,11 @@ from grader.worlds.workshop import Built, Source, Workshop, missing
 
 __all__ = ["Native", "build", "is_code"]
 
-#: Comments of C++, and the stub that a student finds; what is left of an answer is code.
-_NOTHING = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*raise NotImplementedError\s*$", re.S | re.M)
+#: Comments of C++, includes, and the stub that a student finds; what is left is an answer.
+_NOTHING = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
+    re.S | re.M,
+)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ SILENT = {
     "unblock_branch", "scatter_reduce_1d", "segment_mean", "combine_experts",
     "ring_all_reduce_seconds", "tree_all_reduce_seconds", "crossover_bytes", "fit_alpha_beta",
     "algorithm_bandwidth", "bus_bandwidth", "time_collective",
+    "time_kernel", "hottest_ops", "VECTOR_ADD_CPP",
 }  # fmt: skip
 
 

@@ -141,6 +141,15 @@ time_kernel = Exercise(
 
 # Reading a profile. ---------------------------------------------------------------
 
+
+def _repeats(names: list[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _miscounts(e: Evidence) -> bool:
+    return len(e.actual[0]) != len(profiles.hottest(e.case)[0])
+
+
 hottest_ops = Exercise(
     signature="hottest_ops(profile, k: int) -> list[str]",
     summary="the names of the k operators with the most time of their own",
@@ -171,7 +180,7 @@ hottest_ops = Exercise(
         Mistake(
             "The same operator stands there several times: events() has one entry for every call."
             " key_averages() puts them together.",
-            when=lambda e: len(set(e.actual[0])) < len(e.actual[0]),
+            when=lambda e: isinstance(e.actual[0], list) and _repeats(e.actual[0]),
         ),
         Mistake(
             "The coldest come first: sort with the largest time in front.",
@@ -179,7 +188,7 @@ hottest_ops = Exercise(
         ),
         Mistake(
             "k names are asked for, and none if k is 0: rows[:k].",
-            when=lambda e: len(e.actual[0]) != len(e.case.spans and profiles.hottest(e.case)[0]),
+            when=lambda e: isinstance(e.actual[0], list) and _miscounts(e),
         ),
     ),
     advice={

@@ -24,9 +24,12 @@ __all__ = [
     "total",
 ]
 
+#: The unit of all times: it is exact in binary fractions of seconds and in nanoseconds.
+_TICK = 1 / 512
+
 #: Seconds of the host's that a launch takes, less than any kernel; and until it has noticed
 #: that the device is done.
-LAUNCH, NOTICE = 1 / 2**15, 1 / 2**10
+LAUNCH, NOTICE = _TICK, 3 * _TICK
 
 #: Calls to warm up, calls to time, and where the tensors are; the plainest first.
 _PLANS = (
@@ -52,11 +55,12 @@ def kernels(draw: Draw) -> Iterator[Case]:
     """How long each call takes; the first ones are slow, and one that counts is slower still."""
     for warmup, iterations, where in _PLANS:
         whole = Kind(torch.int64, (warmup + iterations,))
-        # between 1 and 199, in 8192ths of a second, and no two alike
-        seconds = (draw.tensor(whole) + 100) / 8192 + torch.arange(warmup + iterations) / 2**17
-        seconds[:warmup] += 2  # slow, as first calls are
+        # between 8 and 1599 ticks, and no two alike
+        ticks = (draw.tensor(whole) + 100) * 8 + torch.arange(warmup + iterations)
+        ticks[:warmup] += 32768  # slow, as first calls are
         if iterations > 1:
-            seconds[warmup] += 1  # somebody else had the machine
+            ticks[warmup] += 8192  # somebody else had the machine
+        seconds = ticks * _TICK
         yield draw.case(
             f"{warmup} calls to warm up, {iterations} timed, {_WHERE[where]}",
             warmup=warmup,

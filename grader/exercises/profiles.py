@@ -40,7 +40,7 @@ def profiles(draw: Draw) -> Iterator[Case]:
     yield draw.case("five operators, three of them", spans=flat, k=3)
     # a thousand cheap calls cost more than one dear one
     many = _in_a_row(draw, ("aten::mm", *["aten::add"] * 60, "aten::relu"), dear=1)
-    yield draw.case("many cheap calls and one dear one", spans=many, k=2)
+    yield draw.case("many cheap calls and one dear one", spans=many, k=4)
     nested = _nested(draw)
     yield draw.case("operators that call others, the hottest", spans=nested, k=1)
     yield draw.case("operators that call others, four of them", spans=nested, k=4)

@@ -11,12 +11,12 @@ _HOST = (
     ("cudaLaunchKernel", 2, 2.0, 3.5),
 )
 
-_KERNEL = (3.9, 7.6)
+_KERNEL = (4.3, 7.6)
 
 
 def profiler_timeline() -> Sheet:
     """A call on the host, and the kernel that it has launched, later, on the device."""
-    sheet = Sheet(9.6, 3.7)
+    sheet = Sheet(10.2, 3.7)
     x0, top, step = 1.3, 3.0, 0.5
     sheet.text(0.6, top - step, "host", 11, bold=True)
     for name, line, begin, end in _HOST:
@@ -25,7 +25,7 @@ def profiler_timeline() -> Sheet:
     sheet.text(0.6, y, "device", 11, bold=True)
     begin, end = _KERNEL
     sheet.bar(x0 + begin, y, end - begin, "kernel of the layer norm", colour_of(3))
-    sheet.arrow((x0 + 3.0, top - 2.45 * step), (x0 + begin + 0.3, y + 0.22), colour=INK)
+    sheet.arrow((x0 + 3.0, top - 2.45 * step), (x0 + begin + 0.2, y + 0.22), colour=INK)
     for x, text in ((_HOST[0][3], "the call returns"), (end, "the work is done")):
         sheet.axes.plot([x0 + x] * 2, [0.75, top + 0.3], color=INK, lw=1.5, ls="--", zorder=6)
         sheet.text(x0 + x, top + 0.5, text, 10, bold=True)
