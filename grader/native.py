@@ -21,6 +21,9 @@ _NOTHING = re.compile(
     re.S | re.M,
 )
 
+#: The marks around a solution, which an instructor's edition has inside the quotes.
+_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.M)
+
 
 @dataclass(frozen=True)
 class Native:
@@ -66,7 +69,7 @@ def build(
     unavailable = missing()
     if unavailable:
         return Native(unavailable=unavailable)
-    source = Source(name, text, exercise.function, len(exercise.parameters))
+    source = Source(name, _MARKS.sub("", text), exercise.function, len(exercise.parameters))
     built = workshop().build(source)
     if built.library:
         return Native(library=built.library)
