@@ -162,7 +162,8 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     source = workshop.Source("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder
-    assert workshop.Workshop().build(source).library != maker.build(source).library
+    with contextlib.closing(workshop.Workshop()) as other:
+        assert other.build(source).library != maker.build(source).library
 
 
 @needs_compiler
