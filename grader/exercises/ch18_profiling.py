@@ -256,7 +256,7 @@ VECTOR_ADD_CPP = Exercise(
         Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text."
         " The others are often consequences of it. Is there a function"
         " torch::Tensor vector_add(torch::Tensor a, torch::Tensor b)?",
-        Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str, and its vector_add returns a torch::Tensor.",
+        Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
         Diagnosis.EXCEPTION: "These two fit, and must be added: any shape, also with no elements,"
         " and strides as well.",
         Diagnosis.CRASHED: "A crash in C++ is an index, or a pointer, beyond the memory that is"
