@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from grader.errors import RequestError, RunFailed, Stopped
@@ -74,10 +74,11 @@ class Checked:
 
 
 def check(
-    answer: Callable[..., Any],
+    answer: Callable[..., Any] | None = None,
     *,
     seed: int | None = None,
     world_sizes: Iterable[int] | None = None,
+    **named: Any,
 ) -> Checked:
     """Judge a function against the exercise of its name.
 
@@ -88,28 +89,41 @@ def check(
         answer: the function or class; its name says which exercise it is.
         seed: repeats the inputs of an earlier check; fresh ones otherwise.
         world_sizes: numbers of ranks to judge at, instead of all.
+        named: instead of ``answer``, one that has no name of its own, such as a
+            text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
     Raises:
         UnknownExercise: no exercise has this name.
         RequestError: the answer is no function, or cannot be sent to other
             processes.
     """
-    name = getattr(answer, "__name__", None)
-    if not callable(answer) or not isinstance(name, str):
-        raise RequestError(
-            "check takes the function itself, as in check(broadcast), not a"
-            f" {type(answer).__name__}"
-        )
+    name, value = _answer(answer, named)
     exercise = catalogue()[name]
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
     settings = Settings(fresh_seed() if seed is None else seed, sizes)
-    submission = Submission.from_function(answer, name)
+    submission = Submission.from_function(value, name)
     with stoppable() as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
-    note([checked.verdict], catalogue(), origin_of(answer), sizes)
+    note([checked.verdict], catalogue(), origin_of(value), sizes)
     if not shows_results():
         print(checked)
     return checked
+
+
+def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name of what is to be judged, and what it is."""
+    if named:
+        if answer is not None or len(named) > 1:
+            raise RequestError("check takes one answer at a time")
+        return next(iter(named.items()))
+    name = getattr(answer, "__name__", None)
+    if not callable(answer) or not isinstance(name, str):
+        text = "; for a text, say which exercise it answers: check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)"
+        raise RequestError(
+            "check takes the function itself, as in check(broadcast), not a"
+            f" {type(answer).__name__}{text if isinstance(answer, str) else ''}"
+        )
+    return name, answer
 
 
 @contextlib.contextmanager

@@ -65,7 +65,8 @@ def findings() -> Iterator[Finding]:
     yield _module("jupyterlab", "JupyterLab", "pip install -r requirements.txt", needed=True)
     yield _module("nbval", "nbval", "pip install -r requirements.txt", needed=False)
     yield from _sandbox()
-    yield _command(("c++", "g++", "clang++"), "C++ compiler", "C++ extensions: apt install g++")
+    yield _compiler()
+    yield _command("ninja", "ninja", "load_inline of chapter 18: apt install ninja-build")
     yield _command(("chromium", "google-chrome"), "Chromium", "browser tests: apt install chromium")
 
 
@@ -155,6 +156,15 @@ def _sandbox() -> Iterator[Finding]:
         yield Finding("sandbox", "missing", f"to grade a class: {outcome.failure.message}")
     else:
         yield Finding("sandbox", "ok", "bubblewrap and seccomp; two ranks ran in it")
+
+
+def _compiler() -> Finding:
+    from grader.worlds.workshop import compiler, missing
+
+    reason = missing()
+    if reason:
+        return Finding("C++ compiler", "missing", f"for VECTOR_ADD_CPP of chapter 18: {reason}")
+    return Finding("C++ compiler", "ok", str(compiler()))
 
 
 def _module(name: str, what: str, mend: str, needed: bool) -> Finding:

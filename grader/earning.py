@@ -42,7 +42,7 @@ class Points:
         return exercise_html(self.verdict)
 
 
-def points(answer: Callable[..., Any]) -> Points:
+def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
     """Judge a function as :func:`~grader.api.check` does; the value is what it earns.
 
     The last cells of a chapter call it.  A learner sees the verdict there,
@@ -50,10 +50,11 @@ def points(answer: Callable[..., Any]) -> Points:
 
     Args:
         answer: the function or class; its name says which exercise it is.
+        named: an answer without a name of its own, as for ``check``.
 
     Raises:
         UnknownExercise: no exercise has this name.
         RequestError: the answer is no function, or cannot be sent to other
             processes.
     """
-    return Points(check(answer).verdict)
+    return Points(check(answer, **named).verdict)

@@ -42,6 +42,7 @@ __all__ = [
     "Exercise",
     "Growth",
     "Mistake",
+    "packed",
 ]
 
 #: The world sizes that exercises are judged at.
@@ -114,10 +115,12 @@ class Exercise:
 
     Attributes:
         signature: as the student writes it; names the exercise and its
-            parameters.
+            parameters. ``NAME: str`` asks for a text.
         summary: one line for lists.
         inputs: draws the cases of a world size.
         expected: the oracle: what each rank must hold afterwards.
+        compiled: where a text is asked for, which is C++ source: the function in it
+            that is judged, as Python sees it; all of its parameters are tensors.
         result: the parameter that holds the result in place, or ``None``
             where the result is returned.
         world_sizes: where it is judged.
@@ -152,6 +155,7 @@ class Exercise:
     inputs: Callable[[Draw], Iterable[Case]]
     expected: Callable[[Case], Sequence[Any]]
     hints: tuple[str, ...]
+    compiled: str = ""
     result: str | None = None
     world_sizes: tuple[int, ...] = STANDARD_SIZES
     limits: tuple[Limit, ...] = ()
@@ -170,17 +174,16 @@ class Exercise:
     points: float = 1.0
     chapter: str = ""
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
+    _text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            header = ast.parse(f"def {self.signature}: ...").body[0]
-        except SyntaxError as error:
+        object.__setattr__(self, "_text", _name_of_text(self.signature))
+        if bool(self._text) != bool(self.compiled):
             raise DeclarationError(
-                f"signature {self.signature!r} is no function header: {error.msg}"
-            ) from None
-        if not isinstance(header, ast.FunctionDef):
-            raise DeclarationError(f"signature {self.signature!r} is no function header")
-        object.__setattr__(self, "_header", header)
+                f"signature {self.signature!r} and compiled {self.compiled!r}: a text needs the"
+                " function that is compiled from it, and nothing else has one"
+            )
+        object.__setattr__(self, "_header", _header_of(self.compiled or self.signature))
         if self.result is not None and self.result not in self.parameters:
             raise DeclarationError(
                 f"{self.name}: result {self.result!r} is none of its parameters"
@@ -192,12 +195,19 @@ class Exercise:
     @property
     def name(self) -> str:
         """The name that a student's definition must have."""
+        return self._text or self._header.name
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is called: where a text is compiled, of that in it."""
         return self._header.name
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its parameters, in order."""
-        return tuple(a.arg for a in self._header.args.args)
+        """The names of its parameters, in order; of ``*args`` too, and of those by name only."""
+        given = self._header.args
+        every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
+        return tuple(one.arg for one in every if one is not None)
 
     def cases(self, seed: int, n: int) -> list[Case]:
         """The cases at world size ``n``.
@@ -207,7 +217,14 @@ class Exercise:
         """
         cases = list(self.inputs(Draw(seed, self.name, n)))
         for case in cases:
-            if tuple(case.columns) != self.parameters and self.adapter is None:
+            if self.adapter is not None:
+                continue
+            if self._header.args.kwonlyargs or self._header.args.vararg:
+                raise DeclarationError(
+                    f"{self.name}: arguments are passed by position; an adapter must make a call"
+                    f" of {self.signature!r}"
+                )
+            if tuple(case.columns) != self.parameters:
                 raise DeclarationError(
                     f"{self.name}, case {case.name!r}: arguments {tuple(case.columns)},"
                     f" but the signature says {self.parameters}"
@@ -216,11 +233,35 @@ class Exercise:
 
     def packed_adapter(self) -> bytes:
         """The adapter by value, so that a rank need not import the exercise and its oracle."""
-        return b"" if self.adapter is None else _packed(self.adapter)
+        return b"" if self.adapter is None else packed(self.adapter)
+
+
+def _name_of_text(signature: str) -> str:
+    """``NAME`` of ``NAME: str``; empty if the signature is another one."""
+    try:
+        statement = ast.parse(signature).body[0]
+    except (SyntaxError, IndexError):
+        return ""
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+        return ""
+    return statement.target.id if ast.unparse(statement.annotation) == "str" else ""
+
+
+def _header_of(signature: str) -> ast.FunctionDef:
+    try:
+        header = ast.parse(f"def {signature}: ...").body[0]
+    except SyntaxError as error:
+        raise DeclarationError(
+            f"signature {signature!r} is no function header: {error.msg}"
+        ) from None
+    if not isinstance(header, ast.FunctionDef):
+        raise DeclarationError(f"signature {signature!r} is no function header")
+    return header
 
 
 @lru_cache(maxsize=64)
-def _packed(adapter: Callable[..., Any]) -> bytes:
+def packed(adapter: Callable[..., Any]) -> bytes:
+    """A function by value, with the functions of its module that it uses."""
     module = sys.modules[adapter.__module__]
     cloudpickle.register_pickle_by_value(module)
     try:

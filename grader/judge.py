@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
@@ -13,6 +14,7 @@ from grader.errors import WorldError
 from grader.exercise import Evidence, Exercise
 from grader.growth import grown
 from grader.hints import choose_hint
+from grader.native import Native, build
 from grader.submission import Submission
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
@@ -112,6 +114,11 @@ class Judge:
         # what a world being made sends would be counted as the other's
         ahead = not self._launcher.setting.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
+            if exercise.compiled:
+                native = self._compile(exercise, worlds, sizes[0])
+                if not native.library:
+                    return self._uncompiled(exercise, native)
+                worlds.library = native.library
             for n, cases in plan.items():
                 right = self._run_cases(exercise, cases, worlds, found)
                 for limit in exercise.limits:
@@ -135,6 +142,16 @@ class Judge:
             self._settings.memory,
             failed,
         )
+
+    def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
+        run, workshop = partial(worlds.run, n), self._launcher.workshop
+        return build(exercise, run, workshop, n, self._settings.seconds)
+
+    def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
+        """The verdict on an answer of which there is nothing to run."""
+        if native.unavailable:
+            return self._verdict(exercise, Status.SKIPPED, (), message=native.unavailable)
+        return self._verdict(exercise, Status.FAILED, (), native.failure)
 
     def _run_cases(
         self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Found
@@ -267,6 +284,8 @@ class _Worlds:
         self._ahead = ahead
         self._coming = list(sizes)
         self._worlds: dict[int, World] = {}
+        #: what jobs call, if it is not the program itself
+        self.library = ""
 
     def run(self, n: int, job: Job) -> Outcome:
         """Run a job on a world of ``n`` ranks that has seen no failure."""
@@ -274,7 +293,7 @@ class _Worlds:
             world = self._worlds.get(size)
             if world is None or not world.usable:
                 self._worlds[size] = self._open(size)
-        return self._worlds[n].run(job)
+        return self._worlds[n].run(replace(job, library=self.library))
 
     def _following(self, n: int) -> list[int]:
         """The next size, once; the worlds before ``n`` are done with."""
@@ -312,7 +331,7 @@ def _may_vary(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
 
 def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.HIGHEST) -> Job:
     return Job(
-        entry=exercise.name,
+        entry=exercise.function,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,

@@ -65,9 +65,9 @@ class LoadedProgram:
         failed: by name, why the statement that defines it could not be run.
     """
 
-    def __init__(self, namespace: dict[str, Any], live: Callable[..., Any] | None) -> None:
+    def __init__(self, namespace: dict[str, Any], *live: Any) -> None:
         self._namespace = namespace
-        self._live = live
+        self._live = live  # one value, whatever it is, or none
         self.failed: dict[str, tuple[Unit, BaseException]] = {}
 
     def entry(self, name: str) -> Any:
@@ -77,8 +77,8 @@ class LoadedProgram:
             NotDefined: no statement defines it, or the one that should failed;
                 then that exception is the cause.
         """
-        if self._live is not None:
-            return self._live
+        if self._live:
+            return self._live[0]
         if name in self._namespace:
             return self._namespace[name]
         if name in self.failed:
@@ -110,7 +110,7 @@ def loader(program: Program) -> Callable[[], LoadedProgram]:
         module = types.ModuleType(MODULE)
         module.__dict__["__builtins__"] = builtins
         sys.modules[MODULE] = module
-        loaded = LoadedProgram(module.__dict__, None)
+        loaded = LoadedProgram(module.__dict__)
         for unit, code in codes:
             try:
                 exec(code, module.__dict__)

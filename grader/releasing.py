@@ -17,6 +17,7 @@ from pathlib import Path
 
 from grader.errors import GraderError, RequestError
 from grader.exercises import Catalogue
+from grader.native import is_code
 from grader.submission import Submission
 
 __all__ = ["Leak", "release"]
@@ -117,8 +118,12 @@ def _written(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
             continue
         sources = "\n\n".join(Submission.from_file(path, catalogue).sources.values())
         functions = dict(_functions(sources))
+        texts = dict(_texts(sources))
         for exercise in exercises:
-            if exercise.name not in functions:
+            if exercise.compiled and exercise.name in texts:
+                if is_code(texts[exercise.name]):
+                    yield f"{place}: {exercise.name} is more than a stub"
+            elif exercise.name not in functions:
                 yield f"{place} has no stub of {exercise.name}"
             elif not _is_stub(functions[exercise.name]):
                 yield f"{place}: {exercise.name} is more than a stub"
@@ -128,6 +133,14 @@ def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, node
+
+
+def _texts(source: str) -> Iterator[tuple[str, str]]:
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, str(node.value.value)
 
 
 def _is_stub(function: ast.FunctionDef) -> bool:

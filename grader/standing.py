@@ -164,8 +164,8 @@ def _course_around(place: Path, catalogue: Catalogue) -> Path | None:
 _missed: list[str] = []
 
 
-def origin_of(answer: Callable[..., Any]) -> Path | None:
-    """Where a live function was written: its module's file, or the folder of its notebook."""
+def origin_of(answer: Callable[..., Any] | str) -> Path | None:
+    """Where a live answer was written: its module's file, or the folder of its notebook."""
     module = sys.modules.get(getattr(answer, "__module__", None) or "")
     file = getattr(module, "__file__", None)
     return Path(file) if file else _here()

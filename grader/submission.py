@@ -59,8 +59,8 @@ class Submission:
     prints: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], name: str) -> Submission:
-        """A function as it is now, with everything of the caller's that it uses.
+    def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
+        """A function as it is now, with everything of the caller's that it uses; or a text.
 
         Raises:
             RequestError: it cannot travel to another process.
@@ -197,15 +197,16 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return super().reducer_override(value)
 
 
-def live_program(function: Callable[..., Any], *arguments: Any) -> Program:
-    """A function as it is now, bound to arguments, with all of the caller's that it uses.
+def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
+    """A function as it is now, bound to arguments, with all that it uses; or a text.
 
     Raises:
         RequestError: it cannot travel to another process.
     """
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     by_value = [module] if module is not None and _is_students(module) else []
-    bound = functools.partial(function, *arguments) if arguments else function
+    live: Any = function
+    bound = functools.partial(live, *arguments) if arguments else live
     try:
         for one in by_value:
             cloudpickle.register_pickle_by_value(one)

@@ -26,6 +26,7 @@ SILENT = {
     "algorithm_bandwidth", "bus_bandwidth", "time_collective", "assign_buckets",
     "transformer_block_params", "model_params", "training_state_bytes", "step_flops",
     "dp_overlap_ratio", "zero3_overlap_ratio", "tp_overlap_ratio", "pp_overlap_ratio",
+    "time_kernel", "hottest_ops", "VECTOR_ADD_CPP",
 }  # fmt: skip
 
 

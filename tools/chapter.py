@@ -9,6 +9,7 @@ has to write stands between two markers, alone on their lines::
         ...
         ### END SOLUTION
 
+A text that they have to write has the markers inside its quotes.
 The student's edition has a stub there, which says about how many lines are
 missing; the solved edition has the lines without the markers.  The markers
 are nbgrader's, and its source edition keeps them.
@@ -22,7 +23,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ class Chapter:
     def _defined(self, source: str) -> Iterator[tuple[str, int]]:
         """The exercises that a cell defines, with their lines in it."""
         for node in ast.parse(source).body:
-            name = getattr(node, "name", None)
+            name = getattr(node, "name", None) or _text_assigned(node)
             if name in self._exercises:
                 yield name, node.lineno
 
@@ -172,7 +173,7 @@ class Chapter:
         """The cell as a student gets it."""
         lines = source.splitlines()
         for first, last in reversed(list(self._regions(source, start))):
-            invitation, indent = _invitation(lines[first : last + 1])
+            invitation, indent = _invitation(lines[first : last + 1], _in_text(source, first))
             lines[first : last + 1] = [invitation, indent + assignment.STUB]
         return "\n".join(lines)
 
@@ -180,7 +181,8 @@ class Chapter:
         """The cell from which nbgrader, putting its stub between the markers, makes the same."""
         lines = source.splitlines()
         for first, last in reversed(list(self._regions(source, start))):
-            lines.insert(first, _invitation(lines[first : last + 1])[0])
+            inside = _in_text(source, first)
+            lines.insert(first, _invitation(lines[first : last + 1], inside)[0])
         return "\n".join(lines)
 
     # Editions. ---------------------------------------------------------------
@@ -206,11 +208,13 @@ class Chapter:
         notebook = nbformat.v4.new_notebook(metadata=_METADATA)
         seen: dict[str, int] = {}
         answers: dict[int, list[str]] = {}
+        texts: set[str] = set()
         for i, cell in enumerate(self._cells):
             if cell.kind == "code":
                 answers[i] = [name for name, _ in self._defined(cell.source)]
+                texts |= {_text_assigned(node) for node in ast.parse(cell.source).body}
         worth = {name: self._exercises[name] for names in answers.values() for name in names}
-        for i, cell in enumerate([*self._cells, *_points_cells(worth)]):
+        for i, cell in enumerate([*self._cells, *_points_cells(worth, texts)]):
             digest = hashlib.sha256(f"{cell.kind}\n{cell.source}".encode()).hexdigest()[:12]
             seen[digest] = seen.get(digest, 0) + 1
             # the same text twice in a chapter still needs two ids
@@ -229,25 +233,52 @@ class Chapter:
         return notebook
 
 
-def _points_cells(exercises: Mapping[str, float]) -> Iterator[_Cell]:
+def _points_cells(exercises: Mapping[str, float], texts: Set[str]) -> Iterator[_Cell]:
     """How a chapter with exercises ends."""
     if exercises:
         yield _Cell("markdown", assignment.PROSE, 0)
     for name in exercises:
-        yield _Cell("code", assignment.QUESTION.format(name=name), 0, asks=name)
+        # a text does not know its own name
+        answer = f"{name}={name}" if name in texts else name
+        yield _Cell("code", assignment.QUESTION.format(name=answer), 0, asks=name)
 
 
-def _invitation(region: list[str]) -> tuple[str, str]:
+def _text_assigned(node: ast.stmt) -> str:
+    """The name to which a statement assigns a text as it stands; empty if it does not."""
+    value = getattr(node, "value", None)
+    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+    assigns = isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(targets[0], ast.Name)
+    if assigns and isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return str(targets[0].id)
+    return ""
+
+
+def _in_text(source: str, line: int) -> bool:
+    """Whether a line of a cell, counted from 0, stands inside a text's quotes."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # which is reported with its line, elsewhere
+        return False
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.lineno <= line + 1 <= (node.end_lineno or 0)
+        for node in ast.walk(tree)
+    )
+
+
+def _invitation(region: list[str], in_text: bool) -> tuple[str, str]:
     """What a student reads in place of a marked solution, and how far it is indented."""
     indent = region[0][: len(region[0]) - len(region[0].lstrip())]
-    count = _statements(region[1:-1])
+    mark = "//" if in_text else "#"
+    count = _statements(region[1:-1], mark)
     size = "1 line" if count == 1 else f"about {count} lines"
-    return f"{indent}# Your code here: {size}.", indent
+    return f"{indent}{mark} Your code here: {size}.", indent
 
 
-def _statements(lines: list[str]) -> int:
+def _statements(lines: list[str], mark: str = "#") -> int:
     """How many lines say something."""
-    return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
+    return sum(1 for line in lines if line.strip() and not line.strip().startswith(mark))
 
 
 def _without_lines(source: str, dropped: list[int]) -> str:

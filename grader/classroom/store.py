@@ -231,11 +231,15 @@ class Store:
             )
 
     def known(self, key: str) -> dict[str, str]:
-        """The fingerprints of a submission's verdicts, by exercise; not of faults of the grader."""
+        """The fingerprints of a submission's verdicts, by exercise.
+
+        Not of faults of the grader, nor of what could not be judged: the machine may have
+        been mended.
+        """
         with self._problems():
             rows = self._database.execute(
-                "SELECT exercise, fingerprint FROM verdicts WHERE key = ? AND status != ?",
-                (key, Status.ERROR.value),
+                "SELECT exercise, fingerprint FROM verdicts WHERE key = ? AND status NOT IN (?, ?)",
+                (key, Status.ERROR.value, Status.SKIPPED.value),
             )
             return dict(rows.fetchall())
 

@@ -53,6 +53,8 @@ class Job:
             sleep, before it has; see :class:`grader.worlds.vigil.Vigil`.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
+        library: a library, compiled from the answer, that has the entry; see
+            :mod:`grader.worlds.workshop`.
     """
 
     entry: str
@@ -66,6 +68,7 @@ class Job:
     effort: float = math.inf
     output_limit: int = 64 * 1024
     answer_limit: int = 256 * 1024 * 1024
+    library: str = ""
 
 
 @dataclass(frozen=True)

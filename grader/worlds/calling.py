@@ -14,15 +14,20 @@ from grader.traffic.requests import TransportError
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds.wire import Raised
+from grader.worlds.workshop import NAMESPACE
 
 __all__ = ["aliases", "raised", "run"]
 
 
 def run(
-    loaded: LoadedProgram, entry: str, adapter: Callable[..., Any] | None, arguments: Any
+    loaded: LoadedProgram,
+    entry: str,
+    adapter: Callable[..., Any] | None,
+    arguments: Any,
+    library: str = "",
 ) -> Any:
-    """Call what a program defines, through its adapter if it has one."""
-    function = loaded.entry(entry)
+    """Call what a program, or a library, defines, through its adapter if it has one."""
+    function = _compiled(library, entry) if library else loaded.entry(entry)
     with warnings.catch_warnings():
         # torch.distributed warns of its own internals, once a process; a
         # student would read it once a rank and case
@@ -30,6 +35,12 @@ def run(
         if adapter is not None:
             return adapter(function, *arguments)
         return function(*arguments)
+
+
+def _compiled(library: str, entry: str) -> Any:
+    """A function of a library that a :class:`~grader.worlds.workshop.Workshop` has made."""
+    torch.ops.load_library(library)  # type: ignore[no-untyped-call]
+    return getattr(getattr(torch.ops, NAMESPACE), entry)
 
 
 def aliases(value: Any, arguments: Any) -> list[str]:

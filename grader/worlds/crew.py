@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import psutil
 
 from grader.worlds.odometer import Counts
+from grader.worlds.workshop import Workshop
 
 __all__ = [
     "Crew",
@@ -69,6 +70,10 @@ class Launcher(Protocol):
 
     def counts(self) -> Counts | None:
         """What its ranks have sent, if they have a network to themselves."""
+        ...
+
+    def workshop(self) -> Workshop:
+        """Compiles what its ranks are to run, where strangers' code belongs."""
         ...
 
     def settle(self) -> None:

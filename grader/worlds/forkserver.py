@@ -20,6 +20,7 @@ from grader.errors import WorldError
 from grader.worlds.crew import Crew, Ends, Setting, living
 from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts
+from grader.worlds.workshop import Workshop
 
 __all__ = ["Client", "ForkServer"]
 
@@ -40,6 +41,7 @@ class Client(ABC):
         self._crews: dict[str, Crew] = {}
         self._dying: set[str] = set()
         self._ready: dict[str, Any] | None = None
+        self._workshop: Workshop | None = None
 
     @property
     def setting(self) -> Setting:
@@ -143,6 +145,21 @@ class Client(ABC):
             # the server is gone, and its ranks with it
             self._dying.discard(name)
 
+    def workshop(self) -> Workshop:
+        """Compiles what its ranks are to run."""
+        if self._workshop is None:
+            self._workshop = self._new_workshop()
+        return self._workshop
+
+    def _new_workshop(self) -> Workshop:
+        return Workshop()
+
+    def _put_away(self) -> None:
+        """Remove what was compiled."""
+        if self._workshop is not None:
+            self._workshop.close()
+            self._workshop = None
+
     def counts(self) -> Counts | None:
         """Nothing: others use the same network."""
         return None
@@ -185,5 +202,6 @@ class ForkServer(Client):
         if not self._helper.ours:
             return
         atexit.unregister(self.close)
+        self._put_away()
         self._hang_up()
         self._helper.end()

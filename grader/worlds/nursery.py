@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,8 @@ from grader.worlds.crew import Crew, Setting
 from grader.worlds.forkserver import Client
 from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts, read_counts
-from grader.worlds.sandbox import sandbox_command
+from grader.worlds.sandbox import BUILT, compiling_command, sandbox_command
+from grader.worlds.workshop import Workshop
 
 __all__ = ["Nursery", "Sandbox"]
 
@@ -59,7 +61,10 @@ class Nursery:
 
     def __init__(self, hidden: Sequence[Path] = ()) -> None:
         self.hidden = tuple(hidden)
-        command = sandbox_command(hidden)
+        self._built = tempfile.TemporaryDirectory(prefix="grader-")
+        self.built = Path(self._built.name)
+        self.built.chmod(0o755)  # inside, it is read by users of nobody in particular
+        command = sandbox_command(hidden, self.built)
         self._socket, theirs = socket.socketpair()
         self._helper = Helper("grader.worlds.nest", theirs, command)
         # limits on processes are a user's, and no stranger's must be another's; those that
@@ -124,6 +129,7 @@ class Nursery:
         atexit.unregister(self.close)
         self._socket.close()
         self._helper.end()
+        self._built.cleanup()
 
 
 class Sandbox(Client):
@@ -132,6 +138,7 @@ class Sandbox(Client):
     def __init__(self, nursery: Nursery, user: int | None) -> None:
         super().__init__(Setting(path=[], folder="/", sealed=True))
         self._nursery = nursery
+        self._user = user
         # the kernel says who writes, as this process would name it
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
@@ -184,6 +191,11 @@ class Sandbox(Client):
         except OSError as error:
             raise WorldError(f"the sandbox has ended: {error}") from error
 
+    def _new_workshop(self) -> Workshop:
+        """Compiles behind walls like the ranks', and shows them what it has made."""
+        nursery = self._nursery
+        return Workshop(nursery.built, BUILT, compiling_command(nursery.hidden), self._user)
+
     def processes(self, crew: Crew) -> dict[int, psutil.Process]:
         """The ranks of a world that still run."""
         outside = {}
@@ -199,6 +211,7 @@ class Sandbox(Client):
 
     def close(self) -> None:
         """End it, and all that is in it."""
+        self._put_away()
         self._hang_up()
         until = time.monotonic() + KILL_PATIENCE
         for handle in self._handles:

@@ -147,6 +147,7 @@ class ProcessWorld:
                     strict=job.strict,
                     watched=job.watched,
                     answer_limit=job.answer_limit,
+                    library=job.library,
                 ),
             )
         return self._watch.until_returned(board, job)

@@ -195,7 +195,7 @@ class _Rank:
         try:
             if witness is not None:
                 witness.hold("argument", tensors_in(arguments))
-            value, finished = self._time(loaded, call.entry, adapter, arguments)
+            value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
             if witness is not None:
                 witness.hold("result", tensors_in(value))
             stage = "pack"

@@ -18,13 +18,20 @@ from pathlib import Path
 from grader.errors import RequestError
 from grader.traffic.sites import SANDBOX
 
-__all__ = ["MODULES", "missing", "sandbox_command"]
+__all__ = ["BUILT", "MODULES", "compiling_command", "missing", "sandbox_command"]
+
+#: Where ranks see the libraries that were compiled from their answers.
+BUILT = "/built"
+
+#: Bytes of memory for the files of a compiler.
+_SCRATCH = 256 << 20
 
 #: The modules of the grader that are there: what a rank imports, and the parser.
 MODULES = (
     "__init__.py",
     "clocks.py",
     "definitions.py",
+    "devices.py",
     "errors.py",
     "probes.py",
     "program.py",
@@ -75,15 +82,33 @@ def missing() -> str:
     return ""
 
 
-def sandbox_command(hidden: Sequence[Path] = ()) -> list[str]:
+def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> list[str]:
     """The command under which :mod:`grader.worlds.nest` runs.
 
     Args:
         hidden: folders that must not be seen even if they lie within Python's.
+        built: a folder that is seen, read-only, as :data:`BUILT`.
 
     Raises:
         RequestError: there can be no sandbox here; the message says the mend.
     """
+    shown = [] if built is None else ["--ro-bind", str(built), BUILT]
+    # what it takes to fork a sandbox into namespaces of its own, and to give all this up there
+    rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP")
+    return _walls(_files(hidden, shown), rights)
+
+
+def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
+    """The command under which a stranger's source is compiled.
+
+    What ranks can see is seen, and ``/tmp`` is a folder in memory.  Root has to become
+    somebody else inside.
+    """
+    memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", "/tmp"]
+    return _walls(_files(hidden, memory), ("SETUID", "SETGID"))
+
+
+def _walls(files: Sequence[str], rights: Sequence[str]) -> list[str]:
     reason = missing()
     if reason:
         raise RequestError(reason)
@@ -92,19 +117,18 @@ def sandbox_command(hidden: Sequence[Path] = ()) -> list[str]:
     command += ["--unshare-cgroup-try", "--hostname", "sandbox"]
     for name, value in _ENVIRONMENT.items():
         command += ["--setenv", name, value]
-    command += _files(hidden)
+    command += files
+    # root keeps the user namespace, since mounts must reach every Python
     if os.geteuid() != 0:
         command += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
-    # what it takes to fork a sandbox into namespaces of its own, and to give all this up
-    # there; root keeps the user namespace, since mounts must reach every Python
     command += ["--cap-drop", "ALL"]
-    for right in ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP"):
+    for right in rights:
         command += ["--cap-add", f"CAP_{right}"]
     return [*command, "--"]
 
 
-def _files(hidden: Sequence[Path]) -> list[str]:
-    """What can be seen, all of it read-only."""
+def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
+    """What can be seen, all of it read-only but for what ``more`` says."""
     options = []
     for name in _SYSTEM:
         path = Path(name)
@@ -129,7 +153,7 @@ def _files(hidden: Sequence[Path]) -> list[str]:
         options += ["--ro-bind", str(_PACKAGE / name), f"{SANDBOX}/grader/{name}"]
     for name in _DEVICES:
         options += ["--dev-bind", name, name]
-    return [*options, "--remount-ro", "/"]
+    return [*options, *more, "--remount-ro", "/"]
 
 
 def _open_folders(*names: str) -> list[str]:

@@ -15,6 +15,7 @@ from grader.errors import WorldError
 from grader.worlds.crew import Crew, Ends, Setting, living
 from grader.worlds.helper import start
 from grader.worlds.odometer import Counts
+from grader.worlds.workshop import Workshop
 
 __all__ = ["Spawner"]
 
@@ -25,6 +26,7 @@ class Spawner:
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._names = map(str, itertools.count(1))
+        self._workshop: Workshop | None = None
 
     @property
     def setting(self) -> Setting:
@@ -88,6 +90,12 @@ class Spawner:
         """Nothing: others use the same network."""
         return None
 
+    def workshop(self) -> Workshop:
+        """Compiles what its ranks are to run."""
+        if self._workshop is None:
+            self._workshop = Workshop()
+        return self._workshop
+
     def settle(self) -> None:
         """Nothing to wait for: :meth:`kill` has."""
 
@@ -95,3 +103,6 @@ class Spawner:
         """End every world."""
         for name in list(self._processes):
             self._end(name)
+        if self._workshop is not None:
+            self._workshop.close()
+            self._workshop = None

@@ -119,6 +119,8 @@ class Call(msgspec.Struct, tag="call", frozen=True):
         strict: see :class:`grader.traffic.recorder.Recorder`.
         watched: elements of the largest tensor whose contents are reported.
         answer_limit: bytes of a tensor that is still sent back.
+        library: call what this compiled library has under the name; empty for the
+            program itself.
     """
 
     entry: str
@@ -128,6 +130,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     strict: bool
     watched: int
     answer_limit: int
+    library: str = ""
 
 
 class Told(msgspec.Struct, tag="told", frozen=True):

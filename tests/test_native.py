@@ -1,0 +1,234 @@
+"""Answers that are C++ source: what is compiled where, what is said of it, and who can see it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.api import check
+from grader.cases import Kind
+from grader.earning import points
+from grader.errors import DeclarationError, RequestError
+from grader.exercise import Exercise
+from grader.judge import Judge, Settings
+from grader.native import is_code
+from grader.submission import Submission
+from grader.verdict import Diagnosis, Status
+from grader.worlds import workshop
+from grader.worlds.launch import default_launcher, new_sandbox
+from grader.worlds.sandbox import missing
+
+ROOT = Path(__file__).resolve().parent.parent
+KIND = Kind(torch.float32, (3,))
+
+needs_compiler = pytest.mark.skipif(bool(workshop.missing()), reason=workshop.missing())
+needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())
+
+TWICE = "\ntorch::Tensor twice(const torch::Tensor& x) { return x * 2; }\n"
+
+
+def declare(**changes):
+    fields = {
+        "signature": "TWICE_CPP: str",
+        "compiled": "twice(x: Tensor) -> Tensor",
+        "summary": "x doubled",
+        "inputs": lambda draw: [draw.case("a", x=draw.per_rank(KIND))],
+        "expected": lambda c: [2 * x for x in c.x],
+        "world_sizes": (1, 2),
+        "hints": ("first",),
+    }
+    return Exercise(**{**fields, **changes})
+
+
+def judge(text, exercise=None, launcher=None):
+    exercise = exercise or declare()
+    submission = Submission.from_function(text, exercise.name)
+    launcher = launcher or default_launcher()
+    return Judge(launcher, Settings(1)).judge(exercise, submission)
+
+
+# Declarations. --------------------------------------------------------------------
+
+
+def test_a_text_is_named_by_its_signature_and_called_by_its_function():
+    exercise = declare()
+    assert (exercise.name, exercise.function) == ("TWICE_CPP", "twice")
+    assert exercise.parameters == ("x",)
+
+
+@pytest.mark.parametrize("changes", [{"compiled": ""}, {"signature": "twice(x: Tensor)"}])
+def test_a_text_needs_its_function_and_nothing_else_has_one(changes):
+    with pytest.raises(DeclarationError, match="a text needs the function"):
+        declare(**changes)
+
+
+def test_parameters_by_name_only_are_read_and_need_an_adapter():
+    signature = "f(fn, *args, warmup: int, iterations: int) -> float"
+    exercise = declare(signature=signature, compiled="")
+    assert exercise.parameters == ("fn", "args", "warmup", "iterations")
+    with pytest.raises(DeclarationError, match="an adapter must make a call"):
+        exercise.cases(1, 1)
+
+
+# Answers that need no compiler. ---------------------------------------------------
+
+STUBS = (
+    "",
+    "\n \n",
+    "// later",
+    "/* int\n main() */",
+    "#include <torch/extension.h>\n\n// Your code here.\nraise NotImplementedError\n",
+)
+
+
+@pytest.mark.parametrize("text", STUBS)
+def test_a_text_without_code_is_not_attempted(text):
+    assert not is_code(text)
+    verdict = judge(text)
+    assert verdict.diagnosis is Diagnosis.NOT_ATTEMPTED
+    assert (verdict.score, verdict.hint) == (0.0, "first")
+
+
+@pytest.mark.parametrize("value", [3, None, b"int x;", torch.add])
+def test_what_is_no_text_is_of_the_wrong_type(value):
+    verdict = judge(value)
+    assert verdict.diagnosis is Diagnosis.WRONG_TYPE
+    assert "a str that holds C++ source is needed" in verdict.message
+
+
+def test_without_a_compiler_it_is_skipped_and_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    verdict = judge(TWICE)
+    assert verdict.status is Status.SKIPPED
+    assert "no C++ compiler; to install one" in verdict.message
+    assert judge("// later").diagnosis is Diagnosis.NOT_ATTEMPTED
+
+
+def test_a_text_is_checked_by_its_name(capsys):
+    checked = check(VECTOR_ADD_CPP="// later")
+    assert checked.verdict.name == "VECTOR_ADD_CPP"
+    assert checked.verdict.diagnosis is Diagnosis.NOT_ATTEMPTED
+    assert float(points(VECTOR_ADD_CPP="")) == 0.0
+    with pytest.raises(RequestError, match=r"check\(VECTOR_ADD_CPP=VECTOR_ADD_CPP\)"):
+        check("torch::Tensor vector_add()")
+    with pytest.raises(RequestError, match="one answer at a time"):
+        check(print, VECTOR_ADD_CPP="")
+
+
+FILES = {
+    "answers.py": 'VECTOR_ADD_CPP: str = """\n// later\n"""\n',
+    "answers.ipynb": json.dumps(
+        {
+            "nbformat": 4, "nbformat_minor": 5, "metadata": {},
+            "cells": [{
+                "cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
+                "source": 'VECTOR_ADD_CPP = """ """\n\ncheck(VECTOR_ADD_CPP=VECTOR_ADD_CPP)',
+            }],
+        }
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_defines_a_text(tmp_path, name):
+    (tmp_path / name).write_text(FILES[name])
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "check", str(tmp_path / name), "--json"],
+        cwd=ROOT, env={**os.environ, "GRADER_PROGRESS": ""},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    (exercise,) = json.loads(done.stdout)["exercises"]
+    assert (exercise["name"], exercise["diagnosis"]) == ("VECTOR_ADD_CPP", "not_attempted")
+
+
+# Answers that are compiled. -------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.timeout(400)
+def test_a_source_is_compiled_once_and_called_on_every_rank():
+    verdict = judge(TWICE)
+    assert verdict.passed, verdict.message
+    assert {case.world_size for case in verdict.cases} == {1, 2}
+    maker = default_launcher().workshop()
+    source = workshop.Source("TWICE_CPP", TWICE, "twice", 1)
+    assert maker.build(source) is maker.build(source)
+    # what is made of the same text for somebody else is another file, in another folder
+    with contextlib.closing(workshop.Workshop()) as other:
+        assert other.build(source).library != maker.build(source).library
+
+
+@needs_compiler
+@pytest.mark.timeout(400)
+def test_the_first_error_is_told_with_its_line_of_the_text():
+    verdict = judge("\n\ntorch::Tensor twice(torch::Tensor x) { return x * 2 }\n")
+    assert verdict.diagnosis is Diagnosis.SYNTAX_ERROR
+    assert "line 3 of the text (torch::Tensor twice" in verdict.message
+    assert "expected ';'" in verdict.message
+    assert "\n" not in verdict.message
+
+
+@needs_compiler
+def test_a_compiler_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(workshop, "PATIENCE", 0.05)
+    verdict = judge(TWICE + "// another text")
+    assert verdict.diagnosis is Diagnosis.TIMEOUT
+    assert "the compiler is not done" in verdict.message
+
+
+#: Counts what it can do that it should not: see others' libraries, files and processes.
+CURIOUS = r"""
+#include <torch/types.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#if __has_include("OUTSIDE")
+#error seen by the compiler
+#endif
+
+static int64_t libraries() {
+  int64_t count = 0;
+  DIR* folder = opendir("/built");
+  if (!folder) return -1;
+  while (dirent* entry = readdir(folder)) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+torch::Tensor twice(torch::Tensor x) {
+  if (fork() >= 0) TORCH_CHECK(false, "BREACH: fork");
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0) TORCH_CHECK(false, "BREACH: socket");
+  if (open("OUTSIDE", O_RDONLY) >= 0) TORCH_CHECK(false, "BREACH: file");
+  if (open("/built/mine", O_CREAT | O_WRONLY, 0600) >= 0) TORCH_CHECK(false, "BREACH: write");
+  TORCH_CHECK(libraries() == 1, "BREACH: there are ", libraries(), " libraries");
+  return x * 2;
+}
+"""
+
+
+@needs_compiler
+@needs_sandbox
+@pytest.mark.timeout(400)
+def test_in_a_sandbox_compiler_and_library_see_nothing_of_others(tmp_path):
+    secret = tmp_path / "secret.h"
+    secret.write_text("int answer;\n")
+    secret.chmod(0o644)
+    text = CURIOUS.replace("OUTSIDE", str(secret))
+    exercise = declare(world_sizes=(1,))
+    with contextlib.closing(new_sandbox()) as first:
+        verdict = judge(TWICE, exercise, first)
+        assert verdict.passed, verdict.message
+    # the first student's library is gone before the second one's sandbox is made
+    with contextlib.closing(new_sandbox()) as second:
+        verdict = judge(text, exercise, second)
+        assert verdict.passed, verdict.message
