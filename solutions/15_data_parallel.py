@@ -370,7 +370,7 @@ timeline(plain, since="backward", until="done")
 # Two questions before we overlap them.
 #
 # **Why not one all-reduce for each gradient?** Each costs its latency, and many gradients are small:
-# biases, layer norms. Chapter 13 tells what that means. **Predict:** 200 gradients of 40 kB each on 8
+# biases, layer norms. Chapter [13](13_cost_models.ipynb) tells what that means. **Predict:** 200 gradients of 40 kB each on 8
 # ranks, α = 20 µs and 10 GB/s: one all-reduce each, or one for all together?
 
 # %%

@@ -886,4 +886,4 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # e = 4, so the ratio of data parallelism doubles; and a parameter takes 18 bytes and not 16.
 # </details>
 #
-# **Next:** chapter 17 cuts matrices and sequences for real.
+# **Next:** chapter [17](17_sharded_matmul.ipynb) cuts matrices and sequences for real.

@@ -614,7 +614,7 @@ else:
 # - A listing that has not been run is a guess.
 #
 # **Where this is used:** before every optimisation, since most guesses on where time goes are wrong; in
-# chapter 15's question whether communication overlaps with backward, which a trace answers at a glance; in
+# chapter [15](15_data_parallel.ipynb)'s question whether communication overlaps with backward, which a trace answers at a glance; in
 # extensions such as fused optimisers and attention kernels.
 #
 # ### Check yourself

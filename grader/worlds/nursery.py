@@ -63,7 +63,8 @@ class Nursery:
         self.hidden = tuple(hidden)
         self._built = tempfile.TemporaryDirectory(prefix="grader-")
         self.built = Path(self._built.name)
-        self.built.chmod(0o755)  # inside, it is read by users of nobody in particular
+        # inside, other users read what they are told the name of; nobody sees whose there are
+        self.built.chmod(0o711)
         command = sandbox_command(hidden, self.built)
         self._socket, theirs = socket.socketpair()
         self._helper = Helper("grader.worlds.nest", theirs, command)
