@@ -125,7 +125,8 @@ def _measure(name: str, n: int, repetitions: int, answer: Any) -> None:
     )
 
 
-def _row(name: str, n: int, repetitions: int) -> dict[str, Any]:
+def row(name: str, n: int, repetitions: int) -> dict[str, Any]:
+    """What one ring of so many ranks costs, measured in a process of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(name, n, repetitions, theirs))
@@ -146,25 +147,25 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [_row(name, n, options.repetitions) for name in options.ring for n in options.ranks]
+    measured = [row(name, n, options.repetitions) for name in options.ring for n in options.ranks]
     if options.json:
-        json.dump(rows, sys.stdout, indent=2)
+        json.dump(measured, sys.stdout, indent=2)
         return 0
     table = Table(
         title="Ring all-reduce on simulated ranks", caption="µs of the processor a message"
     )
     for heading in ("ring", "ranks", "messages", "s", "µs/message", "floor", "times", "MB"):
         table.add_column(heading, justify="left" if heading == "ring" else "right")
-    for row in rows:
+    for one in measured:
         table.add_row(
-            row["ring"],
-            f"{row['ranks']:,}",
-            f"{row['messages']:,}",
-            f"{row['seconds']:.2f}",
-            f"{row['us_per_message']:.2f}",
-            f"{row['floor']:.2f}",
-            f"{row['us_per_message'] / row['floor']:.2f}",
-            f"{row['megabytes']:.0f}",
+            one["ring"],
+            f"{one['ranks']:,}",
+            f"{one['messages']:,}",
+            f"{one['seconds']:.2f}",
+            f"{one['us_per_message']:.2f}",
+            f"{one['floor']:.2f}",
+            f"{one['us_per_message'] / one['floor']:.2f}",
+            f"{one['megabytes']:.0f}",
         )
     Console(width=80).print(table)
     return 0
