@@ -129,9 +129,9 @@ def _written(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
                 yield f"{place}: {exercise.name} is more than a stub"
 
 
-def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
     for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             yield node.name, node
 
 
@@ -143,13 +143,23 @@ def _texts(source: str) -> Iterator[tuple[str, str]]:
                     yield target.id, str(node.value.value)
 
 
-def _is_stub(function: ast.FunctionDef) -> bool:
+def _is_stub(defined: ast.FunctionDef | ast.ClassDef) -> bool:
     """Whether it does nothing but say what it should do, and that it does not."""
-    last = function.body[-1]
+    if isinstance(defined, ast.ClassDef):
+        return all(
+            _is_stub(node) if isinstance(node, ast.FunctionDef) else _says_nothing(node)
+            for node in defined.body
+        )
+    last = defined.body[-1]
     raises = isinstance(last, ast.Raise) and ast.unparse(last) == "raise NotImplementedError"
-    return raises and all(
+    return raises and all(map(_says_nothing, defined.body[:-1]))
+
+
+def _says_nothing(node: ast.stmt) -> bool:
+    """Whether it is a docstring, or the call that every constructor of a module begins with."""
+    text = ast.unparse(node)
+    return text == "super().__init__()" or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        for node in function.body[:-1]
     )
 
 

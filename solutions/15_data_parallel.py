@@ -375,7 +375,8 @@ timeline(plain, since="backward", until="done")
 
 # %%
 def ring_seconds(nbytes, n=8, alpha=20e-6, beta=1 / 10e9):
-    return 2 * (n - 1) * (alpha + nbytes / n * beta)
+    steps = 2 * (n - 1)
+    return steps * alpha + steps / n * nbytes * beta
 
 
 print(f"200 all-reduces of 40 kB: {1e3 * 200 * ring_seconds(40e3):5.1f} ms")
@@ -706,7 +707,21 @@ if ddp_works:
     print(f"yours {1e3 * ours:.1f} ms, torch's {1e3 * theirs:.1f} ms: a ratio of {ours / theirs:.2f}")
 
 # %% [markdown]
-# ## Check yourself
+# ## Summary
+#
+# - Data parallelism: the whole model on every rank, a part of the batch on each; gradients are
+#   **averaged** before the optimizer steps. Same weights at the start, same steps: one curve.
+# - A parameter server's link carries $(n-1)S$ each way, a ring's $2\frac{n-1}{n}S$ whatever $n$ is.
+# - Buckets in reverse order, started from hooks, hide communication behind backward. Too small: every
+#   bucket pays its latency. Too large: nothing overlaps.
+# - Tied, frozen and unused parameters are where implementations break; a fixed order of buckets is what
+#   keeps them from hanging.
+#
+# **Where this is used:** `DistributedDataParallel`, Horovod, and the outermost dimension of every large
+# training run. When the model no longer fits into one rank's memory, its state is sharded as well:
+# chapter [16](16_scale_math.ipynb) does the arithmetic.
+#
+# ### Check yourself
 #
 # <details><summary>A colleague's loss is a <em>sum</em> over the samples of the batch. Should gradients be averaged?</summary>
 #
@@ -728,17 +743,3 @@ if ddp_works:
 # following bucket. The others call theirs in another order, and the sums mix gradients of different
 # parameters, or the ranks hang. Buckets have to be started in one agreed order.
 # </details>
-#
-# ## Summary
-#
-# - Data parallelism: the whole model on every rank, a part of the batch on each; gradients are
-#   **averaged** before the optimizer steps. Same weights at the start, same steps: one curve.
-# - A parameter server's link carries $(n-1)S$ each way, a ring's $2\frac{n-1}{n}S$ whatever $n$ is.
-# - Buckets in reverse order, started from hooks, hide communication behind backward. Too small: every
-#   bucket pays its latency. Too large: nothing overlaps.
-# - Tied, frozen and unused parameters are where implementations break; a fixed order of buckets is what
-#   keeps them from hanging.
-#
-# **Where this is used:** `DistributedDataParallel`, Horovod, and the outermost dimension of every large
-# training run. When the model no longer fits into one rank's memory, its state is sharded as well:
-# chapter [16](16_scale_math.ipynb) does the arithmetic.

@@ -799,7 +799,8 @@ if pp_known:
 
 # %%
 def seconds_of_a_ring(n, nbytes, alpha, beta):  # chapter 13
-    return 2 * (n - 1) * (alpha + nbytes / n * beta)
+    steps = 2 * (n - 1)
+    return steps * alpha + steps / n * nbytes * beta
 
 
 params, bucket, alpha = 10**9, 25_000_000, 14e-6

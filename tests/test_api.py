@@ -25,6 +25,7 @@ def test_everything_public_is_exported():
         "__version__",
         "check",
         "hint",
+        "mark",
         "points",
         "progress",
         "replay",

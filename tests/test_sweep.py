@@ -200,6 +200,15 @@ SWEEPS = {
         dtypes=FLOATING,
         because="weights with a gradient are no integers",
     ),
+    "time_kernel": without("takes a function and numbers", (1,)),
+    "hottest_ops": without("takes a profile", (1,)),
+    "VECTOR_ADD_CPP": Sweep(
+        column("a"),
+        frozenset({"0", "1", "1000"}),
+        frozenset({torch.float32}),
+        (1,),
+        "one process; other dtypes are to be refused",
+    ),
     "sequence_shard": Sweep(shared_out(lambda c: c.along, "x")),
     "sequence_unshard": Sweep(shared_out(lambda c: c.along, "x_shard")),
 }

@@ -18,10 +18,13 @@ from pathlib import Path
 from grader.errors import RequestError
 from grader.traffic.sites import SANDBOX
 
-__all__ = ["BUILT", "MODULES", "compiling_command", "missing", "sandbox_command"]
+__all__ = ["BUILT", "MODULES", "SCRATCH", "compiling_command", "missing", "sandbox_command"]
 
 #: Where ranks see the libraries that were compiled from their answers.
 BUILT = "/built"
+
+#: Where a compiler writes; no folder that could hold a Python, as /tmp may.
+SCRATCH = "/scratch"
 
 #: Bytes of memory for the files of a compiler.
 _SCRATCH = 256 << 20
@@ -101,10 +104,10 @@ def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> l
 def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
     """The command under which a stranger's source is compiled.
 
-    What ranks can see is seen, and ``/tmp`` is a folder in memory.  Root has to become
+    What ranks can see is seen, and :data:`SCRATCH` is a folder in memory.  Root has to become
     somebody else inside.
     """
-    memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", "/tmp"]
+    memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
     return _walls(_files(hidden, memory), ("SETUID", "SETGID"))
 
 

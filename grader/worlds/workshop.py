@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.traffic.sites import SANDBOX
+from grader.worlds.sandbox import SCRATCH
 
 __all__ = ["NAMESPACE", "Built", "Source", "Workshop", "compiler", "missing"]
 
@@ -126,7 +127,7 @@ class Workshop:
     Args:
         folder: where libraries are put; one of its own if there is none.
         seen: the same folder, as ranks see it.
-        sandbox: the command to compile under, which gives the compiler ``/tmp``.
+        sandbox: the command to compile under, which gives the compiler :data:`SCRATCH`.
         user: to become in there.
     """
 
@@ -178,7 +179,7 @@ class Workshop:
     def _compile(self, unit: str) -> tuple[int, bytes, str]:
         """The compiler's status, the library, and what the compiler says."""
         with tempfile.TemporaryDirectory(prefix="grader-") as scratch:
-            program, where = (_PROGRAM_INSIDE, "/tmp") if self._sandbox else (_PROGRAM, scratch)
+            program, where = (_PROGRAM_INSIDE, SCRATCH) if self._sandbox else (_PROGRAM, scratch)
             user = "-" if self._user is None else str(self._user)
             process = subprocess.Popen(
                 [*self._sandbox, sys.executable, "-I", program, user, where, *_command()],
