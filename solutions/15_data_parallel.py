@@ -335,7 +335,7 @@ for same_seed in (True, False):
 # Let us see this on a real time line. `mark` puts a name into the record. First the plain way: one
 # all-reduce for every gradient when backward is over.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 def wide_network():
     torch.manual_seed(0)
     layers = [layer for _ in range(6) for layer in (nn.Linear(384, 384), nn.ReLU())]
@@ -548,7 +548,7 @@ ddp_works
 #
 # **Predict:** what becomes shorter, and what does not?
 
-# %%
+# %% tags=["nbval-ignore-output"]
 def bucketed_step(wrapper, bucket_bytes):
     model = wrapper(wide_network(), bucket_bytes)
     x = torch.randn(128, 384)
