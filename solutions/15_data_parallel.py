@@ -531,9 +531,7 @@ class BucketedDDP(nn.Module):
             request.wait()
             flat /= dist.get_world_size()
             for p, mean in zip(bucket, flat.split([p.numel() for p in bucket])):
-                if p.grad is None:
-                    p.grad = torch.zeros_like(p)
-                p.grad.copy_(mean.view_as(p))
+                p.grad = mean.view_as(p)
         self._begin()
         ### END SOLUTION
 
