@@ -24,9 +24,6 @@ __all__ = [
     "total_bytes",
 ]
 
-#: Later than every time of a record, in nanoseconds.
-_NEVER = 1 << 63
-
 
 @dataclass(frozen=True)
 class Limit:
@@ -107,14 +104,9 @@ def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
 def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Rounds, when every message takes one and ports are single."""
 
-    def count(trace: Measured) -> int:
-        if not isinstance(trace, Trace):
-            raise DeclarationError("rounds are those of a trace, and there is none")
-        return trace.traffic.rounds
-
     return Limit(
         "rounds",
-        count,
+        lambda trace: _record(trace).traffic.rounds,
         relation,
         asked,
         Diagnosis.TOO_MANY_ROUNDS,
@@ -136,15 +128,9 @@ def neighbours_only() -> Limit:
 
 def through(root: int) -> Limit:
     """Every message comes from one rank or goes to it."""
-
-    def count(trace: Measured) -> int:
-        if not isinstance(trace, Trace):
-            raise DeclarationError("who talks to whom is looked at on real ranks only")
-        return sum(root not in (op.rank, op.peer) for op in trace.sends())
-
     return Limit(
         f"messages that do not go through rank {root}",
-        count,
+        lambda trace: sum(root not in (op.rank, op.peer) for op in _record(trace).sends()),
         "=",
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
@@ -154,15 +140,9 @@ def through(root: int) -> Limit:
 
 def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
     """Bytes of the largest call of a collective."""
-
-    def measure(trace: Measured) -> int:
-        if not isinstance(trace, Trace):
-            raise DeclarationError("calls are looked at on real ranks only; drop the growth")
-        return max((op.nbytes for op in _calls(trace, kind)), default=0)
-
     return Limit(
         f"bytes of the largest {kind}",
-        measure,
+        lambda trace: max((op.nbytes for op in _calls(trace, {kind})), default=0),
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,
@@ -171,23 +151,20 @@ def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limi
 
 
 def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
-    """Ranks that had called a collective, and did not yet wait for it, when they came by a mark.
+    """Ranks that came by a mark after they had called a collective, and before they waited for it.
 
-    The last mark of that name does not count less than the others: who has it in flight at
-    any of them computes while it is on its way.
+    A mark says that something has been computed; whoever comes by one while a collective is
+    on its way computes meanwhile.
     """
 
+    def flies(op: Operation, time: int) -> bool:
+        return op.kind == kind and op.posted < time and (op.blocked is None or time < op.blocked)
+
     def count(trace: Measured) -> int:
-        if not isinstance(trace, Trace):
-            raise DeclarationError("what overlaps is looked at on real ranks only")
+        record = _record(trace)
         return sum(
-            any(
-                op.kind == kind and op.posted < seen.time and not (op.blocked or _NEVER) < seen.time
-                for op in operations
-                for seen in marks
-                if seen.text == mark
-            )
-            for operations, marks in zip(trace.operations, trace.marks, strict=True)
+            any(flies(op, seen.time) for seen in marks if seen.text == mark for op in operations)
+            for operations, marks in zip(record.operations, record.marks, strict=True)
         )
 
     return Limit(
@@ -200,22 +177,23 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
     )
 
 
-def _calls(trace: Trace, kind: str) -> Iterator[Operation]:
-    for operations in trace.operations:
-        yield from (op for op in operations if op.kind == kind)
+def _record(trace: Measured) -> Trace:
+    """The record that a limit needs; of simulated ranks there may be none."""
+    if not isinstance(trace, Trace):
+        raise DeclarationError("this limit is judged on the record of real ranks; drop the growth")
+    return trace
+
+
+def _calls(trace: Measured, kinds: Set[str]) -> Iterator[Operation]:
+    for operations in _record(trace).operations:
+        yield from (op for op in operations if op.kind in kinds)
 
 
 def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:
     """Calls of some collectives, summed over ranks; ``send`` counts messages."""
-
-    def count(trace: Measured) -> int:
-        if not isinstance(trace, Trace):
-            raise DeclarationError("calls are counted on real ranks only; drop the growth")
-        return sum(op.kind in kinds for calls in trace.operations for op in calls)
-
     return Limit(
         f"calls of {' or '.join(sorted(kinds))}",
-        count,
+        lambda trace: sum(1 for _ in _calls(trace, kinds)),
         relation,
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
