@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from grader.traffic.recorder import Recorder
-from grader.traffic.requests import Deferred
+from grader.traffic.requests import Deferred, Request
 from grader.verdict import Diagnosis
 from tests.conftest import line_in, play
 
@@ -261,6 +261,44 @@ def test_torchs_own_data_parallelism_is_recorded():
         reductions = [op for op in operations if op.kind == "all_reduce"]
         assert sum(op.nbytes for op in reductions) == 20 * 3 * (300 * 300 + 300) * 4
         assert len(reductions) > 20
+
+
+class Recording:
+    """A recorder's part in a request, held up where it reports completion."""
+
+    def __init__(self):
+        self.reporting, self.go_on = threading.Event(), threading.Event()
+
+    def hold(self, op, request):
+        pass
+
+    def done(self, op):
+        self.reporting.set()
+        assert self.go_on.wait(30)
+
+
+class Transport:
+    """A transport's request, complete when the test says so."""
+
+    def __init__(self):
+        self.future = torch.futures.Future()
+
+    def get_future(self):
+        return self.future
+
+
+def test_a_future_is_complete_only_after_its_operation_was_reported():
+    """Who waits for it may use the buffer again, and nobody must see that too early."""
+    recorder, transport = Recording(), Transport()
+    future = Request(recorder, 0, transport).get_future()
+    completing = threading.Thread(target=transport.future.set_result, args=(["sum"],))
+    completing.start()
+    assert recorder.reporting.wait(30)
+    early = future.done()
+    recorder.go_on.set()
+    completing.join()
+    assert not early
+    assert future.wait() == ["sum"]
 
 
 def test_a_world_of_one():

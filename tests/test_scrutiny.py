@@ -1,0 +1,122 @@
+"""A rank says what it does; what no recorder of ours would say is not believed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from grader.traffic.board import Board
+from grader.traffic.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Done,
+    Failed,
+    Grouped,
+    Held,
+    Marked,
+    Polled,
+    Posted,
+    Seen,
+    Violated,
+)
+from grader.verdict import Diagnosis
+from grader.worlds import scrutiny
+from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.scrutiny import Scrutiny
+
+SEND = Posted(0, "send", 1, 0, WORLD, 4, 16, "float32", "", True, False, "answer.py", 3, 10)
+SUM = msgspec.structs.replace(SEND, kind="all_reduce", peer=ANY, detail="SUM")
+
+
+def posted(**changed):
+    return msgspec.structs.replace(SEND, **changed)
+
+
+@pytest.fixture
+def scrutiny_of_two():
+    return Scrutiny(Board(2), frozenset({"all_reduce"}), subgroups=False, watched=False)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SEND,
+        SUM,
+        posted(kind="recv", peer=ANY),
+        Polled(99, 10),
+        Marked("gradient ready", 10),
+        Marked("m" * 1024, 10),
+        Grouped("pair", [0, 1]),
+        Violated(Diagnosis.BUFFER_RACE.value, "changed while in flight", "answer.py", 3, 10),
+    ],
+)
+def test_what_a_recorder_says_passes(scrutiny_of_two, event):
+    scrutiny_of_two.look(0, event)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (posted(op=1), "operation 1 where operation 0 comes next"),
+        (posted(kind="gossip"), "no kind that there is"),
+        (posted(group="elsewhere"), "in a group that it is not in"),
+        (posted(peer=2), "with rank 2, which is not in the group"),
+        (posted(peer=ANY), "with rank -1, which is not in the group"),
+        (posted(peer=0), "a message to itself"),
+        (posted(kind="new_group", peer=1), "a call of new_group, which the recorder refuses"),
+        (posted(kind="broadcast", peer=1), "a call of broadcast, which the recorder refuses"),
+        (posted(nbytes=-1), "a message of -1 bytes"),
+        (posted(count=-1), "a message of"),
+        (posted(file="f" * 1025), "a name of 1025 characters"),
+        (posted(dtype="f" * 1025), "a name of 1025 characters"),
+        (posted(detail="f" * 1025), "a name of 1025 characters"),
+        (Blocked(0, "answer.py", 3, 10), "operation 0, which it never began"),
+        (Done(0, 10), "operation 0, which it never began"),
+        (Failed(-1, 10), "operation -1, which it never began"),
+        (Grouped("pair", [1]), "a group that it is not in"),
+        (Grouped("pair", [0, 0]), "a group that it is not in"),
+        (Grouped("pair", [0, 2]), "ranks that are not there"),
+        (Grouped("p" * 1025, [0, 1]), "a name of 1025 characters"),
+        (Violated("deadlock", "", "answer.py", 3, 10), "a fault that no recorder finds"),
+        (
+            Violated(Diagnosis.BUFFER_RACE.value, "m" * 2001, "answer.py", 3, 10),
+            "a text of 2001 characters",
+        ),
+        (Marked("m" * 1025, 10), "a name of 1025 characters"),
+        (Held("argument", 0, 0, 1), "nobody has asked for"),
+        (Seen(0, [1.0], 10), "nobody has asked for"),
+    ],
+)
+def test_what_no_recorder_says_is_refused(scrutiny_of_two, event, message):
+    with pytest.raises(BrokenFrame, match=message):
+        scrutiny_of_two.look(0, event)
+
+
+def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
+    scrutiny_of_two.look(0, SEND)
+    scrutiny_of_two._board.take(0, SEND)
+    scrutiny_of_two.look(0, Done(0, 20))
+    with pytest.raises(BrokenFrame, match="operation 0 where operation 1 comes next"):
+        scrutiny_of_two.look(0, SEND)
+    with pytest.raises(BrokenFrame, match="a name of 1025"):
+        scrutiny_of_two.look(0, Blocked(0, "f" * 1025, 3, 10))
+
+
+@pytest.mark.parametrize(
+    ("bound", "events", "error", "message"),
+    [
+        ("OPERATIONS", [SEND, posted(op=1), posted(op=2)], TooMuch, "more than 2 operations"),
+        ("MANY", [Marked("here", 10)] * 3, BrokenFrame, "more than 2 events"),
+        ("GROUPS", [Grouped("a", [0]), Grouped("b", [0])], BrokenFrame, "more than 2 groups"),
+    ],
+)
+def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, error, message):
+    monkeypatch.setattr(scrutiny, bound, 2)  # the world's own group is the first
+    board = Board(2)
+    look = Scrutiny(board, None, subgroups=True, watched=False).look
+    for event in events[:-1]:
+        look(0, event)
+        board.take(0, event)
+    with pytest.raises(error, match=message):
+        look(0, events[-1])
