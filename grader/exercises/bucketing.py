@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from grader.cases import Case
+from grader.verdict import Diagnosis
 
 __all__ = [
+    "NOT_THOSE_BUCKETS",
     "PARAMETERS",
     "buckets",
     "closed_late",
@@ -68,4 +70,18 @@ PARAMETERS: tuple[tuple[str, list[int], int], ...] = (
     ("empty parameters", [0, 64, 0, 65, 0], 64),
     ("no parameters", [], 25 << 20),
     ("a real network", [2359296, 3072, 1769472, 2304, 589824, 768, 38597376], 25 << 20),
+)
+
+
+#: What to say where calls, or their bytes, are not those of the right buckets.
+NOT_THOSE_BUCKETS = dict.fromkeys(
+    (
+        Diagnosis.TOO_MANY_MESSAGES,
+        Diagnosis.TOO_FEW_MESSAGES,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    ),
+    "One all-reduce a step for each bucket of assign_buckets, over the distinct parameters that"
+    " require a gradient. Tied weights are one parameter; sizes are bytes, p.numel() *"
+    " p.element_size(); a bucket is reduced also where its gradients are None.",
 )

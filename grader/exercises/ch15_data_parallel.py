@@ -16,6 +16,7 @@ from grader.exercises.averaging import (
     zeros_for_none,
 )
 from grader.exercises.bucketing import (
+    NOT_THOSE_BUCKETS,
     PARAMETERS,
     buckets,
     closed_late,
@@ -333,11 +334,7 @@ BucketedDDP = Exercise(
         ),
     ),
     advice={
-        Diagnosis.TOO_MANY_MESSAGES: "One all-reduce a bucket and step. Are the buckets those of"
-        " assign_buckets, over the distinct parameters that require a gradient? Tied weights are"
-        " one parameter; sizes are bytes: p.numel() * p.element_size().",
-        Diagnosis.TOO_FEW_MESSAGES: "One all-reduce a bucket and step. Are sizes counted in bytes?"
-        " p.numel() * p.element_size(). A bucket is reduced also where its gradients are None.",
+        **NOT_THOSE_BUCKETS,
         Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
         " under way: start it in the hook with async_op=True, and wait for it in"
         " finish_gradient_synchronization only.",

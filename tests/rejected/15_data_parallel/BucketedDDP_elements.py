@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: too_few_messages
-# hint: counted in bytes
+# hint: sizes are bytes
 import torch
 import torch.distributed as dist
 from torch import nn

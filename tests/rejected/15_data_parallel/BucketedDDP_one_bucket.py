@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: too_few_messages
-# hint: One all-reduce a bucket
+# hint: each bucket of assign_buckets
 import torch
 import torch.distributed as dist
 from torch import nn
