@@ -76,8 +76,7 @@ def _some_forbidden(*kinds: str) -> Test:
     told = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
     return lambda e: (
         e.diagnosis is Diagnosis.FORBIDDEN_CALL
-        and e.failure is not None
-        and told.search(e.failure.message) is not None
+        and bool(e.failure and told.search(e.failure.message))
     )
 
 
