@@ -57,8 +57,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     " torch.empty_like helps.",
     Diagnosis.DTYPE_MISMATCH: "Both ends of a message need the same dtype; the bits are not"
     " converted. torch.empty_like keeps it.",
-    Diagnosis.BUFFER_RACE: "Between isend or irecv and its wait() the tensor belongs to the"
-    " transport: use another one, or wait first.",
+    Diagnosis.BUFFER_RACE: "Between isend, irecv or a collective with async_op=True and its wait()"
+    " the tensor belongs to the transport: use another one, or wait first.",
     Diagnosis.UNWAITED_REQUEST: "Keep what isend and irecv return, and call wait() on each before"
     " you return.",
     Diagnosis.ORDER_MISMATCH: "Collectives are matched by order: every rank has to make the same"
@@ -78,7 +78,9 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
         return exercise.hints[0]
     if evidence is not None:
         for mistake in exercise.mistakes:
-            if _explains(exercise, mistake, evidence):
+            # what ranks hold after a race is not what their program computes
+            raced = diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None
+            if not raced and _explains(exercise, mistake, evidence):
                 return mistake.hint
     return exercise.advice.get(diagnosis) or GENERAL.get(diagnosis) or exercise.hints[0]
 

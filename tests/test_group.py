@@ -263,6 +263,71 @@ def test_torchs_own_data_parallelism_is_recorded():
         assert len(reductions) > 20
 
 
+def _written_too_early(x):
+    x /= 2
+
+
+def _written_in_the_list(x):
+    x[0] = 7.0
+
+
+@pytest.mark.parametrize("touch", [_written_too_early, _written_in_the_list])
+def test_a_buffer_changed_while_a_collective_is_in_flight(touch):
+    def answer():
+        x = torch.ones(4)
+        request = dist.all_reduce(x, async_op=True)
+        touch(x)
+        request.wait()
+
+    failure = play(answer, 2, allowed=None).failure
+    assert failure.diagnosis is Diagnosis.BUFFER_RACE
+    assert "while its all_reduce was in flight" in failure.message
+    assert failure.site.line == line_in(answer, "request.wait()")
+
+
+def test_an_input_changed_while_a_collective_is_in_flight():
+    def answer():
+        x, out = torch.ones(2), [torch.empty(2) for _ in range(2)]
+        request = dist.all_gather(out, x, async_op=True)
+        x.zero_()
+        request.wait()
+
+    failure = play(answer, 2, allowed=None).failure
+    assert failure.diagnosis is Diagnosis.BUFFER_RACE
+    assert "while its all_gather was in flight" in failure.message
+
+
+def test_who_reads_a_collectives_buffer_too_early_reads_what_was_there():
+    def answer():
+        x = torch.full((3,), float(dist.get_rank()))
+        parts = list(torch.zeros(2, 3))
+        requests = [
+            dist.all_reduce(x, async_op=True),
+            dist.all_gather(parts, torch.ones(3), async_op=True),
+        ]
+        early = x.tolist(), [part.tolist() for part in parts]
+        for request in requests:
+            request.wait()
+        return early, (x.tolist(), [part.tolist() for part in parts])
+
+    found = values(play(answer, 2, allowed=None))
+    for rank, (early, late) in enumerate(found):
+        assert early == ([float(rank)] * 3, [[0.0] * 3] * 2)
+        assert late == ([1.0] * 3, [[1.0] * 3] * 2)
+
+
+def test_a_collective_in_flight_keeps_strides_and_autograd_apart():
+    def answer():
+        x = torch.arange(6.0).reshape(2, 3).T.contiguous().requires_grad_()
+        y = (x * 2).sum()
+        dist.all_reduce(x.data, async_op=True).wait()
+        y.backward()
+        return x.tolist(), x.grad.tolist()
+
+    doubled = (2 * torch.arange(6.0).reshape(2, 3).T).tolist()
+    assert values(play(answer, 2, allowed=None)) == [(doubled, [[2.0, 2.0]] * 3)] * 2
+
+
 class Recording:
     """A recorder's part in a request, held up where it reports completion."""
 

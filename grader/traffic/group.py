@@ -16,6 +16,7 @@ import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
+from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
 from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
 from grader.transports.base import Backend, reduction_name
@@ -201,8 +202,8 @@ class RecordingGroup(dist.ProcessGroup):
         kind = COLLECTIVES[method]
         recorder = self._recorder
         recorder.require_allowed(kind)
-        written = list(_tensors(args[0])) if args else []
-        read = list(_tensors(args[1])) if len(args) > 1 else []
+        written = list(tensors_of(args[0])) if args else []
+        read = list(tensors_of(args[1])) if len(args) > 1 else []
         root, detail = self._agreement(args, kwargs)
         gate = Gated() if recorder.strict else None
         op = recorder.post(
@@ -215,8 +216,25 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
-        inner = hand_over(recorder, op, lambda: self._start_inner(method, args, kwargs))
-        return Request(recorder, op, gate.hold(inner) if gate else inner)
+        verify, finish, given = None, None, args
+        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+            private = PrivateBuffers(args)
+            verify = self._untouched_check(kind, private)
+            finish, given = private.deliver, private.args
+        inner = hand_over(recorder, op, lambda: self._start_inner(method, given, kwargs))
+        inner = gate.hold(inner) if gate else inner
+        return Request(recorder, op, inner, verify=verify, finish=finish)
+
+    def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
+        def verify() -> None:
+            if private.changed():
+                self._recorder.violated(
+                    Diagnosis.BUFFER_RACE,
+                    f"a buffer was changed while its {kind} was in flight; wait for the"
+                    " request before writing to the tensor",
+                )
+
+        return verify
 
     def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the transport, by whichever name it knows the method."""
@@ -270,17 +288,14 @@ class _Several:
             request.wait(*timeout)
 
 
+def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the caller goes on while the collective is under way, and does not wait at once."""
+    return any(getattr(options, "asyncOp", False) for options in (*args, *kwargs.values()))
+
+
 def _copy(tensor: torch.Tensor, landing: torch.Tensor) -> None:
     with torch.no_grad():
         tensor.copy_(landing)
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
 
 
 def _collective_method(method: str) -> Callable[..., Request]:
