@@ -46,6 +46,21 @@ run(built_in, 3)
 # the others it overwrites `x`. Whatever they had there is gone. `x` has to exist on every rank, with
 # the right size and dtype, *before* the call.
 #
+# **Predict:** four ranks hold [1, 1], [2, 2], [3, 3] and [4, 4]. What does each hold after a broadcast
+# from rank 0? (These four will come back with every collective.)
+
+# %%
+def each_has_its_own():
+    x = torch.full((2,), dist.get_rank() + 1)
+    before = x.tolist()
+    dist.broadcast(x, src=0)
+    return before, x.tolist()
+
+
+for rank, (before, after) in enumerate(run(each_has_its_own, 4)):
+    print(f"rank {rank}: {before} before, {after} after")
+
+# %% [markdown]
 # A collective is called by **everyone** in the group. If one rank leaves it out, the others wait:
 
 # %%
@@ -239,9 +254,9 @@ if check(sync_parameters):
 #
 # ### Check yourself
 #
-# <details><summary>Rank 0 holds [1, 1], rank 1 [2, 2], rank 2 [3, 3], rank 3 [4, 4]. What do they hold after a broadcast from rank 0?</summary>
+# <details><summary>Rank 0 holds [1, 1], rank 1 [2, 2], rank 2 [3, 3], rank 3 [4, 4]. What do they hold after a broadcast from rank 2?</summary>
 #
-# [1, 1] on every rank. The other values are lost.
+# [3, 3] on every rank. The other values are lost.
 # </details>
 #
 # <details><summary>Why is it impossible to broadcast with fewer than n − 1 messages?</summary>

@@ -9,6 +9,8 @@
 # **Time:** 45 minutes, and 2 exercises.
 
 # %%
+import traceback
+
 import torch
 import torch.distributed as dist
 
@@ -68,9 +70,34 @@ def scatter_from_some_notes():
 run(scatter_from_some_notes, 3, may_fail=True)
 
 # %% [markdown]
-# On gloo a send to oneself is an error. Even where it is allowed it would be no good here: a
-# blocking send waits for its receive, and the receive stands in a line that the same rank has not
-# reached. It would wait for itself for ever. The source simply *copies* its own piece.
+# A send to oneself is an error. **Predict:** who refuses it, PyTorch or gloo? And `isend`, too?
+
+# %%
+def who_refuses():
+    if dist.get_rank() != 0:
+        return None
+    found = []
+    for call in (dist.send, dist.isend):
+        try:
+            call(torch.ones(1), 0)
+        except ValueError as error:
+            *_, (frame, _) = traceback.walk_tb(error.__traceback__)  # where it was raised
+            package = frame.f_globals["__name__"].split(".")[0]
+            found.append(f"{call.__name__}: {package} says, {error}")
+    return found
+
+
+print(*run(who_refuses, 2)[0], sep="\n")
+
+# %% [markdown]
+# `dist.send` itself refuses, before any backend is asked, so with NCCL or MPI as well. `dist.isend`
+# [lets it through](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.isend), and
+# the backend decides; gloo cannot, since a rank has no connection to itself. (The grader looks before
+# gloo does, and says it more clearly.)
+#
+# Even if `send` allowed it, it would be no good here: a blocking send waits for its receive, and the
+# receive stands in a line that the same rank has not reached. It would wait for itself for ever. The
+# source simply *copies* its own piece.
 #
 # ## What it costs
 #
@@ -249,7 +276,7 @@ for k in (1, 4):
 #
 # - **Scatter** hands out piece $r$ to rank $r$; **gather** collects them in rank order.
 # - Both take $n-1$ messages of one piece each. The root's own piece is copied, never sent.
-# - A rank that sends to itself is wrong everywhere: an error on gloo, a hang with blocking calls.
+# - No rank sends to itself: `dist.send` refuses it, and a blocking send that did not would hang.
 # - Rank order is not order of arrival.
 # - Cut with `tensor_split(n)`. `chunk(n)` may give fewer than $n$ pieces.
 #

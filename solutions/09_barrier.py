@@ -14,7 +14,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, timeline
+from grader import check, hint, run, simulate, timeline
 
 # %% [markdown]
 # ## What it promises
@@ -57,6 +57,25 @@ show_who_leaves_late(run(sleep_then_meet, 3, False))
 # (All processes of one computer read the same clock. Between two computers you could not compare
 # the times like that, and so no barrier is built on clocks.)
 #
+# A real clock shows a little more than 2 seconds, never the same. `simulate` runs the function on
+# *simulated* ranks (chapter [11](11_ring_all_reduce.ipynb) says more of them). Their clock is that of a
+# model: a sleep takes what it says, a message here takes nothing, and you need not wait.
+#
+# **Predict:** whole seconds now, as in the picture. How long does each of the three take, sleep and
+# barrier together?
+
+# %%
+def sleep_whole_seconds():
+    began = time.monotonic()
+    time.sleep(dist.get_rank())
+    dist.barrier()
+    return time.monotonic() - began
+
+
+for rank, seconds in enumerate(simulate(sleep_whole_seconds, 3, alpha=0.0, beta=0.0)):
+    print(f"rank {rank} leaves after {seconds} s")
+
+# %% [markdown]
 # ### What it does not promise
 #
 # A barrier says: *everybody has come this far*. It does not say that the messages which were

@@ -30,12 +30,14 @@ from grader import check, hint, run
 # - A gigabyte is $10^9$ bytes here. Memory is often counted in $2^{30}$, which is 7 % more.
 # - Elements are not bytes: a `bfloat16` has 2 of them, a `float32` 4.
 #
-# **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`?
+# **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`? And how many
+# of those gigabytes are 80 of $2^{30}$?
 
 # %%
 elements = 1_000_000_000
 link = 100e9 / 8  # bytes a second
 print("seconds:", elements * torch.float32.itemsize / link)
+print(f"2³⁰ beside 10⁹: {2**30 / 10**9 - 1:.1%} more, so 80 · 2³⁰ bytes are {80 * 2**30 / 10**9:.1f} GB")
 
 # %% [markdown]
 # ## Exercise: algorithm_bandwidth
@@ -174,6 +176,22 @@ def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> floa
 
 
 check(bus_bandwidth)
+
+# %% [markdown]
+# Here are the factors of all nine, as busbw divided by algbw, from the functions that the grader and its
+# command `bench` compute with. **Predict:** which of them are the same on 2
+# ranks as on 1024?
+
+# %%
+from grader import bandwidth
+
+print("ranks          ", *(f"{n:6}" for n in (2, 3, 4, 8, 1024)))
+for op in bandwidth.FACTORS:
+    factors = (
+        bandwidth.bus_bandwidth(op, 10**9, 1.0, n) / bandwidth.algorithm_bandwidth(10**9, 1.0)
+        for n in (2, 3, 4, 8, 1024)
+    )
+    print(f"{op:15}", *(f"{factor:6.3f}" for factor in factors))
 
 # %% [markdown]
 # ## Taking the time honestly

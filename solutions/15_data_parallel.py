@@ -372,10 +372,25 @@ print(f"one all-reduce of 8 MB:   {1e3 * ring_seconds(8e6):5.1f} ms")
 # %% [markdown]
 # **Why not one for all, then?** It could begin only when the *last* gradient is ready: nothing would
 # overlap. The compromise is a **bucket**: gradients that are ready at about the same time are put
-# into one tensor of, say, 25 MB, and reduced together.
-# ([25 MiB is the default](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
-# of torch's `bucket_cap_mb`; the design is that of
+# into one tensor, and reduced together. (The design is that of
 # [Li et al. 2020](https://arxiv.org/abs/2006.15704).)
+#
+# **Predict:** torch's own DDP has a
+# [`bucket_cap_mb`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html),
+# which is 25 unless you say otherwise. How many bytes is that?
+
+# %%
+def default_bucket():
+    from torch.nn.parallel import DistributedDataParallel
+
+    return DistributedDataParallel(nn.Linear(2, 2)).bucket_bytes_cap
+
+
+nbytes = run(default_bucket, 1)[0]
+print(f"{nbytes:,} bytes; 25 · 2²⁰ are {25 * 2**20:,}; beside 25 · 10⁶ {nbytes / 25e6 - 1:.1%} more")
+
+# %% [markdown]
+# So its *mb* are MiB, of $2^{20}$ bytes each.
 #
 # ## Exercise: assign_buckets
 #

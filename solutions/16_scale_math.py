@@ -21,7 +21,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, run
+from grader import check, hint, run, simulate
 from grader.calculator import calculator
 
 # %% [markdown]
@@ -674,8 +674,34 @@ if zero3_known and dp_known:
 
 # %% [markdown]
 # The same in both directions, and the same as for plain data parallelism! In all, ZeRO-3 sends *more*:
-# three times $\frac{DP-1}{DP}P$ and not twice. But it also has the forward pass to hide it behind.
+# three times $\frac{DP-1}{DP}P$ elements and not twice. But it also has the forward pass to hide it
+# behind.
 #
+# **Predict** the bytes of both on 4 ranks, with 8400 parameters in bfloat16. Here they are sent:
+# simulated ranks make messages of the built-in collectives too, and record them.
+
+
+# %%
+def dp_step(weights):
+    dist.all_reduce(torch.ones_like(weights))  # gradients
+
+
+def zero3_step(weights):
+    mine = weights.chunk(dist.get_world_size())[dist.get_rank()].clone()
+    for _ in ("forward", "backward"):
+        dist.all_gather_into_tensor(torch.empty_like(weights), mine)
+    dist.reduce_scatter_tensor(torch.empty_like(mine), torch.ones_like(weights))  # gradients
+
+
+n, e = 4, torch.bfloat16.itemsize
+weights = torch.ones(8400, dtype=torch.bfloat16)
+rings = {"all_reduce": "ring", "all_gather": "ring", "reduce_scatter": "ring"}
+for step, times in ((dp_step, 2), (zero3_step, 3)):
+    sent = simulate(step, n, weights, algorithms=rings).trace.traffic.max_sent
+    formula = times * e * (n - 1) / n * weights.numel()
+    print(f"{step.__name__:10} a rank sent {sent:,} bytes; {times} · e · (DP−1)/DP · P = {formula:,.0f}")
+
+# %% [markdown]
 # There is a difference, though. When a replica adds up gradients over several micro-batches before it
 # steps, data parallelism sends once, at the end. ZeRO-3 fetches the weights for each micro-batch again.
 #
@@ -746,6 +772,36 @@ if tp_known:
 # stage computes the micro-batch before: its blocks, $2 \cdot \text{tokens} \cdot 16h^2$ operations
 # each, with a gate.
 #
+# **Predict:** 4 stages, 6 micro-batches of 2 sequences of 64 tokens, h = 128, bfloat16. How many bytes go
+# over each boundary in a step, in each direction?
+
+
+# %%
+def pipeline_step(activations, micro_batches):
+    stage, last = dist.get_rank(), dist.get_world_size() - 1
+    came = torch.empty_like(activations)
+    for _ in range(micro_batches):  # forward: activations
+        if stage > 0:
+            dist.recv(came, stage - 1)
+        if stage < last:
+            dist.send(activations, stage + 1)
+    for _ in range(micro_batches):  # backward: gradients, of the same shape
+        if stage < last:
+            dist.recv(came, stage + 1)
+        if stage > 0:
+            dist.send(activations, stage - 1)
+
+
+s, b, h, stages, micro_batches = 64, 2, 128, 4, 6
+activations = torch.ones(b, s, h, dtype=torch.bfloat16)
+messages = simulate(pipeline_step, stages, activations, micro_batches).trace.messages
+for here, there in ((0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)):
+    sent = sum(m.nbytes for m in messages if (m.source, m.destination) == (here, there))
+    what = "activations" if here < there else "gradients"
+    print(f"stage {here} to {there}: {sent:,} bytes of {what}")
+print(f"micro-batches · e · s · b · h = {micro_batches * activations.itemsize * s * b * h:,}")
+
+# %% [markdown]
 # ## Exercise: pp_overlap_ratio
 #
 # With blocks of $16h^2$, as the notes count them.
@@ -793,7 +849,7 @@ if pp_known:
 # - **There is always something to compute meanwhile.** The *last* gradients, of the first layer, have
 #   no backward pass left to hide behind; nor has the first all-gather of ZeRO-3 anything before it.
 # - **A message has no latency.** Chapter 13 knows better. **Predict:** gradients of 10⁹ parameters go
-#   around a ring, in buckets of 25 MB as in DDP. What do latencies of 14 µs (those of the [simulated
+#   around a ring, in buckets of $25 \cdot 2^{20}$ bytes, DDP's default. What do latencies of 14 µs (those of the [simulated
 #   DGX H100](../docs/simulation.md)) do, on 8 and on 1024 ranks?
 
 
@@ -803,7 +859,7 @@ def seconds_of_a_ring(n, nbytes, alpha, beta):  # chapter 13
     return steps * alpha + steps / n * nbytes * beta
 
 
-params, bucket, alpha = 10**9, 25_000_000, 14e-6
+params, bucket, alpha = 10**9, 25 * 2**20, 14e-6
 tokens = 32768
 for n in (8, 64, 1024):
     computing = 4 * tokens * params / PEAK

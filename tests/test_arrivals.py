@@ -666,9 +666,7 @@ def test_every_text_has_bytes(text):
     assert shown(raw(text)) or not text
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6, unique=True))
 def test_names_in_archives_never_become_paths(tmp_path, names):
     stream = io.BytesIO()

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 import torch.distributed as dist
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import check, run
@@ -217,7 +217,6 @@ def graphs(draw):
     return tuple(waits.values()), tuple(cycle[cycle.index(at) :] if at in cycle else ())
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_every_wait_is_an_arrow(graph):
     waits, cycle = graph
@@ -230,7 +229,6 @@ def test_every_wait_is_an_arrow(graph):
     assert bold + plain == sum(len(wait.peers) for wait in waits)
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_nothing_lies_on_anything(graph):
     waits, _ = graph
@@ -262,7 +260,6 @@ def test_words_of_a_circle_touch_nothing(n):
     )
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_what_a_student_named_a_cell_is_text_and_nothing_else(name):
     wait = Wait(0, (1,), "", Site(f"cell {name}", 2), "send")

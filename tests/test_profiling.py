@@ -51,6 +51,16 @@ def test_no_two_ways_to_average_give_the_same(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_the_middle_of_times_that_are_not_sorted_is_nothing_else(seed):
+    tried = [case for case in catalogue()["time_kernel"].cases(seed, 1) if case.iterations > 4]
+    assert {case.where for case in tried} == {"cpu", "cuda", "second"}
+    for case in tried:
+        times = case.seconds[case.warmup :]
+        others = [*map(statistics.median, (times, case.seconds)), min(times), max(times)]
+        assert times[len(times) // 2] not in others
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_no_two_operators_are_equally_hot_unless_that_is_what_is_tried(seed):
     for case in catalogue()["hottest_ops"].cases(seed, 1):
         times = sorted(self_times(case).values(), reverse=True)

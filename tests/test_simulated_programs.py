@@ -303,7 +303,6 @@ def test_simulated_ranks_do_what_real_ones_do():
         database=None,
         # the programs are short, and each step of shrinking may take a real world its time
         phases=(Phase.generate,),
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(programs())

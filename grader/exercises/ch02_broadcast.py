@@ -61,7 +61,7 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "src sends to itself, too, and gloo refuses that: leave the calling rank out of the"
+            "src sends to itself, too, and torch refuses that: leave the calling rank out of the"
             " loop.",
             when=lambda e: e.says("same as the rank"),
         ),

@@ -75,8 +75,8 @@ scatter = Exercise(
             gives=lambda c: list(c.out),
         ),
         Mistake(
-            "A rank cannot send to itself: gloo calls it an error, and with a blocking send it"
-            " would wait for ever. src copies its own chunk.",
+            "A rank cannot send to itself: torch calls it an error, and a blocking send would wait"
+            " for itself for ever. src copies its own chunk.",
             when=lambda e: e.says("same as the rank"),
         ),
         Mistake(

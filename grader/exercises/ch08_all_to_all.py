@@ -93,7 +93,7 @@ all_to_all = Exercise(
     ),
     mistakes=(
         Mistake(
-            "A rank cannot send to itself: gloo calls it an error. Copy chunks[rank].",
+            "A rank cannot send to itself: that is an error. Copy chunks[rank].",
             when=lambda e: e.says("same as the rank"),
         ),
         Mistake(
@@ -267,7 +267,7 @@ all_to_all_uneven = Exercise(
     ),
     mistakes=(
         Mistake(
-            "A rank cannot send to itself: gloo calls it an error. Copy your own rows.",
+            "A rank cannot send to itself: that is an error. Copy your own rows.",
             when=lambda e: e.says("same as the rank"),
         ),
         Mistake(

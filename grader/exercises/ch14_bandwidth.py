@@ -139,7 +139,7 @@ bus_bandwidth = Exercise(
         Mistake(
             "The factor 2 belongs to the all-reduce alone, which has two phases. This operation"
             " has one.",
-            gives=lambda c: _times(c, 2 * _right(c)),
+            gives=lambda c: _times(c, 2 * _right(c)) if c.op != "all_reduce" else None,
         ),
         Mistake(
             "That counts one rank's part. nbytes is the whole tensor already, all n parts of it:"
@@ -163,7 +163,7 @@ bus_bandwidth = Exercise(
         Mistake(
             "One of the n parts stays where it is: it is not sent. The factor is (n − 1)/n and not"
             " 1.",
-            gives=lambda c: _times(c, 1),
+            gives=lambda c: _times(c, 1) if c.op in bandwidth.SHARED_OUT else None,
         ),
         Mistake(
             "These are bits a second. Bytes are asked for: do not multiply by 8.",
