@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,7 +44,7 @@ from grader.submission import Submission
 # | | what it is | when you take it |
 # |---|---|---|
 # | **gloo** | a small library, made for machine learning, part of every PyTorch | training on CPUs; control messages beside NCCL; this course |
-# | **MPI** | a *standard* from 1994 with several implementations (MPICH, Open MPI, those of vendors) | supercomputers, where it knows the network best |
+# | **MPI** | a *standard* with several implementations (MPICH, Open MPI, those of vendors) | supercomputers, where it knows the network best |
 # | **NCCL** | NVIDIA's collectives for GPUs | training on NVIDIA GPUs: [the documentation's rule of thumb](https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use) |
 #
 # What of these is on your machine? The course can say it, and why not.
@@ -55,20 +56,25 @@ for name, why_not in backends().items():
 # %% [markdown]
 # ### The MPI that is not there
 #
-# `torch.distributed` knows the name `"mpi"`. **Predict:** what happens if you ask for it?
+# `torch.distributed` knows the name `"mpi"`. **Predict:** what happens if you ask for it, as rank 5 of 9?
 
 # %%
 print("gloo in this torch:", dist.is_gloo_available())
 print("MPI in this torch: ", dist.is_mpi_available())
-try:
-    dist.init_process_group("mpi")
-except RuntimeError as error:
-    print(error)
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    try:
+        dist.init_process_group("mpi", rank=5, world_size=9)
+    except RuntimeError as error:
+        print("RuntimeError:", error)
+for warning in warned:
+    print("Warning:", warning.message)
 
 # %% [markdown]
 # PyTorch's own MPI backend [has to be built from source](https://docs.pytorch.org/docs/stable/distributed.html#backends-that-come-with-pytorch),
-# on a machine with an MPI. No wheel that you install with `pip` has it. So few people use it: what is
-# written about it mostly repeats the documentation.
+# on a machine with an MPI. What you install with `pip` does not have it, as you see. Of that backend the
+# documentation says that it takes CPU tensors, and GPU tensors if its MPI does, and that it has every
+# operation but `reduce_scatter`. The warning tells one thing more: rank and world size come from MPI.
 #
 # The MPI worlds of this course are therefore *not* that backend. They are a process group of our own,
 # which hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). For your program it is
@@ -364,12 +370,11 @@ def table(backend, device="cpu"):
         ran = run(try_all, 2, device, list(known), backend=backend, seconds=40, may_fail=True)
         if ran.failure is None:
             break
-        begun = [mark.text for mark in ran.trace.marks[0]]
+        begun = min(ran.trace.marks, key=len)  # of the rank that came least far
         if not begun:
-            print(ran.failure.message)
+            print(f"{backend}: {ran.failure.message}")
             return
-        known |= dict.fromkeys(begun[:-1], "✓")  # these did not stop it
-        known[begun[-1]] = f"the world ended: {ran.failure.diagnosis}"
+        known[begun[-1].text] = f"the world ended: {ran.failure.diagnosis}"
     # a rank that only sends notices nothing: what one rank complains of counts
     for rank in range(2):
         known |= {what: said for what, said in ran[rank].items() if known.get(what, "✓") == "✓"}
@@ -871,7 +876,8 @@ def contest(ddp, ring, rounds=9):
     }
     x, taken = torch.randn(64, 384), {name: [] for name in contenders}
     for _ in range(rounds):
-        for name, (model, dist.all_reduce) in contenders.items():
+        for name, (model, all_reduce) in contenders.items():
+            dist.all_reduce = all_reduce
             dist.barrier()
             started = time.perf_counter()
             model.zero_grad()
@@ -894,7 +900,7 @@ if ready:
 # - **C++.** Its hooks and its gloo run outside of Python. Your ring takes 6 steps for each bucket on four
 #   ranks, several Python calls in each, and Python runs one thread at a time: while your ring has the
 #   interpreter, a hook has to wait.
-# - **Memory.** Its gradients *are* views of the buckets; yours are copied in and out.
+# - **Memory.** It makes its buckets once, and uses them in every step. A `torch.cat` makes new ones each time.
 # - **A processor for each.** Four ranks with two threads each need more cores than most laptops have. What
 #   is hidden behind backward has to be computed by somebody.
 # - Finally, in `run` every message of yours is **recorded**, 6 sends and 6 receives for each bucket, and
@@ -934,7 +940,7 @@ if ready:
 # their receives, which nobody comes to. With `MPI_Ssend` it would have hung on the first day.
 # </details>
 #
-# <details><summary>You time `dist.all_reduce(x); ` on NCCL with a clock on the host, and it takes 30 µs for a gigabyte. What was measured?</summary>
+# <details><summary>You time <code>dist.all_reduce(x)</code> on NCCL with a clock on the host, and it takes 30 µs for a gigabyte. What was measured?</summary>
 #
 # The launch. The call returns when the work is in the stream; even `wait()` makes only the stream wait.
 # Synchronize before you read the clock.
