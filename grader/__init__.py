@@ -1,8 +1,10 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs nine names::
+A student needs ten names::
 
-    from grader import check, hint, mark, points, progress, replay, run, simulate, timeline
+    from grader import (
+        backends, check, hint, mark, points, progress, replay, run, simulate, timeline
+    )
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
@@ -12,6 +14,7 @@ A student needs nine names::
     timeline(run(function, 4, x))  # see where the time of a run went
     mark("backward ends")     # in such a function: a name for a place, on the time line
     progress()                # which exercises are passed
+    backends()                # what can carry messages here: check(broadcast, backend="mpi")
     points(broadcast)         # what it earns; the last cells of a chapter ask, also for nbgrader
 
 Importing the package starts the fork server in the background, so that the
@@ -21,6 +24,7 @@ The layout, from the bottom up; an import runs downward only:
 
 - ``errors``, ``verdict``, ``version`` — words for what happened
 - ``values``, ``reading``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
+- ``transports`` — what carries messages: gloo, MPI, NCCL
 - ``cases``, ``oracles``, ``exercise`` — how exercises are declared
 - ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
 - ``assess``, ``judge`` — bring them together
@@ -37,6 +41,7 @@ The layout, from the bottom up; an import runs downward only:
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -44,7 +49,7 @@ from typing import TYPE_CHECKING, Any
 from grader.version import __version__
 
 if TYPE_CHECKING:
-    from grader.api import check, hint, progress, run
+    from grader.api import backends, check, hint, progress, run
     from grader.earning import points
     from grader.replaying import replay
     from grader.scaling import simulate
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "__version__",
+    "backends",
     "check",
     "hint",
     "mark",
@@ -65,34 +71,27 @@ __all__ = [
 ]
 
 
+#: Where the names are.
+_HOMES = {
+    "backends": "api",
+    "check": "api",
+    "hint": "api",
+    "mark": "traffic.marks",
+    "points": "earning",
+    "progress": "api",
+    "replay": "replaying",
+    "run": "api",
+    "simulate": "scaling",
+    "timeline": "timing",
+}
+
+
 def __getattr__(name: str) -> Any:
     # Imported when first used: the command line and the ranks import this
     # package too, and most of them need little of it.
-    if name in ("check", "hint", "progress", "run"):
-        from grader import api
-
-        return getattr(api, name)
-    if name == "mark":
-        from grader.traffic.marks import mark
-
-        return mark
-    if name == "points":
-        from grader.earning import points
-
-        return points
-    if name == "replay":
-        from grader.replaying import replay
-
-        return replay
-    if name == "simulate":
-        from grader.scaling import simulate
-
-        return simulate
-    if name == "timeline":
-        from grader.timing import timeline
-
-        return timeline
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"grader.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

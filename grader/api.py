@@ -20,7 +20,7 @@ from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure
 from grader.worlds.base import Job, Luck
 from grader.worlds.crew import Launcher
-from grader.worlds.launch import default_launcher, discard_launcher
+from grader.worlds.launch import discard_launcher, launcher_on, usable_backends
 from grader.worlds.processes import ProcessWorld
 
 __all__ = [
@@ -28,8 +28,11 @@ __all__ = [
     "Hints",
     "Progress",
     "Run",
+    "backends",
+    "call_seconds",
     "catalogue",
     "check",
+    "counts",
     "fresh_seed",
     "hint",
     "progress",
@@ -78,6 +81,7 @@ def check(
     *,
     seed: int | None = None,
     world_sizes: Iterable[int] | None = None,
+    backend: str = "gloo",
     **named: Any,
 ) -> Checked:
     """Judge a function against the exercise of its name.
@@ -89,22 +93,27 @@ def check(
         answer: the function or class; its name says which exercise it is.
         seed: repeats the inputs of an earlier check; fresh ones otherwise.
         world_sizes: numbers of ranks to judge at, instead of all.
+        backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
+            :func:`backends`.
         named: instead of ``answer``, one that has no name of its own, such as a
             text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
     Raises:
         UnknownExercise: no exercise has this name.
         RequestError: the answer is no function, or cannot be sent to other
-            processes.
+            processes; or the backend is not to be had here.
     """
     name, value = _answer(answer, named)
     exercise = catalogue()[name]
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
-    settings = Settings(fresh_seed() if seed is None else seed, sizes)
+    settings = Settings(
+        fresh_seed() if seed is None else seed, sizes, seconds=call_seconds(backend)
+    )
     submission = Submission.from_function(value, name)
-    with stoppable() as launcher:
+    with stoppable(backend) as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
-    note([checked.verdict], catalogue(), origin_of(value), sizes)
+    if counts(backend):
+        note([checked.verdict], catalogue(), origin_of(value), sizes)
     if not shows_results():
         print(checked)
     return checked
@@ -127,14 +136,15 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[Launcher]:
-    """The launcher; at the end its worlds are gone, also if the user stops the work."""
-    launcher = default_launcher()
+def stoppable(backend: str = "gloo") -> Iterator[Launcher]:
+    """A backend's launcher; at the end its worlds are gone, also if the user stops the work."""
+    launcher = launcher_on(backend)
     try:
         yield launcher
         launcher.settle()
     except KeyboardInterrupt:
         # it may have been stopped in the middle of a message: start afresh
+        launcher.close()
         discard_launcher()
         raise Stopped("every rank has been ended") from None
 
@@ -160,6 +170,25 @@ def shows_results() -> bool:
     if ipython is not None and ipython.get_ipython() is not None:
         return True
     return hasattr(sys, "ps1")
+
+
+def backends() -> dict[str, str]:
+    """Which of ``gloo``, ``mpi`` and ``nccl`` can be used here.
+
+    Returns:
+        By name: why it cannot be used, in one line; empty if it can.
+    """
+    return usable_backends()
+
+
+def call_seconds(backend: str) -> float:
+    """Wall clock that one call may take; a GPU makes its connections when they are first used."""
+    return 30.0 if backend == "nccl" else 5.0
+
+
+def counts(backend: str) -> bool:
+    """Whether a check says that an exercise is passed: not where the GPUs bound the ranks."""
+    return backend != "nccl"
 
 
 class Hints:
@@ -285,12 +314,13 @@ def run(
     *arguments: Any,
     seconds: float = 10.0,
     may_fail: bool = False,
+    backend: str = "gloo",
 ) -> Run:
     """Run a function on every rank of a fresh world of processes.
 
     The process group is set up: inside, ``dist.get_rank()`` and everything
-    else of ``torch.distributed`` works, on gloo.  What ranks print is shown in
-    rank order when all have ended.
+    else of ``torch.distributed`` works, on gloo unless you say otherwise.
+    What ranks print is shown in rank order when all have ended.
 
     Args:
         function: called as ``function(*arguments)`` on every rank.
@@ -299,16 +329,19 @@ def run(
         seconds: wall clock after which the run has failed.
         may_fail: return a failed run instead of raising; for functions that
             are meant to go wrong.
+        backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
+            :func:`backends`.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.
-        RequestError: the function cannot be sent to other processes.
+        RequestError: the function cannot be sent to other processes; or the
+            backend is not to be had here.
     """
     (size,) = valid_sizes([world_size])
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
     job = Job(name, ((),) * size, allowed=None, luck=Luck.ARRIVAL, seconds=seconds)
-    with stoppable() as launcher, ProcessWorld(launcher, size, program) as world:
+    with stoppable(backend) as launcher, ProcessWorld(launcher, size, program) as world:
         outcome = world.run(job)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():

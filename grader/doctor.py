@@ -85,13 +85,16 @@ def _torch() -> Iterator[Finding]:
     yield Finding(
         "gloo", "ok" if gloo else "broken", "in this torch" if gloo else "install a torch with gloo"
     )
-    nccl = dist.is_available() and dist.is_nccl_available() and torch.cuda.is_available()
-    gpus = torch.cuda.device_count()
+    from grader.worlds import mpiexec, nccl
+
+    where = "for chapter 19"
+    reason = mpiexec.missing()
     yield Finding(
-        "NCCL",
-        "ok" if nccl else "missing",
-        f"{gpus} GPUs" if nccl else "no GPU here; only the chapter on backends would use it",
+        "MPI", "missing" if reason else "ok", f"{where}: {reason}" if reason else "mpi4py"
     )
+    reason = nccl.missing()
+    found = f"{where}: {reason}" if reason else f"{torch.cuda.device_count()} GPUs"
+    yield Finding("NCCL", "missing" if reason else "ok", found)
 
 
 def _world() -> Iterator[Finding]:

@@ -80,6 +80,11 @@ class Judge:
         self._launcher = launcher
         self._settings = settings
 
+    @property
+    def backend(self) -> str:
+        """What the ranks speak."""
+        return self._launcher.setting.backend
+
     def judge(self, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
         """The verdict on one exercise of a submission; never raises for what a student did."""
         started = time.monotonic()
@@ -98,8 +103,13 @@ class Judge:
         if not sizes:
             message = f"needs at least {min(exercise.world_sizes)} ranks"
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
+        largest = self._launcher.largest
+        possible = [n for n in sizes if largest is None or n <= largest]
+        if not possible:
+            message = f"needs {ranks(min(sizes))}, and there can be {largest} here"
+            return self._verdict(exercise, Status.SKIPPED, (), message=message)
         try:
-            return self._run(exercise, submission, sizes)
+            return self._run(exercise, submission, possible)
         except WorldError as error:
             message = f"the grader failed, not the answer: {error}"
             return self._verdict(exercise, Status.ERROR, (), message=message)

@@ -45,7 +45,7 @@ def judge_file(
         raise RequestError(_nothing_in(submission))
     judge = Judge(launcher(), settings)
     verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
-    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts))
+    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
 
 
 def _nothing_in(submission: Submission) -> str:

@@ -281,6 +281,7 @@ class SubmissionVerdict:
     submission: str
     seed: int
     exercises: tuple[ExerciseVerdict, ...] = field(default_factory=tuple)
+    backend: str = "gloo"
 
     @property
     def score(self) -> float:

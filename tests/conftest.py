@@ -11,7 +11,7 @@ import pytest
 
 from grader.submission import live_program
 from grader.worlds.base import Job, Outcome
-from grader.worlds.launch import default_launcher
+from grader.worlds.launch import launcher_on
 from grader.worlds.processes import ProcessWorld
 
 
@@ -22,10 +22,11 @@ def play(
     allowed: frozenset[str] | None = frozenset(),
     strict: bool = True,
     seconds: float = 10.0,
+    backend: str = "gloo",
     **limits: Any,
 ) -> Outcome:
     """Run a function on a fresh world, as the judge would."""
-    launcher = default_launcher()
+    launcher = launcher_on(backend)
     job = Job(
         "answer", (arguments,) * size, allowed=allowed, strict=strict, seconds=seconds, **limits
     )

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: From the ground up.  A module imports from lower layers, and from its own package.
 LAYERS = (
     {"errors", "verdict", "version"},
-    {"bandwidth", "costs", "sizes", "values", "program", "reading", "tags"},
+    {"bandwidth", "costs", "sizes", "transports", "values", "program", "reading", "tags"},
     {"plans", "traffic", "compare", "definitions", "winnowing"},
     {"cases", "probes", "clocks"},
     {"devices"},

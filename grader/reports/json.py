@@ -32,6 +32,7 @@ def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
         "grader_version": __version__,
         "submission": verdict.submission,
         "seed": verdict.seed,
+        "backend": verdict.backend,
         "score": verdict.score,
         "max_score": verdict.max_score,
         "exercises": [_exercise(exercise) for exercise in verdict.exercises],

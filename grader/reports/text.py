@@ -68,7 +68,8 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
             parts += [Text(""), Text(chapter, style="bold")]
         parts.append(Padding(exercise_report(exercise), (0, 0, 0, 2)))
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
-    parts += [Text(""), Text(f"{score}   (seed {verdict.seed})", style="bold")]
+    how = f"seed {verdict.seed}" + f", on {verdict.backend}" * (verdict.backend != "gloo")
+    parts += [Text(""), Text(f"{score}   ({how})", style="bold")]
     return Group(*parts)
 
 

@@ -1,8 +1,8 @@
 """The recording process group: torch.distributed sees a group, we see every call.
 
-A Python subclass of ``dist.ProcessGroup`` around a private gloo (or NCCL, or
-MPI) group.  ``torch.distributed`` calls its methods instead of the transport's;
-each call is refused or reported, and only then handed on.
+A Python subclass of ``dist.ProcessGroup`` around a private group of a backend's.
+``torch.distributed`` calls its methods instead of the transport's; each call is
+refused or reported, and only then handed on.
 
 The methods carry all the names that torch 2.11 to 2.15 call them by: 2.13
 renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
@@ -10,6 +10,7 @@ renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -18,7 +19,8 @@ import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
 from grader.traffic.recorder import Recorder, checksum
-from grader.traffic.requests import Deferred, Gated, Request, hand_over, require_peer
+from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
+from grader.transports.base import Backend, reduction_name
 from grader.verdict import Diagnosis
 
 __all__ = ["RecordingGroup"]
@@ -82,7 +84,8 @@ class RecordingGroup(dist.ProcessGroup):
     """A process group that reports to a :class:`Recorder` what goes through it.
 
     Args:
-        inner: the transport, a gloo group of the same ranks.
+        inner: the transport, a group of the backend's of the same ranks.
+        backend: whose that is.
         rank, size: of this process in the group.
         members: global ranks, by rank in the group.
         name: the group's name, the same on every member.
@@ -95,6 +98,7 @@ class RecordingGroup(dist.ProcessGroup):
     def __init__(
         self,
         inner: Any,
+        backend: Backend,
         rank: int,
         size: int,
         members: Sequence[int],
@@ -104,6 +108,9 @@ class RecordingGroup(dist.ProcessGroup):
         # the one constructor that torch lets a Python subclass use
         super().__init__(rank, size)  # type: ignore[call-arg]
         self._inner = inner
+        self._backend = backend
+        self._device = backend.device(recorder.rank)
+        self._batch: Batched | None = None
         self._members = list(members)
         self._name = name
         self._torch_name = name
@@ -117,7 +124,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
         """Not ``gloo``: torch's DistributedDataParallel would ask for a gloo backend's threads."""
-        return "recorded gloo"
+        return f"recorded {self._backend.name}"
 
     def getGroupName(self) -> str:  # noqa: N802
         """The name by which functional collectives find the group."""
@@ -142,7 +149,7 @@ class RecordingGroup(dist.ProcessGroup):
         Torch 2.15 hooks a flight recorder of its own into a new group that has
         a device, and looks for a C++ backend there.
         """
-        return [torch.device("cpu")] if self.made else []
+        return [self._device] if self.made else []
 
     def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
         """This group: the transport below is private."""
@@ -166,7 +173,7 @@ class RecordingGroup(dist.ProcessGroup):
         )
         verify = self._unchanged_check(tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return Request(recorder, op, inner, verify=verify)
+        return Request(recorder, op, self._batch or inner, verify=verify)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -198,6 +205,7 @@ class RecordingGroup(dist.ProcessGroup):
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
+            inner = self._batch or inner
         return Request(recorder, op, inner, source=src, finish=finish)
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
@@ -217,12 +225,27 @@ class RecordingGroup(dist.ProcessGroup):
 
         return verify
 
-    @staticmethod
-    def _plain(tensors: list[torch.Tensor], what: str) -> torch.Tensor:
+    @contextlib.contextmanager
+    def batched(self) -> Iterator[None]:
+        """Messages started inside are handed over as one, if the backend asks for that."""
+        if not self._backend.coalesces:
+            yield
+            return
+        self._inner.begin_batch()
+        self._batch = batch = Batched()
+        try:
+            yield
+        finally:
+            self._batch = None
+            batch.hold(self._inner.end_batch())
+
+    def _plain(self, tensors: list[torch.Tensor], what: str) -> torch.Tensor:
         """The one tensor of a message, if the transport can take it."""
         (tensor,) = tensors
-        if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-            raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
+        if tensor.device != self._device or tensor.layout is not torch.strided:
+            raise ValueError(
+                f"{what} needs a dense tensor on {self._device} here, not one on {tensor.device}"
+            )
         if not tensor.is_contiguous():
             raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
         return tensor.detach()
@@ -256,7 +279,7 @@ class RecordingGroup(dist.ProcessGroup):
             if hasattr(self._inner, name):
                 return getattr(self._inner, name)(*args, **kwargs)
         if method not in _ONE_BY_ONE:
-            raise NotImplementedError(f"gloo of torch {torch.__version__} has no {method}")
+            raise NotImplementedError(f"{self._backend.name} has no {method} here")
         outputs, inputs, *rest = args
         return _Several(
             [
@@ -281,14 +304,14 @@ class RecordingGroup(dist.ProcessGroup):
             if hasattr(options, "rootRank"):
                 root = self._members[options.rootRank]
             if hasattr(options, "reduceOp"):
-                reduction = _reduction_name(options.reduceOp)
+                reduction = reduction_name(options.reduceOp)
         return root, reduction
 
     def _start_coalescing(self, device: torch.device) -> NoReturn:
-        raise NotImplementedError("gloo does not coalesce; call the operations one by one")
+        raise NotImplementedError("collectives are not coalesced here; call them one by one")
 
     def _end_coalescing(self, device: torch.device) -> NoReturn:
-        raise NotImplementedError("gloo does not coalesce; call the operations one by one")
+        raise NotImplementedError("collectives are not coalesced here; call them one by one")
 
 
 class _Several:
@@ -313,12 +336,6 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)
-
-
-def _reduction_name(op: Any) -> str:
-    """``SUM`` of torch's several ways to spell a reduction."""
-    inner = getattr(op, "op", op)
-    return str(getattr(inner, "name", inner))
 
 
 def _collective_method(method: str) -> Callable[..., Request]:

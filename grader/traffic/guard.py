@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from torch.distributed import distributed_c10d as c10d
 from grader.traffic.events import ANY, WORLD
 from grader.traffic.group import RecordingGroup
 from grader.traffic.recorder import Recorder
+from grader.transports.base import FOREVER, Backend
 from grader.verdict import Diagnosis
 
 __all__ = ["BACKEND", "MANAGEMENT", "join", "not_yours", "override_dispatcher"]
@@ -30,9 +30,6 @@ BACKEND = "recording"
 
 #: Functions that make and end the default group.
 MANAGEMENT = ("init_process_group", "destroy_process_group")
-
-#: Nobody waits this long: who can never go on is found from the record.
-_FOREVER = timedelta(hours=12)
 
 _gloo_init = getattr(getattr(c10d, "ProcessGroupGloo", None), "__init__", None)
 
@@ -65,32 +62,43 @@ class _Guard:
 _guard = _Guard()
 
 
-def join(store: c10d.Store, rank: int, size: int, recorder: Recorder) -> None:
+def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: Backend) -> None:
     """Make the recording group the default process group of this process.
 
     Args:
         store: where the ranks of this world meet.
         rank, size: of this process.
         recorder: what the group reports to.
+        backend: what carries its messages.
     """
 
     def create(options: Any, _: Any) -> RecordingGroup:
         members = list(options.global_ranks_in_group) or list(range(options.group_size))
         name = options.group_id if options.global_ranks_in_group else WORLD
         return _make_group(
-            options.store, options.group_rank, options.group_size, members, str(name), recorder
+            backend,
+            options.store,
+            options.group_rank,
+            options.group_size,
+            members,
+            str(name),
+            recorder,
         )
 
-    dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=["cpu"])
+    device = backend.device(rank).type
+    dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])
     _close_private_gloo()
-    _reroute_new_groups()
+    _reroute_new_groups(backend.name)
+    if backend.coalesces:
+        _batch_in_the_group()
     with _guard.opened():
-        dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=_FOREVER)
+        dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=FOREVER)
     _close_process_group_management()
     _guard.recorder = recorder
 
 
 def _make_group(
+    backend: Backend,
     store: c10d.Store,
     rank: int,
     size: int,
@@ -98,23 +106,25 @@ def _make_group(
     name: str,
     recorder: Recorder,
 ) -> RecordingGroup:
-    group_event = None
     if name != WORLD:
         # A subgroup forms when all its members have asked for it; until then
         # they wait, and who waits for whom is worth knowing here too.
         recorder.require_subgroups()
-        group = RecordingGroup(None, rank, size, members, name, recorder)
+        group = RecordingGroup(None, backend, rank, size, members, name, recorder)
         group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
         recorder.blocked(group_event)
-        group._inner = _private_gloo(store, rank, size)
+        group._inner = _private(backend, store, rank, size, members, name)
         recorder.done(group_event)
         return group
-    return RecordingGroup(_private_gloo(store, rank, size), rank, size, members, name, recorder)
+    inner = _private(backend, store, rank, size, members, name)
+    return RecordingGroup(inner, backend, rank, size, members, name, recorder)
 
 
-def _private_gloo(store: c10d.Store, rank: int, size: int) -> Any:
+def _private(
+    backend: Backend, store: c10d.Store, rank: int, size: int, members: Sequence[int], name: str
+) -> Any:
     with _guard.opened():
-        return c10d.ProcessGroupGloo(store, rank, size, timeout=_FOREVER)
+        return backend.connect(store, rank, size, members, name == WORLD)
 
 
 def _close_private_gloo() -> None:
@@ -128,26 +138,48 @@ def _close_private_gloo() -> None:
     c10d.ProcessGroupGloo.__init__ = guarded  # type: ignore[method-assign]
 
 
-def _reroute_new_groups() -> None:
-    """``new_group(backend="gloo")`` gives a recording group, called gloo as asked."""
+def _reroute_new_groups(spoken: str) -> None:
+    """``new_group(backend="gloo")`` gives a recording group, called gloo as asked.
+
+    Args:
+        spoken: the name of the world's backend.
+    """
+    device = "cuda" if spoken == "nccl" else "cpu"
     make = c10d._new_process_group_helper
 
     def recorded(
         group_size: Any, group_rank: Any, ranks: Any, backend: Any, *args: Any, **kwargs: Any
     ) -> Any:
         name = str(backend).lower()
-        if name in ("gloo", "cpu:gloo", "undefined", BACKEND):
+        if name in (spoken, f"{device}:{spoken}", "undefined", BACKEND):
             backend = dist.Backend(BACKEND)
         else:
-            raise ValueError(f"this world speaks gloo; backend {name!r} is not to be had in it")
+            raise ValueError(f"this world speaks {spoken}; backend {name!r} is not to be had in it")
         made = make(group_size, group_rank, ranks, backend, *args, **kwargs)
         group, store = made
         if isinstance(group, RecordingGroup):
             group.made = True
-            c10d._world.pg_map[group] = (dist.Backend("gloo"), store)
+            c10d._world.pg_map[group] = (dist.Backend(spoken), store)
         return made
 
     c10d._new_process_group_helper = recorded  # type: ignore[assignment]
+
+
+def _batch_in_the_group() -> None:
+    """``batch_isend_irecv`` hands the messages to the backend as one.
+
+    torch would ask for that only where the group's class is its own.
+    """
+    one_by_one = c10d.batch_isend_irecv
+
+    def batch_isend_irecv(p2p_op_list: list[Any]) -> Any:
+        c10d._check_p2p_op_list(p2p_op_list)
+        group: Any = p2p_op_list[0].group or c10d._get_default_group()
+        with group.batched():
+            return one_by_one(p2p_op_list)
+
+    for module in (dist, c10d):
+        module.batch_isend_irecv = batch_isend_irecv  # type: ignore[attr-defined]
 
 
 def _close_process_group_management() -> None:

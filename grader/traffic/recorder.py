@@ -61,9 +61,10 @@ def _overlap(some: list[Span], others: list[Span]) -> bool:
 
 
 def checksum(tensor: torch.Tensor) -> int:
-    """CRC-32 of a contiguous CPU tensor's bytes, of any dtype, without a copy."""
+    """CRC-32 of a contiguous tensor's bytes, of any dtype; on the CPU without a copy."""
     if not tensor.nbytes:
         return 0
+    tensor = tensor.cpu()
     memory = (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())
     return zlib.crc32(memory)
 

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from grader.traffic.events import ANY
 from grader.traffic.recorder import Recorder
 
-__all__ = ["Deferred", "Gated", "Request", "TransportError", "hand_over", "require_peer"]
+__all__ = ["Batched", "Deferred", "Gated", "Request", "TransportError", "hand_over", "require_peer"]
 
 
 class TransportError(RuntimeError):
@@ -205,6 +205,21 @@ class Gated:
     def result(self) -> Any:
         """The transport's tensors."""
         return self._inner.result()
+
+
+class Batched:
+    """The one request of all messages that were handed over in a batch."""
+
+    def __init__(self) -> None:
+        self._inner: Any = None
+
+    def hold(self, inner: Any) -> None:
+        """Take the transport's request, once there is one."""
+        self._inner = inner
+
+    def wait(self, *timeout: Any) -> None:
+        """Block until the transport is done with all of them."""
+        self._inner.wait(*timeout)
 
 
 class Deferred:

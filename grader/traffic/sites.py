@@ -42,7 +42,9 @@ _DISTRIBUTED = str(_torch() / "distributed" / "distributed_c10d.py")
 @functools.lru_cache(maxsize=4096)
 def is_students(filename: str) -> bool:
     """Whether code of this file name is the student's: no library's, none of ours."""
-    return not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
+    # what Cython has compiled goes by the name of its source, wherever that was
+    compiled = filename.endswith((".pyx", ".pxi"))
+    return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
 
 
 def line_here() -> tuple[str, int, bool]:

@@ -50,7 +50,7 @@ def aliases(value: Any, arguments: Any) -> list[str]:
         return {
             t.untyped_storage().data_ptr()
             for t in tensors_in(tree)
-            if t.layout is torch.strided and t.device.type == "cpu" and t.nbytes
+            if t.layout is torch.strided and t.device.type in ("cpu", "cuda") and t.nbytes
         }
 
     mine = storages(value)

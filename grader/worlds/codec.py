@@ -3,7 +3,7 @@
 A value is packed as JSON for its structure and safetensors for its tensors.
 safetensors refuses tensors that share storage or are not contiguous, so
 tensors are copied.  What has no place in an answer (a generator, a module, a
-tensor on another device) travels as its name, an :class:`Opaque`.
+tensor on a device that is not the rank's) travels as its name, an :class:`Opaque`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _DTYPES = {
     )
 }  # fmt: skip
 
+_CPU = torch.device("cpu")
+
 #: elements of all lists of a value together
 _MANY = 100_000
 
@@ -41,7 +43,8 @@ _REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
 
 
 class _Packer:
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, home: torch.device) -> None:
+        self.home = home
         self.tensors: dict[str, torch.Tensor] = {}
         self.limit = limit
         self.nodes = 0
@@ -94,7 +97,7 @@ class _Packer:
         what = f"a {name} tensor of shape {tuple(tensor.shape)}"
         if tensor.layout is not torch.strided or tensor.is_quantized:
             return {"opaque": [f"{what} of layout {tensor.layout}", ""]}
-        if tensor.device.type != "cpu":
+        if tensor.device.type not in ("cpu", self.home.type):
             return {"opaque": [f"{what} on device {tensor.device}", ""]}
         if name not in _DTYPES:
             return {"opaque": [what, ""]}
@@ -102,7 +105,7 @@ class _Packer:
         if self.limit is not None and self.nbytes > self.limit:
             return {"large": [name, list(tensor.shape)]}
         key = str(len(self.tensors))
-        copy = tensor.resolve_conj().resolve_neg().contiguous().clone()
+        copy = tensor.resolve_conj().resolve_neg().contiguous().to("cpu", copy=True)
         self.tensors[key] = copy.as_subclass(torch.Tensor)
         return {"tensor": key}
 
@@ -127,7 +130,7 @@ def _text(value: Any) -> str:
         return ""
 
 
-def pack(value: Any, limit: int | None = None) -> bytes:
+def pack(value: Any, limit: int | None = None, home: torch.device = _CPU) -> bytes:
     """A value as bytes.
 
     Args:
@@ -135,14 +138,15 @@ def pack(value: Any, limit: int | None = None) -> bytes:
             lists, tuples and mappings of these whose keys are strings or whole
             numbers; anything else becomes an :class:`Opaque`.
         limit: tensors are sent up to so many bytes together; others are named.
+        home: the device that tensors may be on besides the CPU.
     """
-    packer = _Packer(limit)
+    packer = _Packer(limit, home)
     structure = msgspec.json.encode(packer.node(value))
     return struct.pack("<I", len(structure)) + structure + safetensors.torch.save(packer.tensors)
 
 
-def unpack(data: bytes) -> Any:
-    """The value that :func:`pack` packed; tensors are fresh and writable.
+def unpack(data: bytes, home: torch.device = _CPU) -> Any:
+    """The value that :func:`pack` packed; tensors are fresh and writable, and on ``home``.
 
     Raises:
         BrokenFrame: the bytes are not such a value.
@@ -150,7 +154,8 @@ def unpack(data: bytes) -> Any:
     try:
         (length,) = struct.unpack_from("<I", data)
         structure = msgspec.json.decode(data[4 : 4 + length])
-        tensors = safetensors.torch.load(bytes(data[4 + length :]))
+        loaded = safetensors.torch.load(bytes(data[4 + length :]))
+        tensors = {key: tensor.to(home) for key, tensor in loaded.items()}
         return _value(structure, tensors)
     except Exception as error:
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error

@@ -39,11 +39,13 @@ class Setting:
         folder: their working directory.
         sealed: whether they give up what could reach beyond them, see
             :mod:`grader.worlds.seal`.
+        backend: what carries their messages, see :mod:`grader.transports`.
     """
 
     path: list[str]
     folder: str
     sealed: bool = False
+    backend: str = "gloo"
 
     @classmethod
     def here(cls) -> Setting:
@@ -58,6 +60,11 @@ class Launcher(Protocol):
     @property
     def setting(self) -> Setting:
         """What its ranks find around them."""
+        ...
+
+    @property
+    def largest(self) -> int | None:
+        """Most ranks that a world of its can have, if there is a bound."""
         ...
 
     def launch(self, size: int) -> Crew:
@@ -97,6 +104,7 @@ class Crew:
         statuses: exit status by rank, of those known to have ended; negative
             for a signal.
         notices: readable when more may be known, or ``None``.
+        surroundings: variables for each rank's environment, by rank.
     """
 
     controls: list[socket.socket]
@@ -106,6 +114,7 @@ class Crew:
     owner: Any
     name: str = ""
     statuses: dict[int, int] = field(default_factory=dict)
+    surroundings: Sequence[dict[str, str]] = ()
     closed: bool = False
 
     @property

@@ -48,6 +48,11 @@ class Client(ABC):
         """What its ranks find around them."""
         return self._setting or Setting.here()
 
+    @property
+    def largest(self) -> int | None:
+        """No bound."""
+        return None
+
     def dangers(self) -> list[str]:
         """Why its children would not be safe; waits until it has started."""
         self._wait(lambda: self._ready is not None, HELPER_START)

@@ -8,11 +8,21 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.errors import RequestError
+from grader.transports.base import NAMES
+from grader.worlds.crew import Launcher
 from grader.worlds.forkserver import ForkServer
 from grader.worlds.nursery import Nursery, Sandbox
 from grader.worlds.spawner import Spawner
 
-__all__ = ["default_launcher", "discard_launcher", "new_sandbox", "warm_up"]
+__all__ = [
+    "default_launcher",
+    "discard_launcher",
+    "launcher_on",
+    "new_sandbox",
+    "usable_backends",
+    "warm_up",
+]
 
 _current: ForkServer | Spawner | None = None
 _nursery: Nursery | None = None
@@ -66,6 +76,33 @@ def default_launcher() -> ForkServer | Spawner:
         )
         _current = Spawner()
     return _current
+
+
+def launcher_on(backend: str) -> Launcher:
+    """What starts ranks that speak a backend.
+
+    Raises:
+        RequestError: it is not to be had here, or there is none of this name; the message
+            says the mend.
+    """
+    if backend not in NAMES:
+        raise RequestError(f"the backends are {', '.join(NAMES)}, and {backend!r} is none of them")
+    if backend == "mpi":
+        from grader.worlds.mpiexec import MpiLauncher
+
+        return MpiLauncher(default_launcher())
+    if backend == "nccl":
+        from grader.worlds.nccl import nccl_launcher
+
+        return nccl_launcher(default_launcher())
+    return default_launcher()
+
+
+def usable_backends() -> dict[str, str]:
+    """Why each backend cannot be used here, by its name; empty where it can."""
+    from grader.worlds import mpiexec, nccl
+
+    return {"gloo": "", "mpi": mpiexec.missing(), "nccl": nccl.missing()}
 
 
 def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:

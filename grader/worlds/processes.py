@@ -1,4 +1,4 @@
-"""A world of processes: one per rank, on gloo, watched over sockets."""
+"""A world of processes: one per rank, watched over sockets."""
 
 from __future__ import annotations
 
@@ -82,6 +82,8 @@ class ProcessWorld:
                     memory=memory,
                     sealed=setting.sealed,
                     subgroups=subgroups,
+                    backend=setting.backend,
+                    surroundings=self._crew.surroundings[rank] if self._crew.surroundings else {},
                 ),
             )
 

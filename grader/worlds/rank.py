@@ -28,6 +28,7 @@ from grader.program import LoadedProgram, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import Recorder
+from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
 from grader.worlds.calling import aliases, raised, run
@@ -110,6 +111,7 @@ class _Rank:
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
         self._store: RankStore | None = None
+        self._device = torch.device("cpu")
 
     def serve(self) -> None:
         setup = next(self._frames, None)
@@ -130,7 +132,7 @@ class _Rank:
             loaded = load(program)
         except BaseException as error:
             self._fail("load", error)
-        self._writer.write(Ready("gloo"))
+        self._writer.write(Ready(setup.backend))
         while True:
             self._answer(loaded, self._calls.get())
 
@@ -150,15 +152,24 @@ class _Rank:
         os.chdir(setup.folder)
         sys.path[:] = setup.path or sys.path
         os.environ.update(
-            RANK=str(setup.rank), LOCAL_RANK=str(setup.rank), WORLD_SIZE=str(setup.size)
+            RANK=str(setup.rank),
+            LOCAL_RANK=str(setup.rank),
+            WORLD_SIZE=str(setup.size),
+            **setup.surroundings,
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
         self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
-        guard.join(self._store, setup.rank, setup.size, self._recorder)
-        limits.limit_memory(setup.memory)
+        backend = named(setup.backend)
+        self._device = backend.device(setup.rank)
+        if self._device.type != "cpu":
+            # an answer that says nothing of devices is to work on all
+            torch.set_default_device(self._device)
+        guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
+        if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
+            limits.limit_memory(setup.memory)
         if setup.sealed:
             from grader.worlds.seal import seal
 
@@ -186,7 +197,7 @@ class _Rank:
 
     def _answer(self, loaded: LoadedProgram, call: Call) -> None:
         assert self._recorder is not None
-        arguments = unpack(call.arguments)
+        arguments = unpack(call.arguments, self._device)
         adapter = cloudpickle.loads(call.adapter) if call.adapter else None
         allowed = None if call.allowed is None else frozenset(call.allowed)
         self._recorder.begin(allowed, call.strict, call.watched)
@@ -200,8 +211,8 @@ class _Rank:
                 witness.hold("result", tensors_in(value))
             stage = "pack"
             reply = Returned(
-                pack(value, call.answer_limit),
-                pack(arguments, call.answer_limit),
+                pack(value, call.answer_limit, self._device),
+                pack(arguments, call.answer_limit, self._device),
                 aliases(value, arguments),
                 finished,
             )

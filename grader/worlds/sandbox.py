@@ -32,6 +32,7 @@ _SCRATCH = 256 << 20
 #: The modules of the grader that are there: what a rank imports, and the parser.
 MODULES = (
     "__init__.py",
+    "transports",
     "clocks.py",
     "definitions.py",
     "devices.py",

@@ -33,6 +33,11 @@ class Spawner:
         """As in this process."""
         return Setting.here()
 
+    @property
+    def largest(self) -> int | None:
+        """No bound."""
+        return None
+
     def launch(self, size: int) -> Crew:
         """Start the ranks of a world."""
         ends, name = Ends.make(size), next(self._names)

@@ -39,6 +39,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         memory: bytes that the rank may allocate beyond what it starts with.
         sealed: give up what could reach beyond it, once it has joined.
         subgroups: whether it may make groups; if sealed, it needs to connect for that.
+        backend: what carries the messages, see :mod:`grader.transports`.
+        surroundings: variables for the rank's environment.
     """
 
     rank: int
@@ -48,6 +50,8 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     memory: int
     sealed: bool = False
     subgroups: bool = True
+    backend: str = "gloo"
+    surroundings: dict[str, str] = {}
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):
