@@ -78,7 +78,7 @@ for warning in warned:
 #
 # The MPI worlds of this course are therefore *not* that backend. They are a process group of our own,
 # which hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). For your program it is
-# the same: `dist.get_backend()` says `mpi`, the ranks are started by `mpiexec`, and MPI carries the bytes.
+# the same: `dist.get_backend()` says `mpi`, an `mpiexec` says who the ranks are, and MPI carries the bytes.
 #
 # ## One program, three launchers
 #
@@ -235,8 +235,7 @@ devices_known
 # %% [markdown]
 # Both at work: the same function, on every backend that is here, with tensors where they belong. `run`
 # takes a `backend`, too. (All ranks are on one machine, so that rank and local rank are the same. A world
-# on NCCL has as many ranks as there are GPUs, here at most two. A world on MPI takes some seconds to start,
-# since each rank is a fresh Python that imports PyTorch.)
+# on NCCL gets as many ranks as there are GPUs, here at most two.)
 
 # %% tags=["nbval-ignore-output"]
 def total_on_device(device_of):
@@ -330,16 +329,22 @@ def attempts(rank, mine, theirs, whole):
         dist.all_to_all(into, [mine.clone(), mine.clone()])
         return torch.stack(into), torch.stack(ordered)
 
+    def barrier():
+        dist.barrier()
+        return mine, mine
+
     return (
         send_recv, broadcast, all_reduce_sum, all_reduce_avg, reduce,
-        all_gather, gather, scatter, reduce_scatter, all_to_all,
+        all_gather, gather, scatter, reduce_scatter, all_to_all, barrier,
     )
 
 
 def try_all(device, known=()):
     """What became of each operation and dtype that is not known yet."""
     rank, found = dist.get_rank(), {}
-    device = torch.device(device, rank) if device == "cuda" else torch.device(device)
+    if device == "cuda":
+        device = torch.device("cuda", rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)
     for name in DTYPES:
         mine, theirs = (
             torch.tensor([r, 1, 0, r], device=device).to(getattr(torch, name)) for r in (rank, 1 - rank)
@@ -353,7 +358,7 @@ def try_all(device, known=()):
                 came, should = operation()
                 found[what] = "✓" if torch.equal(came, should) else "wrong result"
             except (RuntimeError, ValueError, TypeError) as error:
-                found[what] = str(error).splitlines()[0]
+                found[what] = str(error).splitlines()[-1]  # MPI's say what is wrong at their end
     return found
 
 # %% [markdown]
@@ -405,19 +410,25 @@ else:
     print(backends()["mpi"])
 
 # %% [markdown]
-# Compare this with the *documented* MPI column: there, `reduce_scatter` is missing. That is torch's own MPI
-# backend, which nobody here has run; the table above is of the course's.
+# Another column, other holes. **MPI has no average**: its
+# [list of operations](https://netlib.org/mpi/mpi-report/node78.html) has a sum and a product, and whoever
+# wants a mean divides. (Your ring knows AVG, since you divide yourself.) And in MPI a *logical* value has
+# and, or and xor, and no sum: `bool` is refused where gloo takes it. Complex numbers are its old friends, in
+# `gather` as well.
 #
-# With two GPUs or more, the same for NCCL, and for GPU tensors on gloo. There the documentation says that
-# gloo has all collectives but the barrier, and neither `send` nor `recv`.
+# The *documented* MPI column has one hole, `reduce_scatter`, and there is none here. Both are right: that
+# column is of torch's own MPI backend, which nobody here has run, and the table above is of the course's.
+#
+# With a GPU, the same for GPU tensors on gloo: there the documentation says that it has all collectives but
+# the barrier, and neither `send` nor `recv`. With two GPUs, for NCCL as well.
 
 # %% tags=["nbval-ignore-output"]
-if torch.cuda.device_count() >= 2:
+if torch.cuda.is_available():
     table("gloo", "cuda")
-    if not backends()["nccl"]:
-        table("nccl", "cuda")
+if torch.cuda.device_count() >= 2 and not backends()["nccl"]:
+    table("nccl", "cuda")
 else:
-    print("two GPUs are needed; here are", torch.cuda.device_count())
+    print("NCCL needs two GPUs for this; here are", torch.cuda.device_count())
 
 # %% [markdown]
 # ## Your ring, everywhere
