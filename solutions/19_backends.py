@@ -91,8 +91,8 @@ for warning in warned:
 #
 # `torchrun --nproc_per_node=2` tells it in the variables
 # [`RANK`, `LOCAL_RANK`, `WORLD_SIZE`](https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables)
-# and a few more. `mpiexec -n 2` has other names for the same: MPICH's calls them `PMI_RANK` and `PMI_SIZE`.
-# Here is a program that does not care who has started it.
+# and a few more. `mpiexec -n 2` has other names for the same, and each MPI its own. Here is a program that
+# does not care who has started it.
 
 # %%
 PROGRAM = """
@@ -102,16 +102,19 @@ import sys
 import torch
 import torch.distributed as dist
 
-told = os.environ
-by_torchrun = "RANK" in told
-rank = int(told["RANK" if by_torchrun else "PMI_RANK"])
-size = int(told["WORLD_SIZE" if by_torchrun else "PMI_SIZE"])
+NAMES = {  # of rank and world size
+    "torchrun": ("RANK", "WORLD_SIZE"),
+    "MPICH's mpiexec": ("PMI_RANK", "PMI_SIZE"),
+    "Open MPI's mpiexec": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+}
+launcher = next(launcher for launcher, (name, _) in NAMES.items() if name in os.environ)
+rank, size = (int(os.environ[name]) for name in NAMES[launcher])
 
 dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
 x = torch.tensor([rank + 1.0])
 dist.all_reduce(x)
 # one write a line: two ranks cannot mix theirs
-sys.stdout.write(f"rank {rank} of {size}: the sum is {x.item()}\\n")
+sys.stdout.write(f"rank {rank} of {size}, by {launcher}: the sum is {x.item()}\\n")
 dist.destroy_process_group()
 """
 
@@ -688,13 +691,13 @@ else:
     print("two GPUs are needed; here are", torch.cuda.device_count())
 
 # %% [markdown]
-# # Capstone: train a model with what you have written
+# ## Capstone: train a model with what you have written
 #
 # No new exercise, and no points. You have a ring all-reduce (chapter [11](11_ring_all_reduce.ipynb)) and a
 # `BucketedDDP` (chapter [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is
 # gloo's. Let it call the first, and train. From the message to the loss curve, everything is then yours.
 #
-# ## What does not fit
+# ### What does not fit
 #
 # `BucketedDDP` calls `dist.all_reduce(bucket, async_op=True)` in a hook, goes on with backward, and waits at
 # the end. Your ring returns when it is **done**: called in the hook, it would stop backward.
@@ -739,7 +742,7 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 # longer, one would hand the function over as an argument. If your class was written with
 # `from torch.distributed import all_reduce`, say `dist.all_reduce` there.)
 #
-# ## It trains
+# ### It trains
 #
 # The spirals of chapter 15: 256 points, two classes, a small network.
 
@@ -803,7 +806,7 @@ if ready:
 # One curve. gloo has done no all-reduce at all: it has carried your messages, and has broadcast the first
 # weights.
 #
-# ## Watch it
+# ### Watch it
 #
 # A network with more to compute, buckets of 1 MiB, and two ranks. The lanes are the ranks; between the
 # marks `backward` and `finish` a rank computes gradients, and its thread sends.
@@ -852,7 +855,7 @@ shown
 # shows what a rank waits for. Here a rank is two threads: while one waits for a message, the other goes on
 # with backward. With four ranks on a few cores, the threads find little time before backward ends.)
 #
-# ## Against torch's own
+# ### Against torch's own
 #
 # Three contenders, on the same network, four ranks and gloo: `DistributedDataParallel`, your buckets with
 # gloo's all-reduce, and your buckets with your ring. They take turns in **one** run, so that whatever else
