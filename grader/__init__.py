@@ -49,12 +49,13 @@ from typing import TYPE_CHECKING, Any
 from grader.version import __version__
 
 if TYPE_CHECKING:
-    from grader.api import backends, check, hint, progress, run
+    from grader.api import check, hint, progress, run
     from grader.earning import points
     from grader.replaying import replay
     from grader.scaling import simulate
     from grader.timing import timeline
     from grader.traffic.marks import mark
+    from grader.worlds.launch import backends
 
 __all__ = [
     "__version__",
@@ -73,7 +74,7 @@ __all__ = [
 
 #: Where the names are.
 _HOMES = {
-    "backends": "api",
+    "backends": "worlds.launch",
     "check": "api",
     "hint": "api",
     "mark": "traffic.marks",

@@ -198,8 +198,8 @@ def _check(request: argparse.Namespace) -> int:
     from grader.reading import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.api import call_seconds, catalogue, counts, fresh_seed, valid_sizes
-    from grader.worlds.launch import launcher_on, warm_up
+    from grader.api import catalogue, fresh_seed, valid_sizes
+    from grader.worlds.launch import call_seconds, launcher_on, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
     from grader.judge import Settings
@@ -227,8 +227,7 @@ def _check(request: argparse.Namespace) -> int:
     sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
     from grader.standing import note
 
-    if counts(request.backend):
-        note(verdict.exercises, catalogue(), Path(request.file), sizes)
+    note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend)
     return 0 if verdict.passed else 1
 
 

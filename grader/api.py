@@ -20,7 +20,7 @@ from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure
 from grader.worlds.base import Job, Luck
 from grader.worlds.crew import Launcher
-from grader.worlds.launch import discard_launcher, launcher_on, usable_backends
+from grader.worlds.launch import call_seconds, discard_launcher, launcher_on
 from grader.worlds.processes import ProcessWorld
 
 __all__ = [
@@ -28,11 +28,8 @@ __all__ = [
     "Hints",
     "Progress",
     "Run",
-    "backends",
-    "call_seconds",
     "catalogue",
     "check",
-    "counts",
     "fresh_seed",
     "hint",
     "progress",
@@ -94,7 +91,7 @@ def check(
         seed: repeats the inputs of an earlier check; fresh ones otherwise.
         world_sizes: numbers of ranks to judge at, instead of all.
         backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
-            :func:`backends`.
+            :func:`grader.backends`.
         named: instead of ``answer``, one that has no name of its own, such as a
             text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
 
@@ -112,8 +109,7 @@ def check(
     submission = Submission.from_function(value, name)
     with stoppable(backend) as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
-    if counts(backend):
-        note([checked.verdict], catalogue(), origin_of(value), sizes)
+    note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
     if not shows_results():
         print(checked)
     return checked
@@ -170,25 +166,6 @@ def shows_results() -> bool:
     if ipython is not None and ipython.get_ipython() is not None:
         return True
     return hasattr(sys, "ps1")
-
-
-def backends() -> dict[str, str]:
-    """Which of ``gloo``, ``mpi`` and ``nccl`` can be used here.
-
-    Returns:
-        By name: why it cannot be used, in one line; empty if it can.
-    """
-    return usable_backends()
-
-
-def call_seconds(backend: str) -> float:
-    """Wall clock that one call may take; a GPU makes its connections when they are first used."""
-    return 30.0 if backend == "nccl" else 5.0
-
-
-def counts(backend: str) -> bool:
-    """Whether a check says that an exercise is passed: not where the GPUs bound the ranks."""
-    return backend != "nccl"
 
 
 class Hints:
@@ -330,7 +307,7 @@ def run(
         may_fail: return a failed run instead of raising; for functions that
             are meant to go wrong.
         backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
-            :func:`backends`.
+            :func:`grader.backends`.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.

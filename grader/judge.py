@@ -95,18 +95,11 @@ class Judge:
         absent = _absent(exercise, submission)
         if absent is not None:
             return self._verdict(exercise, Status.FAILED, (), absent)
-        sizes = [
-            n
-            for n in self._settings.world_sizes or exercise.world_sizes
-            if n in exercise.world_sizes or n >= min(exercise.world_sizes)
-        ]
-        if not sizes:
-            message = f"needs at least {min(exercise.world_sizes)} ranks"
-            return self._verdict(exercise, Status.SKIPPED, (), message=message)
-        largest = self._launcher.largest
-        possible = [n for n in sizes if largest is None or n <= largest]
+        least, most = min(exercise.world_sizes), self._launcher.largest
+        sizes = [n for n in self._settings.world_sizes or exercise.world_sizes if n >= least]
+        possible = [n for n in sizes if most is None or n <= most]
         if not possible:
-            message = f"needs {ranks(min(sizes))}, and there can be {largest} here"
+            message = f"needs at least {least} ranks" + f"; there can be {most} here" * bool(sizes)
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
         try:
             return self._run(exercise, submission, possible)

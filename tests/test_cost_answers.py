@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from grader.api import catalogue
+from grader.compare import compare
+from grader.exercise import Evidence
+from grader.hints import choose_hint
 from grader.judge import Judge, Settings
 from grader.submission import Submission
+from grader.traffic.trace import Trace
 from grader.verdict import Status
 from grader.worlds.launch import default_launcher
 
@@ -55,3 +59,26 @@ def test_a_strange_answer_is_wrong_and_nothing_else(name, returned):
     assert verdict.status is Status.FAILED
     assert verdict.score == 0
     assert verdict.hint
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_mistake_hides_behind_another(name):
+    """Who makes one of them everywhere is told of that one, where it first shows."""
+    exercise = catalogue()[name]
+    for mistake in exercise.mistakes:
+        if mistake.gives is None:
+            continue
+        for seed in range(3):
+            assert _told(exercise, mistake.gives, seed) == mistake.hint
+
+
+def _told(exercise, gives, seed):
+    for case in exercise.cases(seed, 1):
+        given, right = gives(case), exercise.expected(case)
+        if given is None:
+            continue
+        fault = compare(right[0], given[0], relative=exercise.relative)
+        if fault is not None:
+            evidence = Evidence(case, fault.diagnosis, given, None, Trace(((),)))
+            return choose_hint(exercise, fault.diagnosis, evidence)
+    return "nothing is wrong"

@@ -574,3 +574,17 @@ def test_a_collective_that_raises_and_is_caught_is_no_forgotten_request():
     outcome = play(answer, 2, allowed=frozenset({"all_gather"}))
     assert outcome.failure is None
     assert [result.value for result in outcome.results] != ["no error"] * 2
+
+
+def test_what_the_transport_refuses_does_not_keep_its_buffers():
+    def fn():
+        x, piece = torch.ones(2), torch.zeros(1)
+        try:
+            dist.reduce_scatter_tensor(piece, x)  # three ranks need three elements
+        except RuntimeError:
+            dist.all_reduce(x)
+        return x.tolist()
+
+    outcome = play(fn, 3, allowed=None)
+    assert outcome.failure is None
+    assert [result.value for result in outcome.results] == [[3.0, 3.0]] * 3

@@ -397,22 +397,26 @@ def test_the_command_line():
 
 
 @pytest.mark.parametrize(
-    "script, text",
+    "script, seconds, text",
     [
-        ("echo no hosts are left >&2; exit 3", "do not work together: no hosts are left"),
+        ("echo no hosts are left >&2; exit 3", 60.0, "do not work together: no hosts are left"),
         # what the mpiexec of another MPI does
-        ('while [ "$1" != -n ]; do shift; done; shift 2; "$@"; "$@"', "do not work together: 1"),
-        ("exit 1", "status 1"),
-        ("sleep 100", "timed out"),
+        (
+            'while [ "$1" != -n ]; do shift; done; shift 2; "$@"; "$@"',
+            60.0,
+            "do not work together: 1",
+        ),
+        ("exit 1", 60.0, "it ends with status 1"),
+        ("sleep 3600", 0.5, "timed out"),
     ],
 )
-def test_an_mpiexec_that_does_not_work_is_said(tmp_path, monkeypatch, script, text):
+def test_an_mpiexec_that_does_not_work_is_said(tmp_path, monkeypatch, script, seconds, text):
     broken = tmp_path / "mpiexec"
     version = '[ "$1" = --version ] && echo HYDRA && exit 0\n'
     broken.write_text(f"#!/bin/sh\n{version}{script}\n")
     broken.chmod(0o755)
     monkeypatch.setattr(mpiexec, "_command", lambda: str(broken))
-    monkeypatch.setattr(mpiexec, "LOOK", 2.0)
+    monkeypatch.setattr(mpiexec, "LOOK", seconds)
     mpiexec.missing.cache_clear()
     mpiexec._options.cache_clear()
     try:

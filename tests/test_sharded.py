@@ -8,6 +8,10 @@ import torch.distributed as dist
 
 from grader.api import catalogue
 from grader.cases import Case
+from grader.exercise import Evidence
+from grader.traffic.recorder import refusal
+from grader.traffic.trace import Trace
+from grader.verdict import Diagnosis, Failure
 from tests.conftest import play
 
 PRODUCTS = ("column_parallel", "row_parallel")
@@ -67,12 +71,12 @@ def test_cutting_and_joining_are_each_others_gradients(n):
 @pytest.mark.parametrize("name", PRODUCTS + SPLITS)
 def test_awkward_inputs_come_up(name):
     cases = [c for n in SIZES for c in catalogue()[name].cases(3, n)]
-    shards = (
-        "weight_shard" if name in PRODUCTS else ("x" if name == "sequence_shard" else "x_shard")
-    )
-    tensors = [t for c in cases if isinstance(c.columns[shards], list) for t in c.columns[shards]]
-    if tensors:
-        assert any(t.numel() == 0 for t in tensors)
+    if name == "sequence_shard":  # which cuts for itself
+        parts = [c.x.tensor_split(c.n, c.along) for c in cases]
+    else:
+        parts = [c.columns["weight_shard" if name in PRODUCTS else "x_shard"] for c in cases]
+    # a rank has nothing, and another has something
+    assert any(len({bool(t.numel()) for t in of_ranks}) == 2 for of_ranks in parts)
     if name in PRODUCTS:
         assert any(not c.wanted for c in cases)
         assert any(c.wanted == ["weight_shard"] for c in cases)  # x requires no gradient
@@ -81,6 +85,26 @@ def test_awkward_inputs_come_up(name):
         assert {c.along for c in cases} == {0, 1, 2}
         assert any(c.dim == [] for c in cases)  # by default
         assert any(c.cotangent is None for c in cases)
+
+
+@pytest.mark.parametrize("kind, found", [("reduce", True), ("all_reduce", False)])
+def test_an_all_reduce_is_not_taken_for_a_reduce(kind, found):
+    """Of what is refused in a backward, only the first comes from the library's."""
+    failure = Failure(Diagnosis.FORBIDDEN_CALL, refusal(kind, frozenset({"all_gather"})))
+    for name in SPLITS:
+        exercise = catalogue()[name]
+        case = exercise.cases(3, 2)[0]
+        evidence = Evidence(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+        explains = [m for m in exercise.mistakes if m.when is not None and _holds(m, evidence)]
+        assert len(explains) == 1
+        assert ("torch.distributed.nn.functional" in explains[0].hint) == found
+
+
+def _holds(mistake, evidence):
+    try:
+        return mistake.when(evidence)
+    except LookupError:  # there is no result to look at
+        return False
 
 
 # Bytes. ---------------------------------------------------------------------------

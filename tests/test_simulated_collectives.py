@@ -16,7 +16,7 @@ from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
 from grader.simulation.hub import Hub
 from grader.submission import live_program
-from grader.traffic.group import COLLECTIVES
+from grader.traffic.methods import COLLECTIVES
 from grader.verdict import Diagnosis
 from grader.worlds.base import Job
 from grader.worlds.launch import default_launcher

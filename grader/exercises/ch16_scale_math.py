@@ -259,7 +259,7 @@ zero3_overlap_ratio = Exercise(
     inputs=lambda draw: _ratios(
         draw,
         ("7 replicas", {"seq": 4000, "micro_batch": 5, "dp": 7}),
-        ("512 replicas", {"seq": 8000, "micro_batch": 1, "dp": 64}),
+        ("64 replicas", {"seq": 8000, "micro_batch": 1, "dp": 64}),
         ("2 replicas, a token", {"seq": 1, "micro_batch": 1, "dp": 2}),
         ("alone", {"seq": 4000, "micro_batch": 3, "dp": 1}),
     ),

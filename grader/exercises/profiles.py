@@ -19,7 +19,6 @@ __all__ = [
     "profiles",
     "rank_in_profile",
     "self_times",
-    "unadded",
 ]
 
 #: A layer norm and its like: an operator, and those that it calls.  The outer ones do next
@@ -35,11 +34,12 @@ _FLAT = ("aten::mm", "aten::add", "aten::relu", "aten::sum", "aten::exp")
 
 def profiles(draw: Draw) -> Iterator[Case]:
     """What was called when, in microseconds: name, begin, end; who is inside is called by it."""
-    flat = _in_a_row(draw, _FLAT)
+    flat = _in_a_row(_FLAT, _lengths(draw, len(_FLAT)))
     yield draw.case("five operators, the hottest", spans=flat, k=1)
     yield draw.case("five operators, three of them", spans=flat, k=3)
-    # a thousand cheap calls cost more than one dear one
-    many = _in_a_row(draw, ("aten::mm", *["aten::add"] * 60, "aten::relu"), dear=1)
+    # sixty cheap calls cost more than one dear one
+    calls = ("aten::mm", *["aten::add"] * 60, "aten::relu")
+    many = _in_a_row(calls, (900, *[25] * 60, 40))
     yield draw.case("many cheap calls and one dear one", spans=many, k=4)
     nested = _nested(draw)
     yield draw.case("operators that call others, the hottest", spans=nested, k=1)
@@ -64,9 +64,8 @@ def _lengths(draw: Draw, count: int) -> list[int]:
     return [37 * 3 ** by_chance.index(i) + noise[i] % 29 for i in range(count)]
 
 
-def _in_a_row(draw: Draw, names: Sequence[str], dear: int = 0) -> list[list[Any]]:
+def _in_a_row(names: Sequence[str], lengths: Sequence[int]) -> list[list[Any]]:
     spans, now = [], 0
-    lengths = _lengths(draw, len(names)) if not dear else [900, *[25] * 60, 40]
     for name, length in zip(names, lengths, strict=True):
         spans.append([name, now, now + length])
         now += length + 10
@@ -122,7 +121,7 @@ def _first(times: Mapping[str, float], k: int) -> list[str]:
 
 
 def hottest(c: Case, times: Mapping[str, float] | None = None) -> list[list[str]]:
-    """What the rank should hold; by other times than its own, if they are given."""
+    """What the rank should hold; or by other times than :func:`self_times`, if they are given."""
     return [_first(self_times(c) if times is None else times, c.k)] * c.n
 
 
@@ -140,12 +139,6 @@ def by_call(c: Case) -> dict[str, float]:
     """Of one call, on the average."""
     counts = _added(c.spans, lambda s: 1)
     return {name: time / counts[name] for name, time in self_times(c).items()}
-
-
-def unadded(c: Case) -> list[list[str]]:
-    """Each call by itself, so that names come again and again."""
-    calls = [(s[2] - s[1] - sum(o[2] - o[1] for o in _children(c.spans, s)), s[0]) for s in c.spans]
-    return [[name for _, name in sorted(calls, reverse=True)[: c.k]]] * c.n
 
 
 def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: int) -> Any:
@@ -167,7 +160,8 @@ def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: 
     profile.profiler._needs_processing = False
     result = hottest_ops(profile, k)
     times = {row.key: row.self_cpu_time_total for row in events.key_averages()}
-    if not isinstance(result, list) or not all(name in times for name in result):
+    names = isinstance(result, list) and all(isinstance(name, str) for name in result)
+    if not names or not times.keys() >= set(result):
         return result
     # those that take equally long may stand in any order
     groups = groupby(result, key=lambda name: times[name])

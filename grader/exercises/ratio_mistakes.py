@@ -53,7 +53,9 @@ DP = _ratio(
         lambda t, n, *_: n / (n - 1),
     ),
     times(
-        "You have DP − 1 where (DP − 1)/DP belongs: a chunk is 1/DP of the gradients.",
+        "It is DP times too large. Do you have DP − 1 where (DP − 1)/DP belongs, since a chunk is"
+        " 1/DP of the gradients? Or do you divide tokens by dp? They are those of one replica"
+        " already.",
         sizes.dp_overlap_ratio,
         lambda t, n, *_: n,
     ),
@@ -78,11 +80,6 @@ DP = _ratio(
         "tokens are those of one replica. Do not multiply by dp.",
         sizes.dp_overlap_ratio,
         lambda t, n, *_: 1 / n,
-    ),
-    times(
-        "tokens are those of one replica. Do not divide by dp.",
-        sizes.dp_overlap_ratio,
-        lambda t, n, *_: n,
     ),
     times(
         "Each token is computed with, so more tokens hide more: divide by them.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import torch
@@ -71,9 +72,11 @@ def _times_n(
 
 
 def _some_forbidden(*kinds: str) -> Test:
+    # whole names: an all_reduce is no reduce
+    told = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
     return lambda e: (
         e.diagnosis is Diagnosis.FORBIDDEN_CALL
-        and any(f"{kind} is a collective" in e.failure.message for kind in kinds if e.failure)
+        and bool(e.failure and told.search(e.failure.message))
     )
 
 
@@ -141,7 +144,7 @@ _COMMON = (
 )  # fmt: skip
 
 
-def _padded_front(c: Case) -> list[torch.Tensor]:
+def _padded_inside(c: Case) -> list[torch.Tensor]:
     """Every rank's columns, padded, and the padding taken off at the end alone."""
     longest = -(-sum(w.shape[1] for w in c.weight_shard) // c.n)
     parts = [c.x.double() @ w.double() for w in c.weight_shard]
@@ -158,7 +161,7 @@ COLUMN = (
     Mistake(
         "There is padding inside the result. Cut the padding off each piece before you put them"
         " together, not off the end.",
-        when=lambda e: e.case.n > 1 and _values(_padded_front)(e),
+        when=lambda e: e.case.n > 1 and _values(_padded_inside)(e),
     ),
     Mistake(
         "No gradient comes back at all: all_gather fills buffers that autograd knows nothing of."
@@ -276,7 +279,7 @@ SHARD = (
     ),
     Mistake(
         "An all_reduce of the part with zeros around it would give the whole gradient, and send"
-        " nearly twice as much as the gradient's parts need: gather them.",
+        " twice as much as the gradient's parts need: gather them.",
         when=_some_forbidden("all_reduce"),
     ),
     *_COMMON,

@@ -54,9 +54,9 @@ _BLOCK = sizes.transformer_block_params
 BLOCK = (
     _rounded(_BLOCK),
     _gives(
-        "12h² is a block without a gate. With GLU the MLP has two matrices up, of 4h² each, and one"
-        " down. (Many models make a gated MLP narrower, so that it comes to 12h² again; here"
-        " the width stays 4h.)",
+        "12h² is a block without a gate, or a gated MLP alone. With GLU the MLP has two matrices up"
+        " and one down, of 4h² each; attention has four more, of h² each. (Many models make a gated"
+        " MLP narrower, so that a block comes to 12h² again; here the width stays 4h.)",
         lambda h, glu: 12 * h * h,
     ),
     _gives(
@@ -72,8 +72,8 @@ BLOCK = (
         lambda h, glu: _BLOCK(h, glu) - h * h,
     ),
     _gives(
-        "That is the MLP alone. Attention has four matrices of h² too.",
-        lambda h, glu: _BLOCK(h, glu) - 4 * h * h,
+        "8h² is the MLP alone, and that without a gate. Attention has four matrices of h² too.",
+        lambda h, glu: 8 * h * h,
     ),
     _gives("That is attention alone. The MLP has 8h², or 12h² with GLU.", lambda h, glu: 4 * h * h),
     _gives(
@@ -142,9 +142,12 @@ MODEL = (
         "Embedding and head are there once, and not in every layer.",
         lambda h, n, v, g, tied, p: n * sizes.model_params(h, 1, v, g, tied, p or 0),
     ),
-    _gives("An entry of the vocabulary is a row of hidden numbers, not a block's matrix.", _model(
-        rows=lambda v, tied, p: v,
-    )),
+    _gives(
+        "An entry of the vocabulary is a row of hidden numbers, not a matrix of hidden².",
+        lambda h, n, v, g, tied, p: (
+            n * _BLOCK(h, g) + sizes.model_params(h, 0, v, g, tied, p or 0) * h
+        ),
+    ),
 )  # fmt: skip
 
 _STATE_HINT = "Add up: weights 2, gradients 2, and Adam's three numbers in float32."
@@ -158,7 +161,11 @@ STATE = (
     _rounded(sizes.training_state_bytes),
     _bytes("These are the weights alone. " + _STATE_HINT, 2),
     _bytes("These are weights and gradients. The optimizer keeps three numbers more.", 4),
-    _bytes("That is the optimizer alone. Weights and gradients are bytes as well.", 12),
+    _bytes(
+        "12 bytes are the optimizer alone, without weight and gradient; or all but the exact copy"
+        " of the weight in float32, which the optimizer keeps beside momentum and variance.",
+        12,
+    ),
     _bytes(
         "A float32 has 4 bytes. 6 for the optimizer would be three numbers of bfloat16: the units"
         " are mixed.",
@@ -183,15 +190,14 @@ FLOPS = (
         when=lambda e: e.says("ZeroDivisionError"),
     ),
     _gives("That is the forward pass. Backward takes twice as many.", lambda t, p: 2 * t * p),
-    _gives("That is the backward pass. Forward takes half as many more.", lambda t, p: 4 * t * p),
+    _gives(
+        "That is the backward pass alone, or forward twice. Backward makes two gradients, that of"
+        " the input and that of the weight: twice the work of forward, and forward comes on top.",
+        lambda t, p: 4 * t * p,
+    ),
     _gives(
         "You count a multiplication and its addition as one. They are two operations.",
         lambda t, p: 3 * t * p,
-    ),
-    _gives(
-        "That is forward twice. Backward makes two gradients, that of the input and that of the"
-        " weight: twice the work of forward.",
-        lambda t, p: 2 * 2 * t * p,
     ),
     _gives(
         "That is one operation for each token and parameter. Forward there are two, backward four.",

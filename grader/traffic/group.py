@@ -3,9 +3,6 @@
 A Python subclass of ``dist.ProcessGroup`` around a private group of a backend's.
 ``torch.distributed`` calls its methods instead of the transport's; each call is
 refused or reported, and only then handed on.
-
-The methods carry all the names that torch 2.11 to 2.15 call them by: 2.13
-renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
 """
 
 from __future__ import annotations
@@ -18,66 +15,13 @@ import torch
 import torch.distributed as dist
 
 from grader.traffic.events import ANY, Grouped
+from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.recorder import Recorder, checksum
 from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
 from grader.transports.base import Backend, reduction_name
 from grader.verdict import Diagnosis
 
 __all__ = ["RecordingGroup"]
-
-#: Every collective method of a process group, and the name that an exercise
-#: allows it by.  Names on one line are one method under its old and new name.
-COLLECTIVES: dict[str, str] = {
-    "broadcast": "broadcast",
-    "allreduce": "all_reduce",
-    "allreduce_coalesced": "all_reduce",
-    "reduce": "reduce",
-    "allgather": "all_gather",
-    "allgather_coalesced": "all_gather",
-    **dict.fromkeys(("_allgather_base", "all_gather_single"), "all_gather"),
-    **dict.fromkeys(
-        ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "all_gather"
-    ),
-    "gather": "gather",
-    **dict.fromkeys(("gather_into_tensor", "gather_single"), "gather"),
-    "scatter": "scatter",
-    "reduce_scatter": "reduce_scatter",
-    **dict.fromkeys(("_reduce_scatter_base", "reduce_scatter_single"), "reduce_scatter"),
-    **dict.fromkeys(
-        ("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"), "reduce_scatter"
-    ),
-    "alltoall": "all_to_all",
-    **dict.fromkeys(("alltoall_base", "all_to_all_single"), "all_to_all"),
-    "barrier": "barrier",
-}
-
-#: The same method under the name that another torch gives it.
-_OTHER_NAME = {
-    "_allgather_base": "all_gather_single",
-    "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
-    "gather_into_tensor": "gather_single",
-    "_reduce_scatter_base": "reduce_scatter_single",
-    "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
-    "alltoall_base": "all_to_all_single",
-}
-_OTHER_NAME |= {new: old for old, new in _OTHER_NAME.items()}
-
-#: Methods that gloo lacks and that are another one done for every pair of tensors.
-_ONE_BY_ONE = {
-    **dict.fromkeys(
-        ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "_allgather_base"
-    ),
-    **dict.fromkeys(
-        ("reduce_scatter_tensor_coalesced", "reduce_scatter_single_coalesced"),
-        "_reduce_scatter_base",
-    ),
-}
-
-#: Methods that would make a group of their own, behind our back.
-_REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
-
-#: Collectives whose tensor, the first one named, is of one size on all ranks.
-_SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 
 
 class RecordingGroup(dist.ProcessGroup):
@@ -243,8 +187,9 @@ class RecordingGroup(dist.ProcessGroup):
         """The one tensor of a message, if the transport can take it."""
         (tensor,) = tensors
         if tensor.device != self._device or tensor.layout is not torch.strided:
+            where = "CPU" if self._device.type == "cpu" else self._device
             raise ValueError(
-                f"{what} needs a dense tensor on {self._device} here, not one on {tensor.device}"
+                f"{what} needs a dense {where} tensor here, not one on {tensor.device}"
             )
         if not tensor.is_contiguous():
             raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
@@ -266,7 +211,7 @@ class RecordingGroup(dist.ProcessGroup):
             peer=root,
             detail=detail,
             deferred=gate,
-            measure=written[0] if kind in _SAME_SIZE and written else None,
+            measure=written[0] if kind in SAME_SIZE and written else None,
             reads=read,
             writes=written,
         )
@@ -275,15 +220,15 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the transport, by whichever name it knows the method."""
-        for name in (method, _OTHER_NAME.get(method, method)):
+        for name in (method, OTHER_NAME.get(method, method)):
             if hasattr(self._inner, name):
                 return getattr(self._inner, name)(*args, **kwargs)
-        if method not in _ONE_BY_ONE:
+        if method not in ONE_BY_ONE:
             raise NotImplementedError(f"{self._backend.name} has no {method} here")
         outputs, inputs, *rest = args
         return _Several(
             [
-                self._start_inner(_ONE_BY_ONE[method], (out, given, *rest), kwargs)
+                self._start_inner(ONE_BY_ONE[method], (out, given, *rest), kwargs)
                 for out, given in zip(outputs, inputs, strict=True)
             ]
         )
@@ -360,5 +305,5 @@ def _refusal(method: str) -> Callable[..., None]:
 
 for _method in COLLECTIVES:
     setattr(RecordingGroup, _method, _collective_method(_method))
-for _method in _REFUSED:
+for _method in REFUSED:
     setattr(RecordingGroup, _method, _refusal(_method))

@@ -227,6 +227,12 @@ class Recorder:
                 self._lost.append(flight)
         self.emit(Failed(op, time.monotonic_ns()), True)
 
+    def refused(self, op: int) -> None:
+        """Report that the transport did not take ``op``, nor then its buffers."""
+        with self._lock:
+            self._flights.pop(op, None)
+        self.failed(op)
+
     def must_defer(self, wildcard: bool, group: str, tag: int) -> bool:
         """Whether a receive has to wait for the judge to name its source.
 

@@ -31,10 +31,10 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
     try:
         return start()
     except RuntimeError as error:
-        recorder.failed(op)
+        recorder.refused(op)
         raise TransportError(str(error)) from error
     except Exception:
-        recorder.failed(op)
+        recorder.refused(op)
         raise
 
 

@@ -39,6 +39,7 @@ class Pending:
         requests: of MPI's.
         finish: what to do when they are complete.
         tensors: what the operation gives.
+        buffers: what MPI reads and writes until then, and nobody else may hold.
     """
 
     def __init__(
@@ -46,10 +47,12 @@ class Pending:
         requests: list[Any],
         finish: Callable[[], object] = lambda: None,
         tensors: Tensors = (),
+        buffers: Sequence[Any] = (),
     ) -> None:
         self._requests = requests
         self._finish = finish
         self._tensors = list(tensors)
+        self._buffers = buffers
 
     def wait(self, timeout: Any = None) -> None:
         """Block until all are complete."""
@@ -96,49 +99,52 @@ class MpiGroup:
 
     def send(self, tensors: Tensors, dst: int, tag: int) -> Pending:
         """Send to rank ``dst``."""
-        return Pending([self._comm.Issend([raw(tensors[0]), MPI.BYTE], dst, tag)])
+        buffer = [raw(tensors[0]), MPI.BYTE]
+        return Pending([self._comm.Issend(buffer, dst, tag)], buffers=buffer)
 
     def recv(self, tensors: Tensors, src: int, tag: int) -> Pending:
         """Receive from rank ``src``."""
-        return Pending([self._comm.Irecv([raw(tensors[0]), MPI.BYTE], src, tag)])
+        buffer = [raw(tensors[0]), MPI.BYTE]
+        return Pending([self._comm.Irecv(buffer, src, tag)], buffers=buffer)
 
     # Collectives. ------------------------------------------------------------
 
     def broadcast(self, tensors: Tensors, opts: Any) -> Pending:
         """One tensor, from the root to everybody."""
-        return Pending(
-            [self._comm.Ibcast([raw(tensors[0]), MPI.BYTE], opts.rootRank)], tensors=tensors
-        )
+        buffer = [raw(tensors[0]), MPI.BYTE]
+        return Pending([self._comm.Ibcast(buffer, opts.rootRank)], tensors=tensors, buffers=buffer)
 
     def allreduce(self, tensors: Tensors, opts: Any) -> Pending:
         """Every rank's tensors combined, on everybody."""
-        return Pending([self._all_reduced(tensor, opts) for tensor in tensors], tensors=tensors)
+        reduction = reduction_name(opts.reduceOp)
+        operations = [operation(reduction, tensor.dtype) for tensor in tensors]
+        buffers = [typed(tensor) for tensor in tensors]
+        requests = [
+            self._comm.Iallreduce(MPI.IN_PLACE, buffer, combine)
+            for buffer, combine in zip(buffers, operations, strict=True)
+        ]
+        return Pending(requests, tensors=tensors, buffers=buffers)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Pending:
         """The same, of several tensors."""
         return self.allreduce(tensors, opts)
 
-    def _all_reduced(self, tensor: torch.Tensor, opts: Any) -> Any:
-        combine = operation(reduction_name(opts.reduceOp), tensor.dtype)
-        return self._comm.Iallreduce(MPI.IN_PLACE, typed(tensor), combine)
-
     def reduce(self, tensors: Tensors, opts: Any) -> Pending:
         """Every rank's tensor combined, on the root; the others' stay as they are."""
-        tensor, root = tensors[0], opts.rootRank
-        combine = operation(reduction_name(opts.reduceOp), tensor.dtype)
-        mine = typed(tensor)
+        buffer, root = typed(tensors[0]), opts.rootRank
+        combine = operation(reduction_name(opts.reduceOp), tensors[0].dtype)
         if self._comm.rank == root:
-            request = self._comm.Ireduce(MPI.IN_PLACE, mine, combine, root)
+            request = self._comm.Ireduce(MPI.IN_PLACE, buffer, combine, root)
         else:
-            request = self._comm.Ireduce(mine, None, combine, root)
-        return Pending([request], tensors=tensors)
+            request = self._comm.Ireduce(buffer, None, combine, root)
+        return Pending([request], tensors=tensors, buffers=buffer)
 
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None) -> Pending:
         """Every rank's tensor, on everybody."""
-        landing = _Landing(outputs[0])
         _same_bytes(inputs[0], outputs[0][self._comm.rank])
-        request = self._comm.Iallgatherv([raw(inputs[0]), MPI.BYTE], landing.buffer)
-        return Pending([request], landing.unpack, outputs[0])
+        landing, mine = _Landing(outputs[0]), [raw(inputs[0]), MPI.BYTE]
+        request = self._comm.Iallgatherv(mine, landing.buffer)
+        return Pending([request], landing.unpack, outputs[0], mine)
 
     def _allgather_base(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
@@ -149,39 +155,36 @@ class MpiGroup:
                 f"all_gather of {given.numel()} elements on {self._comm.size} ranks gives"
                 f" {given.numel() * self._comm.size}, and the output has {output.numel()}"
             )
-        request = self._comm.Iallgather([raw(given), MPI.BYTE], [raw(output), MPI.BYTE])
-        return Pending([request], tensors=[output])
+        mine, all_of_them = [raw(given), MPI.BYTE], [raw(output), MPI.BYTE]
+        request = self._comm.Iallgather(mine, all_of_them)
+        return Pending([request], tensors=[output], buffers=[mine, all_of_them])
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any) -> Pending:
         """Every rank's tensor, on the root."""
-        mine = [raw(inputs[0]), MPI.BYTE]
-        if self._comm.rank != opts.rootRank:
-            return Pending([self._comm.Igatherv(mine, None, opts.rootRank)])
+        mine, root = [raw(inputs[0]), MPI.BYTE], opts.rootRank
+        if self._comm.rank != root:
+            return Pending([self._comm.Igatherv(mine, None, root)], buffers=mine)
+        _same_bytes(inputs[0], outputs[0][root])
         landing = _Landing(outputs[0])
-        _same_bytes(inputs[0], outputs[0][self._comm.rank])
-        request = self._comm.Igatherv(mine, landing.buffer, opts.rootRank)
-        return Pending([request], landing.unpack, outputs[0])
+        request = self._comm.Igatherv(mine, landing.buffer, root)
+        return Pending([request], landing.unpack, outputs[0], mine)
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> Pending:
         """One tensor of the root's for each rank."""
-        mine = [raw(outputs[0]), MPI.BYTE]
-        if self._comm.rank != opts.rootRank:
-            request = self._comm.Iscatterv(None, mine, opts.rootRank)
-        else:
-            _same_bytes(outputs[0], inputs[0][self._comm.rank])
-            request = self._comm.Iscatterv(_packed(inputs[0]), mine, opts.rootRank)
-        return Pending([request], tensors=outputs)
+        mine, root = [raw(outputs[0]), MPI.BYTE], opts.rootRank
+        given = None
+        if self._comm.rank == root:
+            _same_bytes(outputs[0], inputs[0][root])
+            given = _packed(inputs[0])
+        request = self._comm.Iscatterv(given, mine, root)
+        return Pending([request], tensors=outputs, buffers=[mine, given])
 
     def reduce_scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> Pending:
         """Every rank's lists combined; of the result each rank has the part at its place."""
         parts = inputs[0]
         _same_bytes(outputs[0], parts[self._comm.rank])
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
-        combine = operation(reduction_name(opts.reduceOp), flat.dtype)
-        request = self._comm.Ireduce_scatter(
-            typed(flat), typed(outputs[0]), [part.numel() for part in parts], combine
-        )
-        return Pending([request], tensors=outputs)
+        return self._reduce_scattered(outputs[0], flat, [part.numel() for part in parts], opts)
 
     def _reduce_scatter_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any) -> Pending:
         """The same, of one tensor."""
@@ -190,16 +193,21 @@ class MpiGroup:
                 f"reduce_scatter of {given.numel()} elements on {self._comm.size} ranks gives"
                 f" {given.numel() / self._comm.size:g} each, and the output has {output.numel()}"
             )
+        return self._reduce_scattered(output, given, [output.numel()] * self._comm.size, opts)
+
+    def _reduce_scattered(
+        self, output: torch.Tensor, given: torch.Tensor, counts: list[int], opts: Any
+    ) -> Pending:
         combine = operation(reduction_name(opts.reduceOp), given.dtype)
-        counts = [output.numel()] * self._comm.size
-        request = self._comm.Ireduce_scatter(typed(given), typed(output), counts, combine)
-        return Pending([request], tensors=[output])
+        all_of_them, mine = typed(given), typed(output)
+        request = self._comm.Ireduce_scatter(all_of_them, mine, counts, combine)
+        return Pending([request], tensors=[output], buffers=[all_of_them, mine, counts])
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Pending:
         """One tensor from every rank to every other."""
-        landing = _Landing(outputs)
-        request = self._comm.Ialltoallv(_packed(inputs), landing.buffer)
-        return Pending([request], landing.unpack, outputs)
+        landing, given = _Landing(outputs), _packed(inputs)
+        request = self._comm.Ialltoallv(given, landing.buffer)
+        return Pending([request], landing.unpack, outputs, given)
 
     def alltoall_base(
         self,
@@ -210,10 +218,9 @@ class MpiGroup:
         opts: Any = None,
     ) -> Pending:
         """The same, of the rows of one tensor."""
-        request = self._comm.Ialltoallv(
-            self._by_rows(given, input_splits), self._by_rows(output, output_splits)
-        )
-        return Pending([request], tensors=[output])
+        mine, theirs = self._by_rows(given, input_splits), self._by_rows(output, output_splits)
+        request = self._comm.Ialltoallv(mine, theirs)
+        return Pending([request], tensors=[output], buffers=[mine, theirs])
 
     def _by_rows(self, tensor: torch.Tensor, splits: Sequence[int]) -> list[Any]:
         size, rows = self._comm.size, tensor.shape[0] if tensor.dim() else 1

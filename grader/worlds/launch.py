@@ -16,11 +16,12 @@ from grader.worlds.nursery import Nursery, Sandbox
 from grader.worlds.spawner import Spawner
 
 __all__ = [
+    "backends",
+    "call_seconds",
     "default_launcher",
     "discard_launcher",
     "launcher_on",
     "new_sandbox",
-    "usable_backends",
     "warm_up",
 ]
 
@@ -98,11 +99,20 @@ def launcher_on(backend: str) -> Launcher:
     return default_launcher()
 
 
-def usable_backends() -> dict[str, str]:
-    """Why each backend cannot be used here, by its name; empty where it can."""
+def backends() -> dict[str, str]:
+    """Which of ``gloo``, ``mpi`` and ``nccl`` can be used here.
+
+    Returns:
+        By name: why it cannot be used, in one line; empty if it can.
+    """
     from grader.worlds import mpiexec, nccl
 
     return {"gloo": "", "mpi": mpiexec.missing(), "nccl": nccl.missing()}
+
+
+def call_seconds(backend: str) -> float:
+    """Wall clock that one call may take; a GPU makes its connections when they are first used."""
+    return 30.0 if backend == "nccl" else 5.0
 
 
 def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -46,6 +47,9 @@ _WILLING = {
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }
 
+#: Prints the size of its world.
+_HOW = "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"
+
 _INSTALL = "python -m pip install 'mpi4py>=4.0' mpich"
 
 
@@ -65,28 +69,39 @@ def missing() -> str:
         return f"there is no mpiexec: {_INSTALL}"
     try:
         # another MPI's mpiexec starts every process as a world of one
-        options = [command, *_options(command), "-n", "2"]
-        done = subprocess.run(
-            [*options, sys.executable, "-c", "from mpi4py import MPI; print(MPI.COMM_WORLD.size)"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LOOK,
-            env={**os.environ, **_WILLING},
-        )
+        said, status = _look([command, *_options(command), "-n", "2", sys.executable, "-c", _HOW])
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{command} does not work: {error}"
-    if done.returncode or "".join(done.stdout.split()) != "22":
-        lines = (done.stderr or done.stdout).strip().splitlines() or [f"status {done.returncode}"]
+    if status or "".join(said.split()) != "22":
+        lines = said.strip().splitlines() or [f"it ends with status {status}"]
         return f"{command} and mpi4py do not work together: {lines[0]}"
     return ""
+
+
+def _look(command: Sequence[str]) -> tuple[str, int]:
+    """What a command prints, and its exit status; nothing of it outlives its time."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **_WILLING},
+        start_new_session=True,
+    )
+    try:
+        return process.communicate(timeout=LOOK)[0], process.returncode
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 @lru_cache
 def _options(command: str) -> tuple[str, ...]:
     """What an ``mpiexec`` has to be told so that ranks on this machine find it."""
-    done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=LOOK)
-    if "HYDRA" in done.stdout:
+    said, _ = _look([command, "--version"])
+    if "HYDRA" in said:
         # not by an inherited descriptor, nor by this machine's name, which may have no address
         return "-pmi-port", "-iface", "lo0" if sys.platform == "darwin" else "lo"
     return ("--oversubscribe",)

@@ -25,7 +25,7 @@ from grader.traffic.events import (
     Seen,
     Violated,
 )
-from grader.traffic.group import COLLECTIVES
+from grader.traffic.methods import COLLECTIVES
 from grader.verdict import Diagnosis
 from grader.worlds.errors import BrokenFrame, TooMuch
 from grader.worlds.wire import Raised

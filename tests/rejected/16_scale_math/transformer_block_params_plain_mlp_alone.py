@@ -1,0 +1,5 @@
+# exercise: transformer_block_params
+# diagnosis: wrong_value
+# hint: 8h² is the MLP alone
+def transformer_block_params(hidden, glu):
+    return 2 * hidden * 4 * hidden
