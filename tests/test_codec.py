@@ -77,6 +77,11 @@ def test_reductions(name):
     assert unpack(pack(getattr(dist.ReduceOp, name))) == getattr(dist.ReduceOp, name)
 
 
+def test_devices_that_this_machine_need_not_have():
+    devices = [torch.device("cpu"), torch.device("cuda"), torch.device("cuda", 63)]
+    assert unpack(pack(devices)) == devices
+
+
 def test_dtypes_and_special_numbers():
     assert unpack(pack(torch.int16)) is torch.int16
     assert unpack(pack(2**200)) == 2**200

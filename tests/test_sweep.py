@@ -209,6 +209,8 @@ SWEEPS = {
         (1,),
         "one process; other dtypes are to be refused",
     ),
+    "pick_backend": without("takes a word", (1,)),
+    "device_for": without("takes a number and a word", (1,)),
     "sequence_shard": Sweep(shared_out(lambda c: c.along, "x")),
     "sequence_unshard": Sweep(shared_out(lambda c: c.along, "x_shard")),
 }

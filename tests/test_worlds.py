@@ -420,6 +420,19 @@ def test_a_receive_into_a_buffer_that_is_being_sent():
         assert (failure.diagnosis, failure.rank) == (Diagnosis.BUFFER_RACE, 0)
 
 
+def test_what_the_transport_refused_is_not_in_flight():
+    def refused():
+        x = torch.ones(3)
+        with contextlib.suppress(RuntimeError):
+            dist.all_reduce(x, dist.ReduceOp.BAND)  # of floats there is none
+        dist.all_reduce(x)
+        return x.tolist()
+
+    outcome = play(refused, 2, allowed=None)
+    assert outcome.failure is None
+    assert [result.value for result in outcome.results] == [[2.0] * 3] * 2
+
+
 def test_parts_of_one_tensor_may_be_in_flight_together():
     def answer():
         x = torch.arange(4.0)

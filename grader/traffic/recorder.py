@@ -106,6 +106,8 @@ class Recorder:
     subgroups: bool = True
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
+    #: their requests stay alive: what the transport still does with them is its affair
+    _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -115,6 +117,7 @@ class Recorder:
         self.witness = Witness(self.emit, watched) if watched else None
         self._next = 0
         self._flights.clear()
+        self._lost.clear()
         self._unresolved.clear()
 
     def require_allowed(self, kind: str) -> None:
@@ -217,7 +220,11 @@ class Recorder:
         self.emit(Marked(text, time.monotonic_ns()), False)
 
     def failed(self, op: int) -> None:
-        """Report that the transport gave up on ``op``."""
+        """Report that the transport gave up on ``op``; its buffers are the student's again."""
+        with self._lock:
+            flight = self._flights.pop(op, None)
+            if flight is not None:
+                self._lost.append(flight)
         self.emit(Failed(op, time.monotonic_ns()), True)
 
     def refused(self, op: int) -> None:

@@ -83,6 +83,8 @@ class _Packer:
             }
         if isinstance(value, torch.dtype):
             return {"dtype": dtype_name(value)}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
         if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
             return {"reduction": next(n for n in _REDUCTIONS if value == getattr(dist.ReduceOp, n))}
         if isinstance(value, Opaque):
@@ -132,7 +134,7 @@ def pack(value: Any, limit: int | None = None, home: torch.device = _CPU) -> byt
     """A value as bytes.
 
     Args:
-        value: tensors, numbers, strings, ``None``, dtypes, reductions, and
+        value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
             numbers; anything else becomes an :class:`Opaque`.
         limit: tensors are sent up to so many bytes together; others are named.
@@ -181,6 +183,9 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
         return int(body)
     if tag == "dtype":
         return _DTYPES[body]
+    if tag == "device":
+        # of a number, torch would ask this machine for its devices
+        return torch.device(str(body))
     if tag == "reduction":
         if body not in _REDUCTIONS:
             raise ValueError(f"no reduction {body!r}")

@@ -1,0 +1,971 @@
+# %% [markdown]
+# # 19 · Backends
+#
+# **You will learn** what lies below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
+# its ranks, and where each will trip you up. You run one program on several of them. At the end, the
+# **capstone**: you train a model with nothing but what you have written in this course.
+#
+# **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your answers
+# in them. For MPI you need two more packages, `mpi4py` and `mpich`; for NCCL a GPU for each rank.
+# `python -m grader doctor` says what is here. What is missing is skipped.
+#
+# **Time:** 90 minutes and 2 exercises, and 60 minutes for the capstone.
+
+# %%
+import contextlib
+import marshal
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import backends, check, hint, mark, run, timeline
+from grader.submission import Submission
+
+# %% [markdown]
+# ## Three libraries, one interface
+#
+# `torch.distributed` does not move a single byte. It hands each call to a **process group**, and behind
+# that stands a library, the **backend**.
+#
+# ![Three stacks side by side. gloo: torchrun starts the ranks, messages go by TCP, tensors are on the CPU. MPI: mpiexec starts the ranks, messages go by shared memory or the cluster's network, tensors are on the CPU. NCCL: torchrun starts the ranks, messages go by NVLink, PCIe, InfiniBand or TCP, and each rank's tensors are on a GPU of its own. Your program and torch.distributed are the same in all three](../imgs/backend_stacks.png)
+#
+# | | what it is | when you take it |
+# |---|---|---|
+# | **gloo** | a small library, made for machine learning, part of every PyTorch | training on CPUs; control messages beside NCCL; this course |
+# | **MPI** | a *standard* with several implementations (MPICH, Open MPI, those of vendors) | supercomputers, where it knows the network best |
+# | **NCCL** | NVIDIA's collectives for GPUs | training on NVIDIA GPUs: [the documentation's rule of thumb](https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use) |
+#
+# What of these is on your machine? The course can say it, and why not.
+
+# %% tags=["nbval-ignore-output"]
+for name, why_not in backends().items():
+    print(f"{name:4}", why_not or "can be used here")
+
+# %% [markdown]
+# ### The MPI that is not there
+#
+# `torch.distributed` knows the name `"mpi"`. **Predict:** what happens if you ask for it, as rank 5 of 9?
+
+# %%
+print("gloo in this torch:", dist.is_gloo_available())
+print("MPI in this torch: ", dist.is_mpi_available())
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    try:
+        dist.init_process_group("mpi", rank=5, world_size=9)
+    except RuntimeError as error:
+        print("RuntimeError:", error)
+for warning in warned:
+    print("Warning:", warning.message)
+
+# %% [markdown]
+# PyTorch's own MPI backend [has to be built from source](https://docs.pytorch.org/docs/stable/distributed.html#backends-that-come-with-pytorch),
+# on a machine with an MPI. What you install with `pip` does not have it, as you see. Of that backend the
+# documentation says that it takes CPU tensors, and GPU tensors if its MPI does, and that it has every
+# operation but `reduce_scatter`. The warning tells one thing more: rank and world size come from MPI.
+#
+# The MPI worlds of this course are therefore *not* that backend. They are a process group of our own,
+# which hands each message to MPI through [mpi4py](https://mpi4py.readthedocs.io). For your program it is
+# the same: `dist.get_backend()` says `mpi`, an `mpiexec` says who the ranks are, and MPI carries the bytes.
+#
+# ## One program, three launchers
+#
+# Four things have to fit together:
+#
+# - a **launcher** starts $n$ processes and tells each who it is;
+# - **rank** and **world size** are what it tells;
+# - a **rendezvous** is where the processes find each other: a host and a port, or a file;
+# - `init_process_group(backend)` takes all that, and makes the process group.
+#
+# `torchrun --nproc_per_node=2` tells it in the variables
+# [`RANK`, `LOCAL_RANK`, `WORLD_SIZE`](https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables)
+# and a few more. `mpiexec -n 2` has other names for the same, and each MPI its own. Here is a program that
+# does not care who has started it.
+
+# %%
+PROGRAM = """
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+NAMES = {  # of rank and world size
+    "torchrun": ("RANK", "WORLD_SIZE"),
+    "MPICH's mpiexec": ("PMI_RANK", "PMI_SIZE"),
+    "Open MPI's mpiexec": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+}
+launcher = next(launcher for launcher, (name, _) in NAMES.items() if name in os.environ)
+rank, size = (int(os.environ[name]) for name in NAMES[launcher])
+
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+x = torch.tensor([rank + 1.0])
+dist.all_reduce(x)
+# one write a line: two ranks cannot mix theirs
+sys.stdout.write(f"rank {rank} of {size}, by {launcher}: the sum is {x.item()}\\n")
+dist.destroy_process_group()
+"""
+
+
+def launch(launcher, program):
+    """Write a program to a file, start it with a launcher, and print what its ranks say."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "program.py")
+        path.write_text(program)
+        words = [*launcher, str(path), str(Path(folder, "rendezvous"))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    print(done.stdout if done.returncode == 0 else done.stderr, end="")
+
+
+torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+
+# %% [markdown]
+# **Predict** what the two ranks say. In which order?
+
+# %% tags=["nbval-ignore-output"]
+launch(torchrun, PROGRAM)
+
+# %% [markdown]
+# The same file, started by MPI's launcher. The backend is still gloo: **the launcher and the backend are
+# two choices.** (MPI is the exception among backends: it has to be started by its own launcher, since
+# only that one knows the rendezvous.)
+
+# %% tags=["nbval-ignore-output"]
+here = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+mpiexec = shutil.which("mpiexec", path=os.pathsep.join(here))
+can_mpi = not backends()["mpi"]
+
+if can_mpi:
+    launch([mpiexec, "-n", "2", sys.executable], PROGRAM)
+else:
+    print(backends()["mpi"])
+
+# %% [markdown]
+# And the third launcher is `run`, which you have used all the time. It starts the ranks, passes on who
+# they are, and has called `init_process_group` before your function begins.
+
+# %%
+def total():
+    x = torch.tensor([dist.get_rank() + 1.0])
+    dist.all_reduce(x)
+    return f"rank {dist.get_rank()} of {dist.get_world_size()}: the sum is {x.item()}, on {dist.get_backend()}"
+
+
+for line in run(total, 2):
+    print(line)
+
+# %% [markdown]
+# ## Which backend, which device
+#
+# Programs that run everywhere begin with two decisions. In a sketch:
+#
+# ```python
+# backend = pick_backend("cuda" if torch.cuda.is_available() else "cpu")
+# device = device_for(int(os.environ["LOCAL_RANK"]), backend)
+# if device.type == "cuda":
+#     torch.cuda.set_device(device)
+# dist.init_process_group(backend)
+# ```
+#
+# ## Exercise: pick_backend
+#
+# Return the name of the backend for tensors on devices of this type: `"nccl"` for `"cuda"`, `"gloo"` for
+# `"cpu"`. There are many more types of devices, and no backend of ours is for them: for every other
+# `device_type` raise a `ValueError`.
+
+# %%
+def pick_backend(device_type: str) -> str:
+    """The backend for tensors on devices of this type."""
+    ### BEGIN SOLUTION
+    if device_type == "cuda":
+        return "nccl"
+    if device_type == "cpu":
+        return "gloo"
+    raise ValueError(f"no backend for device type {device_type!r}; there are cuda and cpu")
+    ### END SOLUTION
+
+
+check(pick_backend)
+
+# %% [markdown]
+# The device takes a thought more. Two machines, with four GPUs each, make eight ranks.
+#
+# | machine | A | A | A | A | B | B | B | B |
+# |---|---|---|---|---|---|---|---|---|
+# | rank | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+# | local rank | 0 | 1 | 2 | 3 | 0 | 1 | 2 | 3 |
+#
+# **Predict:** rank 5 calls `torch.device("cuda", rank)`. What does it get?
+#
+# A device that is not there: each machine counts its GPUs from 0. It is the **local rank** that numbers
+# the ranks of one machine.
+#
+# ## Exercise: device_for
+#
+# Return the `torch.device` on which a rank of this `backend` has its tensors. `"nccl"`: the GPU with the
+# number `local_rank`, one for each rank. `"gloo"` and `"mpi"`: the CPU. For every other `backend` raise a
+# `ValueError`.
+#
+# It only *names* the device. That works on a machine without GPUs, too, so ask none whether it is there.
+
+# %%
+def device_for(local_rank: int, backend: str) -> torch.device:
+    """The device that has the tensors of a rank."""
+    ### BEGIN SOLUTION
+    if backend == "nccl":
+        return torch.device("cuda", local_rank)
+    if backend in ("gloo", "mpi"):
+        return torch.device("cpu")
+    raise ValueError(f"unknown backend {backend!r}; there are nccl, gloo and mpi")
+    ### END SOLUTION
+
+
+devices_known = check(device_for)
+devices_known
+
+# %% [markdown]
+# Both at work: the same function, on every backend that is here, with tensors where they belong. `run`
+# takes a `backend`, too. (All ranks are on one machine, so that rank and local rank are the same. A world
+# on NCCL gets as many ranks as there are GPUs, here at most two.)
+
+# %% tags=["nbval-ignore-output"]
+def total_on_device(device_of):
+    device = device_of(dist.get_rank(), dist.get_backend())
+    x = torch.tensor([dist.get_rank() + 1.0], device=device)
+    dist.all_reduce(x)
+    return f"{dist.get_backend()}: {x.item()} on {x.device}"
+
+
+def ranks_on(backend, most):
+    """As many ranks as can be used on this backend here, but not more than `most`."""
+    if backend == "nccl":
+        return min(most, torch.cuda.device_count())
+    return most
+
+
+if devices_known:
+    for name, why_not in backends().items():
+        if why_not:
+            print(f"{name:4} {why_not}")
+        else:
+            print(f"{name:4}", list(run(total_on_device, ranks_on(name, 2), device_for, backend=name)))
+
+# %% [markdown]
+# ## Who can do what
+#
+# The documentation has [a table](https://docs.pytorch.org/docs/stable/distributed.html#backends): which
+# operation each backend has for CPU and for GPU tensors. It says nothing of **dtypes**. And a table that
+# somebody has typed may be wrong, or old. Ours is made by running: every operation, on every dtype, on two
+# ranks. `✓` means that the *result* was right, too.
+#
+# **Predict:** does every operation take `bool`? Complex numbers? Can integers be averaged?
+
+# %%
+DTYPES = ("float32", "int64", "bfloat16", "bool", "complex64")
+
+
+def attempts(rank, mine, theirs, whole):
+    """Every operation for two ranks. Each returns what came, and what should have come."""
+    peer = 1 - rank
+    ordered = [mine, theirs] if rank == 0 else [theirs, mine]
+    empty = torch.empty_like(mine)
+
+    def send_recv():
+        if rank == 0:
+            dist.send(mine, peer)
+            return mine, mine
+        dist.recv(empty, peer)
+        return empty, theirs
+
+    def broadcast():
+        x = mine.clone()
+        dist.broadcast(x, 1)
+        return x, ordered[1]
+
+    def all_reduce_sum():
+        x = mine.clone()
+        dist.all_reduce(x)
+        return x, whole
+
+    def all_reduce_avg():
+        x = mine.clone()
+        dist.all_reduce(x, dist.ReduceOp.AVG)
+        return x, whole / 2
+
+    def reduce():
+        x = mine.clone()
+        dist.reduce(x, 0)
+        return (x, whole) if rank == 0 else (mine, mine)  # elsewhere it may hold anything
+
+    def all_gather():
+        into = [torch.empty_like(mine) for _ in range(2)]
+        dist.all_gather(into, mine)
+        return torch.stack(into), torch.stack(ordered)
+
+    def gather():
+        into = [torch.empty_like(mine) for _ in range(2)]
+        dist.gather(mine, into if rank == 0 else None, 0)
+        return (torch.stack(into), torch.stack(ordered)) if rank == 0 else (mine, mine)
+
+    def scatter():
+        dist.scatter(empty, ordered if rank == 0 else None, 0)
+        return empty, mine
+
+    def reduce_scatter():
+        dist.reduce_scatter(empty, [mine.clone(), mine.clone()])
+        return empty, whole
+
+    def all_to_all():
+        into = [torch.empty_like(mine) for _ in range(2)]
+        dist.all_to_all(into, [mine.clone(), mine.clone()])
+        return torch.stack(into), torch.stack(ordered)
+
+    def barrier():
+        dist.barrier()
+        return mine, mine
+
+    return (
+        send_recv, broadcast, all_reduce_sum, all_reduce_avg, reduce,
+        all_gather, gather, scatter, reduce_scatter, all_to_all, barrier,
+    )
+
+
+def try_all(device, known=()):
+    """What became of each operation and dtype that is not known yet."""
+    rank, found = dist.get_rank(), {}
+    if device == "cuda":
+        device = torch.device("cuda", rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)
+    for name in DTYPES:
+        mine, theirs = (
+            torch.tensor([r, 1, 0, r], device=device).to(getattr(torch, name)) for r in (rank, 1 - rank)
+        )
+        for operation in attempts(rank, mine, theirs, mine + theirs):
+            what = f"{operation.__name__} {name}"
+            if what in known:
+                continue
+            mark(what)  # if the world ends here, the record tells where
+            try:
+                came, should = operation()
+                found[what] = "✓" if torch.equal(came, should) else "wrong result"
+            except (RuntimeError, ValueError, TypeError) as error:
+                found[what] = str(error).splitlines()[-1]  # MPI's say what is wrong at their end
+    return found
+
+# %% [markdown]
+# A dtype that a backend does not take raises an exception, on every rank, and the next operation can be
+# tried. But that is not guaranteed: an operation may end the process, or be refused on one rank while the
+# other waits for ever. So a world has a limit of time, and where it ends early, the last `mark` says which
+# operation that was; a new world goes on with the next one.
+
+# %% tags=["nbval-ignore-output"]
+def table(backend, device="cpu"):
+    """Print what works on a backend, and what is said where it does not."""
+    known = {}
+    while True:
+        ran = run(try_all, 2, device, list(known), backend=backend, seconds=40, may_fail=True)
+        if ran.failure is None:
+            break
+        begun = min(ran.trace.marks, key=len)  # of the rank that came least far
+        if not begun:
+            print(f"{backend}: {ran.failure.message}")
+            return
+        known[begun[-1].text] = f"the world ended: {ran.failure.diagnosis}"
+    # a rank that only sends notices nothing: what one rank complains of counts
+    for rank in range(2):
+        known |= {what: said for what, said in ran[rank].items() if known.get(what, "✓") == "✓"}
+    operations = list(dict.fromkeys(what.split()[0] for what in known))
+    print(f"{backend}, {device} tensors\n{'':16}" + "".join(f"{name:>11}" for name in DTYPES))
+    for operation in operations:
+        marks = ("✓" if known[f"{operation} {name}"] == "✓" else "✘" for name in DTYPES)
+        print(f"{operation:16}" + "".join(f"{m:>11}" for m in marks))
+    for what, said in known.items():
+        if said != "✓":
+            print(f"  {what}: {said}")
+
+
+table("gloo")
+
+# %% [markdown]
+# The sum of two `bool` is *or*. The average of integers is refused, since half a number is no integer: it
+# would have to round, and nobody has said how. And `gather` does not take complex numbers, while its
+# brother `all_gather` does: in `torch.distributed`, most functions show a complex tensor to the backend as
+# pairs of real numbers, and `gather` does not.
+#
+# The documented table has one tick for `gather` and gloo. It is not wrong. It has no columns for dtypes.
+
+# %% tags=["nbval-ignore-output"]
+if can_mpi:
+    table("mpi")
+else:
+    print(backends()["mpi"])
+
+# %% [markdown]
+# Another column, other holes. **MPI has no average**: its
+# [list of operations](https://netlib.org/mpi/mpi-report/node78.html) has a sum and a product, and whoever
+# wants a mean divides. (Your ring knows AVG, since you divide yourself.) And in MPI a *logical* value has
+# and, or and xor, and no sum: `bool` is refused where gloo takes it. Complex numbers are its old friends, in
+# `gather` as well.
+#
+# The *documented* MPI column has one hole, `reduce_scatter`, and there is none here. Both are right: that
+# column is of torch's own MPI backend, which nobody here has run, and the table above is of the course's.
+#
+# With a GPU, the same for GPU tensors on gloo: there the documentation says that it has all collectives but
+# the barrier, and neither `send` nor `recv`. With two GPUs, for NCCL as well.
+
+# %% tags=["nbval-ignore-output"]
+if torch.cuda.is_available():
+    table("gloo", "cuda")
+if torch.cuda.device_count() >= 2 and not backends()["nccl"]:
+    table("nccl", "cuda")
+else:
+    print("NCCL needs two GPUs for this; here are", torch.cuda.device_count())
+
+# %% [markdown]
+# ## Your ring, everywhere
+#
+# Now your own `ring_all_reduce`. It is in your notebook of chapter [11](11_ring_all_reduce.ipynb), beside
+# this one. The next cell reads the definitions there, without running the experiments, and takes yours.
+# (If yours is somewhere else, copy it into a cell here, and write `ring = ring_all_reduce`.)
+
+# %%
+def yours(chapter, name):
+    """A definition from your notebook of another chapter; None if there is no such notebook."""
+    places = (Path(f"{chapter}.ipynb"), Path("notebooks", f"{chapter}.ipynb"))
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        return None
+    names = {"__name__": "__main__"}  # as if it had been written here
+    for statement in Submission.from_file(path, [name]).program.units:
+        with contextlib.suppress(Exception):  # one that fails costs what it defines
+            exec(marshal.loads(statement.code), names)
+    return names.get(name)
+
+
+ring = yours("11_ring_all_reduce", "ring_all_reduce")
+ring_works = ring is not None and bool(check(ring, world_sizes=[2, 4]))
+print("your ring_all_reduce is right on gloo:", ring_works)
+
+# %% [markdown]
+# **Predict:** it has been written and tested on gloo only. Will it run on MPI without a change? The grader
+# asks the same of it there: results, messages, neighbours, rounds.
+
+# %% tags=["nbval-ignore-output"]
+if ring_works:
+    for name, why_not in backends().items():
+        if why_not:
+            print(f"{name:4} {why_not}")
+            continue
+        n = ranks_on(name, 3)
+        verdict = check(ring, backend=name, world_sizes=[n])
+        print(f"{name:4} ranks: {n}", "right" if verdict else verdict)
+else:
+    print("first write ring_all_reduce, in chapter 11")
+
+# %% [markdown]
+# In a terminal, for all world sizes:
+#
+# ```
+# python -m grader check notebooks/11_ring_all_reduce.ipynb ring_all_reduce --backend mpi
+# python -m grader check notebooks/11_ring_all_reduce.ipynb ring_all_reduce --backend nccl
+# ```
+#
+# That is what an interface is worth. What it does *not* promise is that every program which works on one
+# backend works on the next. The rest of this part is about that.
+#
+# ## gloo's traps
+#
+# You have met them; here they stand together.
+#
+# - `send` waits for its receive, at every size (chapter [01](01_point_to_point.ipynb)). A gift to learners:
+#   a program that could hang does hang.
+# - A send to oneself is an error (chapter [03](03_scatter_gather.ipynb)).
+# - After `reduce`, ranks other than the destination hold rubbish (chapter [04](04_reduce.ipynb)).
+# - Two ends of a message with different sizes or dtypes are not noticed, or end the process. The grader
+#   finds them because it records both ends; plain gloo does not.
+#
+# ## MPI's trap: a send that is too kind
+#
+# Two ranks want to swap tensors. Both send first and receive then: chapter
+# [12](12_deadlock_clinic.ipynb)'s head-to-head. On gloo this hangs, every time.
+#
+# MPI's standard leaves it open. A plain `MPI_Send`
+# ["may buffer"](https://netlib.org/mpi/mpi-report/node40.html) the message and return before anybody
+# receives it, or it may not. Implementations do both: a short message goes at once (*eager*), a long one
+# waits for its receive (*rendezvous*). So the same wrong program runs with small tensors, and hangs with
+# large ones.
+#
+# You can see this without hanging. Both ranks *start* a send, then meet in a barrier, so that nobody has
+# received anything. Then they ask: is your send done? **Predict** for 100 bytes, and for a million.
+
+# %% tags=["nbval-ignore-output"]
+EAGER = """
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+peer = 1 - world.Get_rank()
+for name in ("Isend", "Issend"):
+    for size in (100, 1_000, 10_000, 1_000_000):
+        into = bytearray(size)
+        request = getattr(world, name)(bytes(size), peer)
+        world.Barrier()
+        done = request.Test()
+        world.Recv(into, peer)
+        request.Wait()
+        if world.Get_rank() == 0:
+            print(f"{name:6} {size:9,} bytes: done before anybody receives: {done}")
+"""
+
+if can_mpi:
+    launch([mpiexec, "-n", "2", sys.executable], EAGER)
+else:
+    print(backends()["mpi"])
+
+# %% [markdown]
+# Somewhere between the sizes lies a border. Where, is the business of the implementation, of its settings
+# and of the network: a program that is wrong may pass all of its tests, and hang on another cluster.
+#
+# `Issend` is the **synchronous** send: done only when the receive has begun, at every size. The course's
+# MPI worlds use that one alone. So there, what could hang does hang, as on gloo, and the grader can say who
+# waits for whom. Take it for your own tests, too: replace `Send` by `Ssend`, and a program that still runs
+# does not rely on buffers.
+#
+# **Predict:** both send first, a small tensor. What do gloo and MPI do?
+
+# %% tags=["nbval-ignore-output"]
+def both_send_first():
+    x, peer = torch.ones(4), 1 - dist.get_rank()
+    dist.send(x, peer)
+    dist.recv(x, peer)
+
+
+for name in ("gloo", "mpi"):
+    if backends()[name]:
+        print(f"{name:4} {backends()[name]}")
+    else:
+        failure = run(both_send_first, 2, backend=name, may_fail=True).failure
+        print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
+
+# %% [markdown]
+# ## NCCL's traps
+#
+# Most of these need two GPUs to be seen, so here is what the documentation says of each, to be read before
+# you rent a machine.
+#
+# **1. One GPU for each rank.** Two ranks on one GPU are refused: `Duplicate GPU detected`
+# ([as in this report](https://github.com/stanford-futuredata/ColBERT/issues/331)). NCCL's guide says that it
+# [is not supported and may hang](https://docs.nvidia.com/deeplearning/nccl/archives/nccl_2134/user-guide/docs/usage/communicators.html).
+#
+# **2. Set the device first.** `x.cuda()` means the *current* device, and that is `cuda:0` on every rank
+# until you say otherwise. Call `torch.cuda.set_device(local_rank)` before everything else: without it,
+# [`batch_isend_irecv` may hang](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv).
+# `init_process_group(..., device_id=device)` moreover makes NCCL
+# [connect at once](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group)
+# and not in the first collective, so that mistakes come up early.
+#
+# **3. Only GPU tensors.** On a group that has NCCL alone, a CPU tensor gives
+# [`No backend type associated with device type cpu`](https://github.com/mistralai/mistral-inference/issues/252).
+# A popular way to meet it: a list of numbers, made a tensor without a `device`.
+#
+# **4. `wait()` does not wait.** Not for the result, at least: for a CUDA collective it
+# [blocks the current stream, and not the CPU](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations).
+# Work that you put into that stream afterwards finds the result. Another stream does not, unless it waits
+# for the first; and a clock on the host measures the launch, as in chapter [18](18_profiling.ipynb).
+#
+# **5. `isend` and `irecv` in a batch.** An NCCL send is work in a stream, and it
+# [blocks the GPU](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html) until the other
+# side receives. If your own receive stands behind it in the queue, and the neighbour has done the same,
+# both wait for ever. With small messages [it often works](https://github.com/pytorch/pytorch/issues/138074),
+# since there are buffers: MPI's trap once more. The mend is to give both to NCCL as one group:
+# [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
+# makes one of them, and inside a group
+# [calls never block each other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
+# *Does your ring send and receive in one batch?*
+#
+# **6. Errors come late.** A collective that fails, or a rank that is missing, is noticed by a watchdog, by
+# default [after ten minutes](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group),
+# and it [ends the process](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) instead
+# of raising where you could catch it. The line that is shown is where the watchdog looked, and not where
+# your program is wrong.
+#
+# Trap 5 costs nothing to see in the small: an `isend` and `recv`, and the same as a batch, on gloo. The
+# batched form works on every backend. So write it that way.
+
+# %%
+def pass_right(batched):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, came = torch.tensor([rank]), torch.empty(1, dtype=torch.int64)
+    right, left = (rank + 1) % n, (rank - 1) % n
+    if batched:
+        batch = [dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, came, left)]
+        for request in dist.batch_isend_irecv(batch):
+            request.wait()
+    else:
+        request = dist.isend(x, right)
+        dist.recv(came, left)
+        request.wait()
+    return came.item()
+
+
+print("one by one:", list(run(pass_right, 4, False)))
+print("in a batch:", list(run(pass_right, 4, True)))
+
+# %% [markdown]
+# > **A mistake that is often printed.** NCCL code without a device:
+# >
+# > ```python
+# > dist.init_process_group("nccl")
+# > x = torch.ones(4).cuda()
+# > dist.all_reduce(x)
+# > ```
+# >
+# > It is tempting because it works, with one rank. With two, both tensors are on `cuda:0`, which is trap 1.
+#
+# You can see the reason without a GPU: nothing in the listing depends on the rank, so all ranks do the
+# same, with the same device. [`cuda:0` is the current device](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+# until somebody sets another. What the ranks need differs:
+
+# %%
+if devices_known:
+    print(*run(lambda device_of: str(device_of(dist.get_rank(), "nccl")), 4, device_for))
+
+# %% [markdown]
+# Where there are GPUs, the next cell asks torch itself where the second line of the listing puts its
+# tensor on each of two ranks.
+
+# %% tags=["nbval-ignore-output"]
+if torch.cuda.device_count() >= 2:
+    print(list(run(lambda: str(torch.ones(4).cuda().device), 2)))
+else:
+    print("two GPUs are needed; here are", torch.cuda.device_count())
+
+# %% [markdown]
+# > **A mistake that is often printed**, beside it: the output of an all-gather on two GPUs, where **rank 1**
+# > prints `[tensor([1], device='cuda:0'), tensor([2], device='cuda:0')]`.
+#
+# That cannot be: an all-gather makes no tensors. It fills those that you give it, and a rank of NCCL gives
+# its own, on its own GPU. **Predict:** is the memory of the list the same before and after?
+
+# %%
+def gathered():
+    x = torch.tensor([dist.get_rank() + 1])
+    into = [torch.zeros_like(x) for _ in range(dist.get_world_size())]
+    before = [(tensor.data_ptr(), tensor.device) for tensor in into]
+    dist.all_gather(into, x)
+    return [tensor.item() for tensor in into], before == [(t.data_ptr(), t.device) for t in into]
+
+
+values, in_place = run(gathered, 2)[1]
+print("rank 1 has", values, "in the same places, on the same device:", in_place)
+
+# %% [markdown]
+# So rank 1 prints `cuda:1`, or there was no second GPU. With two GPUs, the next cell asks. (It *can* happen
+# with `all_gather_object`, which sends pickles: a tensor in a pickle
+# [comes out on the sender's device](https://docs.pytorch.org/docs/stable/distributed.html#object-collectives).)
+
+# %% tags=["nbval-ignore-output"]
+def gathered_on_gpus():
+    device = torch.device("cuda", dist.get_rank())
+    torch.cuda.set_device(device)
+    x = torch.tensor([dist.get_rank() + 1], device=device)
+    into = [torch.zeros_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(into, x)
+    return repr(into)
+
+
+if torch.cuda.device_count() >= 2 and not backends()["nccl"]:
+    print(*run(gathered_on_gpus, 2, backend="nccl"), sep="\n")
+else:
+    print("two GPUs are needed; here are", torch.cuda.device_count())
+
+# %% [markdown]
+# ## Capstone: train a model with what you have written
+#
+# No new exercise, and no points. You have a ring all-reduce (chapter [11](11_ring_all_reduce.ipynb)) and a
+# `BucketedDDP` (chapter [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is
+# gloo's. Let it call the first, and train. From the message to the loss curve, everything is then yours.
+#
+# ### What does not fit
+#
+# `BucketedDDP` calls `dist.all_reduce(bucket, async_op=True)` in a hook, goes on with backward, and waits at
+# the end. Your ring returns when it is **done**: called in the hook, it would stop backward.
+#
+# **Predict:** what could one do?
+#
+# 1. Start all rings after backward. Honest, simple, and nothing overlaps.
+# 2. Write the ring anew, as steps that never wait, and push them along from every hook. Good libraries are
+#    like that; your function would be another one.
+# 3. Let somebody else wait: a **thread** beside backward, one for each rank, that runs the rings.
+#
+# We take the third. It is no trick: gloo does the same, its `async_op=True` gives the work to threads of the
+# process group, and NCCL gives it to a stream. Two rules make it right:
+#
+# - **One thread only**, so that a ring begins when the one before has ended. Two rings at once would use the
+#   same pairs of ranks, and one would receive what was meant for the other.
+# - **The same order on all ranks**, which your `BucketedDDP` keeps: bucket $k$ after bucket $k-1$.
+
+# %%
+class RingThread:
+    """An all-reduce that is your ring, in a thread of its own."""
+
+    def __init__(self, ring):
+        self.ring = ring
+        self.worker = ThreadPoolExecutor(max_workers=1)
+
+    def all_reduce(self, tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
+        """What dist.all_reduce does, for the default group."""
+        work = self.worker.submit(self.ring, tensor, op)
+        work.wait = work.result  # torch calls it wait
+        return work if async_op else work.result()
+
+
+ddp = yours("15_data_parallel", "BucketedDDP")
+ddp_works = ddp is not None and bool(check(ddp, world_sizes=[2, 4]))
+ready = ring_works and ddp_works
+print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
+
+# %% [markdown]
+# How does it get into your `BucketedDDP`, which says `dist.all_reduce`? In each rank we put it in the place
+# of that name, **for this run**: a rank ends with its run, and so does the change. (In a program that lives
+# longer, one would hand the function over as an argument. If your class was written with
+# `from torch.distributed import all_reduce`, say `dist.all_reduce` there.)
+#
+# ### It trains
+#
+# The spirals of chapter 15: 256 points, two classes, a small network.
+
+# %%
+def spirals(count=256):
+    """Points on two spirals, and which one each is on."""
+    generator = torch.Generator().manual_seed(1)
+    radius = 0.2 + 0.8 * torch.rand(count, generator=generator)
+    which = torch.arange(count) % 2
+    angle = torch.pi * (2 * radius + which)
+    points = 2 * torch.stack([radius * angle.cos(), radius * angle.sin()], dim=1)
+    return points + 0.03 * torch.randn(count, 2, generator=generator), which
+
+
+def network(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
+
+
+def train(ddp, ring, data, steps=60):
+    """Train on this rank's part of the data; the mean loss of the rank, step by step."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    dist.all_reduce = RingThread(ring).all_reduce
+    x, y = (tensor[rank::n] for tensor in data)
+    # on a world of one, rank 0's weights; on more, others on each rank: rank 0's must win
+    model = ddp(network(seed=rank), 4096)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9)
+    losses = []
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        model.finish_gradient_synchronization()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+data = spirals()
+if ready:
+    alone = run(train, 1, ddp, ring, data, seconds=60)[0]
+    four = run(train, 4, ddp, ring, data, seconds=60)
+    shared = [statistics.mean(losses) for losses in zip(*four)]
+    print("largest difference below 0.001:    ", max(abs(a - b) for a, b in zip(alone, shared)) < 1e-3)
+    print("the loss has fallen a hundredfold: ", shared[-1] < shared[0] / 100)
+    calls = sum(op.kind == "all_reduce" for op in four.trace.operations[0])
+    sent = sum(message.source == 0 for message in four.trace.messages)
+    print(f"all-reduces that gloo did: {calls}; messages that your rank 0 sent: {sent:,}")
+
+# %%
+if ready:
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.plot(alone, lw=5, alpha=0.4, label="one process")
+    axes.plot(shared, ls="--", color="black", label="four ranks, your ring, your buckets")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.legend()
+    plt.show()
+
+# %% [markdown]
+# One curve. gloo has done no all-reduce at all: it has carried your messages, and has broadcast the first
+# weights.
+#
+# ### Watch it
+#
+# A network with more to compute, buckets of 1 MiB, and two ranks. The lanes are the ranks; between the
+# marks `backward` and `finish` a rank computes gradients, and its thread sends.
+#
+# **Predict:** when does the first ring begin: before backward ends, or after?
+
+# %% tags=["nbval-ignore-output"]
+def wide_network():
+    torch.manual_seed(0)
+    layers = [layer for _ in range(6) for layer in (nn.Linear(384, 384), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear(384, 1))
+
+
+def watched_step(ddp, ring):
+    dist.all_reduce = RingThread(ring).all_reduce
+    model = ddp(wide_network(), 1 << 20)
+    x = torch.randn(512, 384)
+    for step in range(2):  # the first one warms up
+        model.zero_grad()
+        loss = model(x).square().mean()
+        dist.barrier()
+        if step:
+            mark("backward")
+        loss.backward()
+        if step:
+            mark("finish")
+        model.finish_gradient_synchronization()
+        if step:
+            mark("done")
+
+
+if ready:
+    watched = run(watched_step, 2, ddp, ring, seconds=60)
+    marks = {m.text: m.time for m in watched.trace.marks[0]}
+    begun = [op.posted for op in watched.trace.operations[0] if op.kind == "send"]
+    during = sum(marks["backward"] < t < marks["finish"] for t in begun)
+    after = sum(marks["finish"] < t for t in begun)
+    print(f"rank 0 has begun {during} sends while backward ran, and {after} after it")
+    shown = timeline(watched, since="backward", until="done")
+else:
+    shown = "first write ring_all_reduce and BucketedDDP, in chapters 11 and 15"
+shown
+
+# %% [markdown]
+# The ring of the last bucket begins when backward is over, as in chapter 15: it cannot be hidden. (A lane
+# shows what a rank waits for. Here a rank is two threads: while one waits for a message, the other goes on
+# with backward. With four ranks on a few cores, the threads find little time before backward ends.)
+#
+# ### Against torch's own
+#
+# Three contenders, on the same network, four ranks and gloo: `DistributedDataParallel`, your buckets with
+# gloo's all-reduce, and your buckets with your ring. They take turns in **one** run, so that whatever else
+# the machine does disturbs all of them alike; each number is a median.
+#
+# **Predict** the order. And the ratio: is yours half as fast, a tenth?
+
+# %% tags=["nbval-ignore-output"]
+class TorchDDP(nn.Module):
+    """torch's own, with the interface of yours."""
+
+    def __init__(self, module, bucket_bytes):
+        super().__init__()
+        from torch.nn.parallel import DistributedDataParallel
+
+        self.inner = DistributedDataParallel(module, bucket_cap_mb=bucket_bytes / 2**20)
+
+    def forward(self, x):
+        return self.inner(x)
+
+    def finish_gradient_synchronization(self):
+        pass
+
+
+def contest(ddp, ring, rounds=9):
+    """Median seconds of a step of each contender."""
+    gloo, on_ring = dist.all_reduce, RingThread(ring).all_reduce
+    contenders = {
+        "torch's DistributedDataParallel": (TorchDDP(wide_network(), 1 << 20), gloo),
+        "your buckets, gloo's all_reduce": (ddp(wide_network(), 1 << 20), gloo),
+        "your buckets, your ring": (ddp(wide_network(), 1 << 20), on_ring),
+    }
+    x, taken = torch.randn(64, 384), {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, (model, all_reduce) in contenders.items():
+            dist.all_reduce = all_reduce
+            dist.barrier()
+            started = time.perf_counter()
+            model.zero_grad()
+            model(x).square().mean().backward()
+            model.finish_gradient_synchronization()
+            taken[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times[2:]) for name, times in taken.items()}
+
+
+if ready:
+    results = run(contest, 4, ddp, ring, seconds=100)
+    slowest = {name: max(result[name] for result in results) for name in results[0]}
+    torchs = slowest["torch's DistributedDataParallel"]
+    for name, seconds in slowest.items():
+        print(f"{name:32} {1e3 * seconds:7.1f} ms, {seconds / torchs:.2f} times torch's")
+
+# %% [markdown]
+# Expect torch's to win, and be glad that it does not win by more. What does it have?
+#
+# - **C++.** Its hooks and its gloo run outside of Python. Your ring takes 6 steps for each bucket on four
+#   ranks, several Python calls in each, and Python runs one thread at a time: while your ring has the
+#   interpreter, a hook has to wait.
+# - **Memory.** It makes its buckets once, and uses them in every step. A `torch.cat` makes new ones each time.
+# - **A processor for each.** Four ranks with two threads each need more cores than most laptops have. What
+#   is hidden behind backward has to be computed by somebody.
+# - Finally, in `run` every message of yours is **recorded**, 6 sends and 6 receives for each bucket, and
+#   torch's all-reduce is a single entry. That costs your ring, and not gloo's.
+#
+# What you have is the same *algorithm*: the bytes, the buckets, the order and the overlap. On a machine
+# whose network is the bottleneck, those are what counts.
+#
+# Where to go from here: let the buckets of the ring send in one batch; reduce in pieces, so that adding
+# overlaps with sending; run the training on MPI (`run(train, 2, ddp, ring, data, backend="mpi",
+# seconds=60)`), or on NCCL, if you have the GPUs.
+#
+# ## Summary
+#
+# - `torch.distributed` is an interface; **gloo**, **MPI** and **NCCL** carry the bytes. CPU: gloo. NVIDIA
+#   GPUs: NCCL. Supercomputers: MPI, if your torch is built with it.
+# - A **launcher** tells a process its rank, local rank and world size. Launcher and backend are two choices.
+# - The **local rank** chooses the GPU. Set the device before anything else.
+# - A table of what works is made by running it, dtype by dtype.
+# - A send that does not wait hides a deadlock: test with synchronous sends. On NCCL, batch what belongs
+#   together.
+# - Your ring runs unchanged on other transports, and trains a model.
+#
+# **Where this is used:** in the first ten lines of every training script, and on the first day on every new
+# cluster.
+#
+# ### Check yourself
+#
+# <details><summary>A job runs on 3 machines with 8 GPUs each. What are the local rank and the device of rank 18?</summary>
+#
+# Ranks 16 to 23 are on the third machine, so its local rank is 2, and its device `cuda:2`.
+# </details>
+#
+# <details><summary>A program exchanges halos with MPI. It has run for years, and hangs since the grid was made finer. What do you suspect?</summary>
+#
+# All ranks send before they receive. The messages were short enough to be sent eagerly; now they wait for
+# their receives, which nobody comes to. With `MPI_Ssend` it would have hung on the first day.
+# </details>
+#
+# <details><summary>You time <code>dist.all_reduce(x)</code> on NCCL with a clock on the host, and it takes 30 µs for a gigabyte. What was measured?</summary>
+#
+# The launch. The call returns when the work is in the stream; even `wait()` makes only the stream wait.
+# Synchronize before you read the clock.
+# </details>
+#
+# <details><summary>Why must the helper of the capstone be one thread, and not one for each bucket?</summary>
+#
+# Messages between two ranks are matched in the order in which they are posted. Two rings at the same time
+# would post theirs in an order that differs from rank to rank, and a rank would add a chunk of one bucket
+# to the other.
+# </details>
+#
+# This was the last chapter. You began with `dist.get_rank()`, and have trained a model on your own
+# all-reduce. Now read the source of a real one: you know all its words.

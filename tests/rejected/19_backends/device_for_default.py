@@ -1,0 +1,8 @@
+# exercise: device_for
+# diagnosis: wrong_value
+# hint: made up would only fail
+import torch
+
+
+def device_for(local_rank, backend):
+    return torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")

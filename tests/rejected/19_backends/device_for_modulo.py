@@ -1,0 +1,12 @@
+# exercise: device_for
+# diagnosis: exception
+# hint: ask no GPU
+import torch
+
+
+def device_for(local_rank, backend):
+    if backend not in ("nccl", "gloo", "mpi"):
+        raise ValueError(backend)
+    if backend == "nccl":
+        return torch.device("cuda", local_rank % torch.cuda.device_count())
+    return torch.device("cpu")

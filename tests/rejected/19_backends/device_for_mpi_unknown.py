@@ -1,0 +1,12 @@
+# exercise: device_for
+# diagnosis: exception
+# hint: 'gloo' and 'mpi' raise nothing
+import torch
+
+
+def device_for(local_rank, backend):
+    if backend == "nccl":
+        return torch.device("cuda", local_rank)
+    if backend == "gloo":
+        return torch.device("cpu")
+    raise ValueError(backend)
