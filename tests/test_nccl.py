@@ -20,7 +20,7 @@ from grader.submission import Submission
 from grader.traffic.events import WORLD
 from grader.traffic.group import RecordingGroup
 from grader.traffic.recorder import Recorder
-from grader.transports.nccl import Finishing, NcclGroup
+from grader.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
 from grader.verdict import Status
 from grader.worlds import nccl
 from grader.worlds.borrowed import Borrowed
@@ -140,6 +140,16 @@ def test_a_batch_that_raises_is_ended():
     assert inner.calls == ["begin", "end"]
 
 
+def test_ranks_meet_where_no_python_is_asked():
+    told = dist.HashStore()
+    first = meeting_of_its_own(told, 0)
+    others = [meeting_of_its_own(told, rank) for rank in (1, 2)]
+    others[0].set("id", "17")
+    assert [store.get("id") for store in (first, *others)] == [b"17"] * 3
+    assert others[1].add("count", 2) == 2
+    assert first.add("count", 1) == 3
+
+
 def test_a_request_ends_when_the_device_is_done(monkeypatch):
     """NCCL's own returns as soon as the stream knows that it has to wait."""
     order = []
@@ -156,7 +166,7 @@ def test_a_request_ends_when_the_device_is_done(monkeypatch):
             return 2
 
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream())
-    group = NcclGroup(Group(), torch.device("cuda", 0))
+    group = NcclGroup(Group(), torch.device("cuda", 0), dist.HashStore())
     request = group.allreduce([torch.ones(1)], dist.AllreduceOptions())
     assert isinstance(request, Finishing)
     request.wait()

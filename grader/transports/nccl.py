@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from grader.transports.base import FOREVER
 
-__all__ = ["BACKEND", "NcclGroup", "Nccl"]
+__all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "meeting_of_its_own"]
 
 
 class Nccl:
@@ -32,11 +33,28 @@ class Nccl:
         """An NCCL group whose requests end when the device has done the work."""
         options = c10d.ProcessGroupNCCL.Options()
         options._timeout = FOREVER
-        inner = c10d.ProcessGroupNCCL(store, rank, size, options)
-        group = NcclGroup(inner, torch.device("cuda", torch.cuda.current_device()))
+        meeting = meeting_of_its_own(store, rank)
+        inner = c10d.ProcessGroupNCCL(meeting, rank, size, options)
+        group = NcclGroup(inner, torch.device("cuda", torch.cuda.current_device()), meeting)
         # connections are made when they are first used; what stands in their way is said now
         group.barrier().wait()
         return group
+
+
+def meeting_of_its_own(store: c10d.Store, rank: int) -> c10d.Store:
+    """A store for NCCL, whose threads ask one at any time and must not wait for Python.
+
+    Args:
+        store: where its members meet, to tell them of the other.
+        rank: of this process in the group; rank 0 keeps the store.
+    """
+    here = "127.0.0.1"
+    if rank:
+        port = int(store.get("port"))
+        return dist.TCPStore(here, port, is_master=False, wait_for_workers=False)
+    kept = dist.TCPStore(here, 0, is_master=True, wait_for_workers=False)
+    store.set("port", str(kept.port))
+    return kept
 
 
 class NcclGroup:
@@ -48,11 +66,13 @@ class NcclGroup:
     Args:
         inner: the group of torch's.
         device: where the rank's tensors are.
+        meeting: the store that it goes on asking.
     """
 
-    def __init__(self, inner: Any, device: torch.device) -> None:
+    def __init__(self, inner: Any, device: torch.device, meeting: c10d.Store) -> None:
         self._inner = inner
         self._device = device
+        self._meeting = meeting
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
