@@ -51,8 +51,8 @@ def meeting_of_its_own(store: c10d.Store, rank: int) -> c10d.Store:
     here = "127.0.0.1"
     if rank:
         port = int(store.get("port"))
-        return dist.TCPStore(here, port, is_master=False, wait_for_workers=False)
-    kept = dist.TCPStore(here, 0, is_master=True, wait_for_workers=False)
+        return dist.TCPStore(here, port, is_master=False, wait_for_workers=False)  # type: ignore[attr-defined]
+    kept = dist.TCPStore(here, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
     store.set("port", str(kept.port))
     return kept
 
