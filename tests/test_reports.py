@@ -155,7 +155,8 @@ def test_a_submission_as_text():
 def test_json_has_the_promised_fields_and_no_others():
     found = json.loads(to_json(SubmissionVerdict("a.py", 7, (PASSED, FAILED, HUNG))))
     assert list(found) == [
-        "schema_version", "grader_version", "submission", "seed", "score", "max_score", "exercises",
+        "schema_version", "grader_version", "submission", "seed", "backend",
+        "score", "max_score", "exercises",
     ]  # fmt: skip
     assert (found["score"], found["max_score"], found["seed"]) == (1.25, 3.0, 7)
     exercise = found["exercises"][1]
