@@ -203,18 +203,26 @@ def _one_line(node: ast.AST) -> str:
 def mutants(source: str, inside: Callable[[int], bool]) -> Iterator[Mutant]:
     """Every change to the lines of a module that are ``inside``, no result twice."""
     module = ast.parse(source)
-    seen = {ast.unparse(module)}
-    for place, (owner, statement) in enumerate(_places(module, inside)):
-        for change in _changes(owner, statement):
-            changed = copy.deepcopy(module)
-            there, _ = list(_places(changed, inside))[place]
-            after = change(there)
-            ast.fix_missing_locations(changed)
-            text = ast.unparse(changed)
-            if text not in seen:
-                seen.add(text)
-                line = getattr(statement, "lineno", 0)
-                yield Mutant(line, _one_line(statement), after, text)
+    # only what is changed is copied and written anew: a chapter is long
+    written = [ast.unparse(top) for top in module.body]
+    for index, top in enumerate(module.body):
+        # of a statement of the module itself, the next one belongs to what may be changed
+        own = isinstance(top, (ast.FunctionDef, ast.ClassDef))
+        until = index + (1 if own else 2)
+        part = ast.Module(module.body[index:until], [])
+        first = ast.Module([top], [])
+        seen = {ast.unparse(part)}
+        for place, (owner, statement) in enumerate(_places(first, part, inside)):
+            for change in _changes(owner, statement):
+                changed = copy.deepcopy(part)
+                there, _ = list(_places(ast.Module(changed.body[:1], []), changed, inside))[place]
+                after = change(there)
+                text = ast.unparse(ast.fix_missing_locations(changed))
+                if text not in seen:
+                    seen.add(text)
+                    line = getattr(statement, "lineno", 0)
+                    whole = "\n".join([*written[:index], text, *written[until:]])
+                    yield Mutant(line, _one_line(statement), after, whole)
 
 
 #: A list of statements and an index in it.
@@ -224,13 +232,16 @@ _Place = tuple[list[ast.stmt], int]
 _Change = Callable[[_Place], str]
 
 
-def _places(module: ast.Module, inside: Callable[[int], bool]) -> Iterator[tuple[_Place, ast.stmt]]:
-    """Every statement inside the lines."""
-    for node in ast.walk(module):
+def _places(
+    first: ast.Module, part: ast.Module, inside: Callable[[int], bool]
+) -> Iterator[tuple[_Place, ast.stmt]]:
+    """Every statement inside the lines; ``part`` is where the first one stands."""
+    for node in ast.walk(first):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
-                for i, statement in enumerate(block):
+                block = part.body if node is first else block
+                for i, statement in enumerate(block[:1] if node is first else block):
                     if inside(statement.lineno) and not isinstance(statement, ast.FunctionDef):
                         yield (block, i), statement
 
