@@ -94,6 +94,19 @@ def _nothing_left() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of a group are to run on one worker, where they share what takes long to make."""
+    if not getattr(config.option, "loadgroup", False):  # set on the workers, by pytest-xdist
+        return
+    for item in items:
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            raise pytest.UsageError(
+                f"pytest {pytest.__version__} and this pytest-xdist lose groups of tests, such as"
+                f" that of {item.nodeid}; install what pyproject.toml asks for"
+            )
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under CI a skipped test is a failure: there, everything is installed."""
     if not os.environ.get("GRADER_NO_SKIPS"):
