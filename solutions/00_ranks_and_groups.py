@@ -162,6 +162,8 @@ with tempfile.TemporaryDirectory() as folder:
         text=True,
     )
 print(*sorted(done.stdout.splitlines()), sep="\n")
+if done.returncode:
+    print(done.stderr)
 
 # %% [markdown]
 # In this course `run` and `check` do all this for you. They keep a process ready that has imported
