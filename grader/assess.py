@@ -56,6 +56,7 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         cycle=failure.cycle,
         ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
+        misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
     ), evidence
 
 
@@ -223,7 +224,7 @@ def assess_limit(
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
 ) -> tuple[CaseVerdict, Evidence | None]:
-    """Judge the traffic of the runs whose values were right."""
+    """Judge the traffic of the runs whose values were right, and that ask for something."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
@@ -233,6 +234,7 @@ def assess_limit(
             Status.FAILED,
             wrong.diagnosis,
             "not judged: no run of this world size gave the right result",
+            is_limit=True,
         ), None
     broken = [entry for entry in bounds if not entry[2].holds]
     case, outcome, bound = (broken or bounds)[0]
@@ -242,6 +244,8 @@ def assess_limit(
         Status.FAILED if broken else Status.PASSED,
         traffic=outcome.trace.traffic,
         bounds=(bound,),
+        is_limit=True,
+        misses_point=bool(broken) and limit.point,
     )
     if not broken:
         return verdict, None

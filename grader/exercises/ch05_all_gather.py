@@ -11,7 +11,7 @@ from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.growing import ALL_GATHER
 from grader.exercises.rings import all_send
 from grader.information import moved
-from grader.limits import messages, neighbours_only, rounds, sent
+from grader.limits import messages, neighbours_only, point, rounds, sent
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -188,7 +188,10 @@ all_gather = Exercise(
     inputs=_inputs,
     expected=lambda c: [list(c.x)] * c.n,
     least=moved,
-    limits=(messages("≤", lambda c: c.n * (c.n - 1)),),
+    limits=(
+        messages("≤", lambda c: c.n * (c.n - 1)),
+        point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+    ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "You have written a gather to one rank. What is missing to bring the list to everyone?",
@@ -239,9 +242,9 @@ ring_all_gather = Exercise(
     expected=lambda c: [list(c.x)] * c.n,
     least=moved,
     limits=(
-        neighbours_only(),
+        point(neighbours_only()),
         messages("=", lambda c: c.n * (c.n - 1)),
-        rounds("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
     growth=ALL_GATHER,
