@@ -64,8 +64,13 @@ def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """What each rank holds: the returned value, or the argument that holds the result."""
     if exercise.result is None:
         return [result.value for result in outcome.results]
-    place = list(case.columns).index(exercise.result)
+    place = _place_of(exercise, case)
     return [result.arguments[place] for result in outcome.results]
+
+
+def _place_of(exercise: Exercise, case: Case) -> int:
+    """The position of the argument that holds the result."""
+    return list(case.columns).index(exercise.result or "")
 
 
 def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
@@ -115,6 +120,13 @@ def _compare(
         if found:
             return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
     for rank, result in enumerate(outcome.results):
+        if exercise.result is not None and _place_of(exercise, case) in result.replaced:
+            return Failure(
+                Diagnosis.WRONG_VALUE,
+                f"rank {rank}: the right values are in other tensors than those that were in"
+                f" {exercise.result}, which are as they were: write into them",
+                rank,
+            )
         changed = _changed_argument(exercise, case, rank, result.arguments)
         if changed:
             return Failure(

@@ -194,7 +194,8 @@ all_gather = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "You have written a gather to one rank. What is missing to bring the list to everyone?",
+        "You have written a gather to one rank. Everybody wants such a list now. Can n gathers go"
+        " on at the same time, without a rank through which everything passes?",
         "The plainest way: everybody sends its x to everybody else, and receives one x from each."
         " All do the same, so start the sends with isend, and leave yourself out.",
         "In code:\n"
@@ -231,6 +232,9 @@ all_gather = Exercise(
         " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
         " of one piece are always enough. Somebody gets something twice.",
+        Diagnosis.TOO_MANY_BYTES: "Somebody sends more than n − 1 pieces, as a root does that hands"
+        " whole lists to everybody. Without a root all send equally much: each x goes to everybody"
+        " else, or round a ring.",
     },
 )
 

@@ -1,5 +1,6 @@
 """Chapter 15: gradients of many ranks become one."""
 
+from grader.compare import compare
 from grader.exercise import Exercise, Mistake
 from grader.exercises.averaging import (
     among_holders,
@@ -76,6 +77,15 @@ parameter_server_step = Exercise(
         "        dist.recv(grad, 0)",
     ),
     mistakes=(
+        Mistake(
+            "The list holds new tensors, and the gradients themselves are as they were: an entry"
+            " of the list is only a name for one. Work in place, as in grads[i].copy_(mean) or"
+            " grads[i] /= n.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
+            ),
+        ),
         Mistake(
             "The sum of all gradients is to be divided by n. Here it is not divided at all, or by"
             " n − 1: rank 0 has a gradient, too.",
