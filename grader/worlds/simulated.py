@@ -50,7 +50,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = Ledger(size) if request.counted else None
-    load = loader(Program.from_bytes(request.program))
+    load = loader(Program.from_bytes(request.program), is_students)
     lives = [_Life(request, load, one) for one in arguments]
     network = request.cluster.network(size)
     hub = Hub([life.live for life in lives], network, request.eager, ledger)
