@@ -30,7 +30,7 @@ from grader.verdict import Diagnosis
 from grader.worlds.errors import BrokenFrame, TooMuch
 from grader.worlds.wire import Raised
 
-__all__ = ["Scrutiny", "clipped"]
+__all__ = ["NAME", "Scrutiny", "clipped"]
 
 #: Operations of one rank in one call, and news of them: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
