@@ -301,7 +301,7 @@ def _export(request: argparse.Namespace) -> int:
 
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), book):
-        print(line)
+        print(line, file=sys.stderr)
     return 0
 
 
