@@ -28,6 +28,7 @@ from grader.program import LoadedProgram, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import Recorder
+from grader.traffic.sites import remember_thread_starts
 from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
@@ -170,6 +171,7 @@ class _Rank:
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
+        remember_thread_starts()
         self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
         backend = named(setup.backend)
