@@ -6,7 +6,7 @@ import msgspec
 
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched
+from grader.traffic.events import Event, Matched, Signature
 
 __all__ = [
     "Answered",
@@ -268,6 +268,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
         file, line: where it was posted.
         stands: where its rank stands, if it waits.
         matched: whether it has its other end.
+        signatures: of a collective, as of an operation.
     """
 
     rank: int
@@ -284,6 +285,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     detail: str = ""
     stands: tuple[str, int] = ("", 0)
     matched: bool = False
+    signatures: list[Signature] = []
 
 
 class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
