@@ -86,6 +86,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
         told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (f"<div>{escape(line)}</div>" for line in told)
+        if verdict.message:
+            yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED:
         return
     yield f"<div>{escape(verdict.message)}</div>"

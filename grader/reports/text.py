@@ -101,6 +101,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
         told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (Text(line, style="dim") for line in told)
+        if verdict.message:
+            yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED:
         return
     yield Text(visible(verdict.message))
