@@ -11,7 +11,7 @@ from functools import partial
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
 from grader.errors import WorldError
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Evidence, Exercise, Judged
 from grader.growth import grown
 from grader.hints import choose_hint
 from grader.native import Native, build
@@ -54,6 +54,8 @@ class Settings:
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
         first_failure: stop there; the score is then of no use.
+        until_hint: stop when all is known that a hint is chosen by; the verdict's
+            message and hint are those of a whole check, its score is of no use.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -64,6 +66,7 @@ class Settings:
     seconds: float = 5.0
     memory: int = 2 << 30
     first_failure: bool = False
+    until_hint: bool = False
     patience: float = math.inf
     answer: int = 256 << 20
 
@@ -127,10 +130,14 @@ class Judge:
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
-                    found.see(verdict, seen)
+                    found.see(seen)
+                found.end(n)
+                if found.known and self._settings.until_hint:
+                    break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
-        return self._conclude(exercise, found.verdicts, found.evidence)
+        source = tuple(submission.outlines.get(exercise.name, ()))
+        return self._conclude(exercise, found.verdicts, Evidence(tuple(found.judged), source))
 
     def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
@@ -161,6 +168,7 @@ class Judge:
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; those that are right, with what came of them."""
         verdicts: dict[int, CaseVerdict] = {}
+        judged: dict[int, Judged] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
         turns = Turns(cases)
         for i, case in turns:
@@ -170,9 +178,8 @@ class Judge:
             if time.monotonic() > found.deadline:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
-            outcome, verdict, seen = self._run_case(exercise, case, worlds)
+            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds)
             verdicts[i] = verdict
-            found.see(verdict, seen)
             if verdict.passed:
                 right[i] = (case, outcome)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure:
@@ -181,11 +188,13 @@ class Judge:
                 verdicts[j] = not_run(other, verdict)
         # they may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
+        for i in sorted(judged):
+            found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
     def _run_case(
         self, exercise: Exercise, case: Case, worlds: _Worlds
-    ) -> tuple[Outcome, CaseVerdict, Evidence | None]:
+    ) -> tuple[Outcome, CaseVerdict, Judged]:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
         verdict, seen = assess(exercise, case, outcome)
         if verdict.passed and _may_vary(exercise, case, outcome):
@@ -209,7 +218,7 @@ class Judge:
         return open_world
 
     def _conclude(
-        self, exercise: Exercise, cases: Sequence[CaseVerdict], evidence: Evidence | None
+        self, exercise: Exercise, cases: Sequence[CaseVerdict], evidence: Evidence
     ) -> ExerciseVerdict:
         failed = next((case for case in cases if not case.passed), None)
         if failed is None:
@@ -255,6 +264,10 @@ class Judge:
         )
 
 
+#: World sizes that have to fail before all is known that a hint is chosen by.
+_TELLING_SIZES = 2
+
+
 @dataclass
 class _Found:
     """What is known of an answer so far.
@@ -262,19 +275,31 @@ class _Found:
     Attributes:
         deadline: when no further case is started, on the monotonic clock.
         verdicts: on the cases and limits, in the order of the exercise.
-        evidence: of the first failure.
+        judged: what a hint is chosen by.
+        failing: sizes of worlds of several ranks that have failed.
         stop: the verdict after which nothing more is run.
     """
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
-    evidence: Evidence | None = None
+    judged: list[Judged] = field(default_factory=list)
+    failing: int = 0
     stop: CaseVerdict | None = None
 
-    def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
-        """Keep the evidence of the first failure."""
-        if self.evidence is None and not verdict.passed:
-            self.evidence = evidence
+    @property
+    def known(self) -> bool:
+        """Whether enough is known to choose a hint; what comes later is not kept for it."""
+        return self.stop is not None or self.failing >= _TELLING_SIZES
+
+    def see(self, seen: Judged | None) -> None:
+        """Keep what was judged."""
+        if seen is not None and self.failing < _TELLING_SIZES:
+            self.judged.append(seen)
+
+    def end(self, n: int) -> None:
+        """A world size has been judged whole."""
+        if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
+            self.failing += 1
 
 
 class _Worlds:
