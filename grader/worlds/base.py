@@ -80,12 +80,14 @@ class RankResult:
         arguments: the rank's arguments as they are after the call.
         aliases: positions of arguments that share memory with the value.
         finished: nanoseconds, monotonic, when the call returned.
+        replaced: positions of arguments in which other tensors stand than before the call.
     """
 
     value: Any
     arguments: tuple[Any, ...]
     aliases: tuple[int, ...] = ()
     finished: int = 0
+    replaced: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,10 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     """
     after = tuple(unpack(reply.arguments))
     aliases = tuple(map(int, reply.aliases))
-    if len(after) != arguments or not all(0 <= place < arguments for place in aliases):
-        raise BrokenFrame(f"it has {len(after)} arguments, and shares {list(aliases)[:8]}")
-    return RankResult(unpack(reply.value), after, aliases, reply.time)
+    replaced = tuple(map(int, reply.replaced))
+    if len(after) != arguments or not all(0 <= i < arguments for i in (*aliases, *replaced)):
+        raise BrokenFrame(
+            f"it has {len(after)} arguments, and shares {list(aliases)[:8]} or has replaced"
+            f" {list(replaced)[:8]}"
+        )
+    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced)

@@ -196,12 +196,14 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
         aliases: pairs of places, in the result and in the arguments, that
             share memory.
         time: nanoseconds when the call had returned.
+        replaced: places of arguments that hold other tensors than before the call.
     """
 
     value: bytes
     arguments: bytes
     aliases: list[str]
     time: int
+    replaced: list[str] = []
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
