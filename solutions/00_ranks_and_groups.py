@@ -149,6 +149,7 @@ dist.init_process_group("gloo")
 given = f"RANK={os.environ['RANK']} WORLD_SIZE={os.environ['WORLD_SIZE']}"
 told = f"I am rank {dist.get_rank()} of {dist.get_world_size()}"
 sys.stdout.write(f"{given}: {told}\\n")  # one write a line: two ranks cannot mix theirs
+dist.barrier()  # neither rank leaves while the other is still connecting
 dist.destroy_process_group()
 """
 

@@ -83,6 +83,7 @@ class RankResult:
         arguments: the rank's arguments as they are after the call.
         aliases: positions of arguments that share memory with the value.
         finished: nanoseconds, monotonic, when the call returned.
+        replaced: positions of arguments in which other tensors stand than before the call.
         omitted: what of the value was too much to be sent; empty if nothing was.
     """
 
@@ -90,6 +91,7 @@ class RankResult:
     arguments: tuple[Any, ...]
     aliases: tuple[int, ...] = ()
     finished: int = 0
+    replaced: tuple[int, ...] = ()
     omitted: str = ""
 
 

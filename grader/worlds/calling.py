@@ -17,7 +17,7 @@ from grader.values import tensors_in
 from grader.worlds.wire import Raised
 from grader.worlds.workshop import NAMESPACE
 
-__all__ = ["aliases", "raised", "run"]
+__all__ = ["aliases", "raised", "replaced", "run"]
 
 
 def run(
@@ -56,6 +56,21 @@ def aliases(value: Any, arguments: Any) -> list[str]:
 
     mine = storages(value)
     return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
+
+
+def replaced(before: Any, after: Any) -> list[str]:
+    """Which arguments, by position, hold other tensors than they did, lists of them say.
+
+    Args:
+        before: the tensors inside each argument, as they were.
+        after: the arguments.
+    """
+    return [
+        str(i)
+        for i, (old, argument) in enumerate(zip(before, after, strict=True))
+        if len(old) != len(new := tensors_in(argument))
+        or any(one is not other for one, other in zip(old, new, strict=True))
+    ]
 
 
 def raised(stage: str, error: BaseException) -> Raised:

@@ -31,7 +31,7 @@ from grader.traffic.recorder import Recorder
 from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
-from grader.worlds.calling import aliases, raised, run
+from grader.worlds.calling import aliases, raised, replaced, run
 from grader.worlds.codec import pack, pack_answer, unpack
 from grader.worlds.framing import FrameWriter, read_frames
 from grader.worlds.meeting import RankStore
@@ -213,6 +213,7 @@ class _Rank:
         self._recorder.begin(allowed, call.strict, call.watched)
         witness = self._recorder.witness
         stage = "call"
+        given = [tensors_in(argument) for argument in arguments]
         try:
             if witness is not None:
                 witness.hold("argument", tensors_in(arguments))
@@ -226,6 +227,7 @@ class _Rank:
                 pack(arguments, call.answer_limit, self._device),
                 aliases(value, arguments),
                 finished,
+                replaced(given, arguments),
                 omitted,
             )
         except BaseException as error:

@@ -198,6 +198,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
         aliases: pairs of places, in the result and in the arguments, that
             share memory.
         time: nanoseconds when the call had returned.
+        replaced: places of arguments that hold other tensors than before the call.
         omitted: what of the result was too much to be sent; empty if nothing was.
     """
 
@@ -205,6 +206,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     arguments: bytes
     aliases: list[str]
     time: int
+    replaced: list[str] = []
     omitted: str = ""
 
 
