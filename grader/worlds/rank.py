@@ -231,7 +231,7 @@ class _Rank:
                 omitted,
             )
         except BaseException as error:
-            self._writer.write(raised(stage, error))
+            self._writer.write(raised(stage, error, loaded.unwritten(call.entry)))
         else:
             self._writer.write(reply)
 
