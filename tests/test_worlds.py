@@ -46,6 +46,26 @@ def test_what_is_printed_below_python_is_captured_too():
     assert play(answer, 1).output == ("raw\nchild\n",)
 
 
+def _waits_for_ever():
+    dist.recv(torch.zeros(1), dist.get_rank() ^ 1)
+
+
+LEAVES = [lambda: os._exit(3), os.abort, lambda: os.kill(os.getpid(), signal.SIGKILL)]
+
+
+@pytest.mark.parametrize("leave", [*LEAVES, _waits_for_ever], ids=["exit", "abort", "kill", "wait"])
+def test_what_was_printed_is_heard_however_a_rank_ends(leave):
+    def answer():
+        print("half a", end=" ")
+        print("line", end="", file=sys.stderr)
+        sys.stdout.buffer.write(b", and bytes")
+        leave()
+
+    outcome = play(answer, 2)
+    assert outcome.failure is not None
+    assert outcome.output == ("half a line, and bytes",) * 2
+
+
 def test_arguments_come_back_as_they_are_after_the_call():
     def answer(x, y):
         x.add_(1)
@@ -153,7 +173,7 @@ def _interrupt():
 
 FATES = [
     (_raise, "exception", "ValueError: no good"),
-    (_unwritten, "not_attempted", "NotImplementedError"),
+    (_unwritten, "exception", "_unwritten still raises NotImplementedError"),
     (_exit_zero, "exited", "status 0"),
     (_exit_text, "exited", "status 1"),
     (_hard_exit, "exited", "status 0"),

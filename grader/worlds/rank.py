@@ -90,16 +90,22 @@ def _redirect(handles: Handles) -> None:
     os.close(handles.output)
     for name, fd in (("stdout", 1), ("stderr", 2)):
         raw = io.FileIO(fd, "w", closefd=False)
-        # every line leaves at once: a rank may be killed at any moment
-        stream = io.TextIOWrapper(
-            io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True
-        )
+        stream = io.TextIOWrapper(_Through(raw), "utf-8", "backslashreplace", write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     faulthandler.enable(handles.faults)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, handles.faults, all_threads=True)
+
+
+class _Through(io.BufferedWriter):
+    """Writes at once, and all of it: a rank may leave or be killed at any moment."""
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        self.flush()
+        return written
 
 
 class _Rank:
@@ -233,7 +239,7 @@ class _Rank:
                 omitted,
             )
         except BaseException as error:
-            self._writer.write(raised(stage, error))
+            self._writer.write(raised(stage, error, loaded.unwritten(call.entry)))
         else:
             self._writer.write(reply)
 

@@ -220,7 +220,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
-        unwritten: whether it is a ``NotImplementedError``.
+        unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
