@@ -80,6 +80,7 @@ class Board:
         sights: by rank, what was seen in its tensors.
         stays: by rank, when it was in the function.
         marks: by rank, the named places that it has come by.
+        choices: wildcards that have been given a message, in that order.
         closed: when the record was closed, if it has been.
     """
 
@@ -93,6 +94,7 @@ class Board:
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.stays = [Stay()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
@@ -250,6 +252,7 @@ class Board:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
 
@@ -320,4 +323,5 @@ class Board:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
-        return Trace(operations, sights, tuple(self.stays), self.closed, marks)
+        choices = tuple(self.choices)
+        return Trace(operations, sights, tuple(self.stays), self.closed, marks, choices)
