@@ -11,10 +11,11 @@ from functools import partial
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
 from grader.errors import WorldError
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Evidence, Exercise, Judged
 from grader.growth import grown
 from grader.hints import choose_hint
 from grader.native import Native, build
+from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
 from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
@@ -56,7 +57,7 @@ _ORDERS_TO_PASS = 6
 _USUAL = WildcardPolicy()
 
 #: A run of a case, and what is made of it.
-_Run = tuple[Outcome, CaseVerdict, Evidence | None]
+_Run = tuple[Outcome, CaseVerdict, Judged]
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Settings:
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
         first_failure: stop there; the score is then of no use.
+        until_hint: stop when all is known that a hint is chosen by; the verdict's
+            message and hint are those of a whole check, its score is of no use.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -79,6 +82,7 @@ class Settings:
     seconds: float = 5.0
     memory: int = 2 << 30
     first_failure: bool = False
+    until_hint: bool = False
     patience: float = math.inf
     answer: int = 256 << 20
 
@@ -144,11 +148,15 @@ class Judge:
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
-                    found.see(verdict, seen)
+                    found.see(seen)
+                found.end(n)
+                if found.known and self._settings.until_hint:
+                    break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
         inputs = [case for cases in plan.values() for case in cases]
-        return self._conclude(exercise, inputs, found)
+        source = tuple(submission.outlines.get(exercise.name, ()))
+        return self._conclude(exercise, inputs, found, source)
 
     def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
@@ -179,6 +187,7 @@ class Judge:
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; those that are right, with what came of them."""
         verdicts: dict[int, CaseVerdict] = {}
+        judged: dict[int, Judged] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
         turns = Turns(cases)
         for i, case in turns:
@@ -188,9 +197,8 @@ class Judge:
             if time.monotonic() > found.deadline:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
-            outcome, verdict, seen = self._run_case(exercise, case, worlds, found)
+            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
-            found.see(verdict, seen)
             if verdict.passed:
                 right[i] = (case, outcome)
                 if exercise.remark is not None and not found.remark:
@@ -201,6 +209,8 @@ class Judge:
                 verdicts[j] = not_run(other, verdict)
         # they may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
+        for i in sorted(judged):
+            found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
     def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found) -> _Run:
@@ -249,8 +259,8 @@ class Judge:
         if orders.known == 1:
             return first
         found.explored.add(case.n)
-        outcome, verdict, _ = first
-        return outcome, replace(verdict, orders=orders), None
+        outcome, verdict, seen = first
+        return outcome, replace(verdict, orders=orders), seen
 
     def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
@@ -268,7 +278,11 @@ class Judge:
         return open_world
 
     def _conclude(
-        self, exercise: Exercise, inputs: Sequence[Case], found: _Found
+        self,
+        exercise: Exercise,
+        inputs: Sequence[Case],
+        found: _Found,
+        source: tuple[Outline, ...],
     ) -> ExerciseVerdict:
         cases = found.verdicts
         failed = next((case for case in cases if not case.passed), None)
@@ -283,7 +297,7 @@ class Judge:
             cases,
             failure,
             score=score(exercise, inputs, cases),
-            hint=choose_hint(exercise, failure.diagnosis, found.evidence),
+            hint=choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
         )
 
     def _verdict(
@@ -310,6 +324,10 @@ class Judge:
         )
 
 
+#: World sizes that have to fail before all is known that a hint is chosen by.
+_TELLING_SIZES = 2
+
+
 @dataclass
 class _Found:
     """What is known of an answer so far.
@@ -317,7 +335,8 @@ class _Found:
     Attributes:
         deadline: when no further case is started, on the monotonic clock.
         verdicts: on the cases and limits, in the order of the exercise.
-        evidence: of the first failure.
+        judged: what a hint is chosen by.
+        failing: sizes of worlds of several ranks that have failed.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         remark: on the first right run of which there is something to remark.
@@ -325,15 +344,26 @@ class _Found:
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
-    evidence: Evidence | None = None
+    judged: list[Judged] = field(default_factory=list)
+    failing: int = 0
     explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     remark: str = ""
 
-    def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
-        """Keep the evidence of the first failure."""
-        if self.evidence is None and not verdict.passed:
-            self.evidence = evidence
+    @property
+    def known(self) -> bool:
+        """Whether enough is known to choose a hint; what comes later is not kept for it."""
+        return self.stop is not None or self.failing >= _TELLING_SIZES
+
+    def see(self, seen: Judged | None) -> None:
+        """Keep what was judged."""
+        if seen is not None and self.failing < _TELLING_SIZES:
+            self.judged.append(seen)
+
+    def end(self, n: int) -> None:
+        """A world size has been judged whole."""
+        if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
+            self.failing += 1
 
 
 class _Worlds:

@@ -280,6 +280,7 @@ def _parsed(request: Parse) -> Parsed:
         [row(fault) for fault in found.unparsed],
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
+        found.outlines,
     )
 
 

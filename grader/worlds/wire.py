@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
 from grader.traffic.events import Event, Matched, Signature
@@ -244,6 +245,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -253,6 +255,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
