@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import inspect
 import os
 import signal
 import socket
@@ -190,6 +191,33 @@ FATES = [
     (_cuda, "exception", "rank 1"),
     (_interrupt, "exception", "KeyboardInterrupt"),
 ]
+
+
+@pytest.mark.parametrize("leave", [_hard_exit, _kill_myself, _abort, _segfault])
+def test_a_rank_that_leaves_without_a_word_is_said_to_leave_at_its_line(leave):
+    def answer():
+        if dist.get_rank() == 1:
+            leave()
+        dist.recv(torch.empty(1), 1)
+
+    failure = play(answer, 2).failure
+    _, first = inspect.getsourcelines(leave)
+    assert failure.site.line == first + 1
+    assert f"rank 1, line {first + 1}: the process" in failure.message
+
+
+def test_a_child_that_leaves_is_not_taken_for_its_rank():
+    def answer():
+        if dist.get_rank() == 1:
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+            os.kill(os.getpid(), signal.SIGTERM)
+        dist.recv(torch.empty(1), 1)
+
+    failure = play(answer, 2).failure
+    assert failure.message == "rank 1: the process is killed by SIGTERM"
 
 
 @pytest.mark.parametrize("act, word, text", FATES, ids=[act.__name__ for act, *_ in FATES])
