@@ -21,7 +21,7 @@ from grader.traffic.schedules import Exploration, named_race
 from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure, Orders
-from grader.worlds.base import Job, Outcome
+from grader.worlds.base import Job, Outcome, omission
 from grader.worlds.crew import Launcher
 from grader.worlds.launch import call_seconds, discard_launcher, launcher_on
 from grader.worlds.processes import ProcessWorld
@@ -340,7 +340,8 @@ def run(
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
     results = [result.value for result in outcome.results]
-    finished = Run(results, outcome.trace, outcome.output, outcome.failure, orders)
+    failure = outcome.failure or omission(outcome.results, job.answer_limit)
+    finished = Run(results, outcome.trace, outcome.output, failure, orders)
     if not may_fail:
         finished._require_success()
     return finished

@@ -45,7 +45,7 @@ def limit_on_a_collective_of_all_ranks():
     return None
 
 
-@wrong(Diagnosis.DEADLOCK, ranks=2, hangs="always")
+@wrong(Diagnosis.EXCEPTION, ranks=2, hangs="never")
 def gives_up_on_a_message_and_then_waits_for_another():
     x, y = torch.zeros(1), torch.zeros(1)
     if dist.get_rank() == 0:
