@@ -271,6 +271,49 @@ def test_a_cycle_is_named_from_its_lowest_rank():
     assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
 
 
+def needs_buffers(script):
+    return "only work where sends are buffered" in deadlock(script.board).message
+
+
+def test_a_deadlock_that_buffers_would_dissolve_is_said_to_need_them():
+    s = Script(3)
+    s.send(0, 1)
+    s.send(1, 2)
+    # rank 0, once it goes on, may send what rank 2 waits for
+    s.recv(2, 0)
+    assert needs_buffers(s)
+
+
+def test_a_deadlock_that_outlives_its_sends_does_not_speak_of_buffers():
+    s = Script(4)
+    s.send(0, 1)
+    s.send(1, 0)
+    s.recv(2, 3)
+    s.recv(3, 2)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_where_nobody_sends():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_to_a_rank_that_has_returned():
+    s = Script(2)
+    s.board.end(1)
+    s.send(0, 1)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_on_another_tag():
+    s = Script(2)
+    s.send(0, 1, tag=1)
+    s.recv(1, 0, tag=2)
+    assert not needs_buffers(s)
+
+
 def test_a_chain_that_ends_in_a_rank_that_returned():
     s = Script(3)
     s.recv(0, 1)

@@ -25,6 +25,12 @@ __all__ = ["deadlock", "quiescent", "stuck", "waiting"]
 #: Ranks that a message lists one by one; of more, the first and the last.
 _MANY = 16
 
+#: Follows the message of a deadlock that buffers would dissolve.
+_BUFFERS = (
+    ". This can only work where sends are buffered, as MPI may do with small messages;"
+    " with gloo, or with large messages, it hangs"
+)
+
 
 def quiescent(board: Board) -> bool:
     """Whether nothing happens any more unless a wildcard is given a message."""
@@ -97,6 +103,8 @@ def deadlock(board: Board) -> Failure | None:
     ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
     if not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
+    if _freed_by_buffers(board, dead):
+        message += _BUFFERS
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
     detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
@@ -111,6 +119,27 @@ def deadlock(board: Board) -> Failure | None:
         tuple(cycle),
         tuple(ended),
     )
+
+
+def _freed_by_buffers(board: Board, dead: list[int]) -> bool:
+    """Whether every rank of a deadlock could go on if sends did not wait for their receives.
+
+    That is the fixpoint of :func:`stuck`, begun with the ranks that wait to send.  A send
+    whose receiver has returned, or that is received on another tag, is a mistake with
+    buffers as well.
+    """
+    waits = {rank: op for rank, op in waiting(board).items() if rank in dead}
+    sends = {rank: op for rank, op in waits.items() if op.kind == "send"}
+    if not sends or any(op.peer in board.ended for op in sends.values()):
+        return False
+    if any(_other_tag(board, op) for op in waits.values()):
+        return False
+    live = set(range(board.size)) - board.ended - set(dead) | set(sends)
+    newly = live
+    while newly:
+        newly = {rank for rank, op in waits.items() if rank not in live and _freed(board, op, live)}
+        live = live | newly
+    return live >= set(dead)
 
 
 def _wait(board: Board, rank: int) -> Wait:
