@@ -10,7 +10,7 @@ import torch
 
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
-from grader.traffic.requests import TransportError
+from grader.traffic.requests import TransportError, WaitExpired
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds.wire import Raised
@@ -69,9 +69,9 @@ def raised(stage: str, error: BaseException) -> Raised:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     chain: BaseException | None = error
-    transport = False
+    transport = expired = False
     while chain is not None and not transport:
-        transport = isinstance(chain, TransportError)
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
@@ -79,6 +79,7 @@ def raised(stage: str, error: BaseException) -> Raised:
         message,
         lines_of(cause.__traceback__)[-20:],
         transport=transport,
+        expired=expired,
         unwritten=isinstance(error, NotImplementedError),
         memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
         forbidden=isinstance(error, ForbiddenCall),
