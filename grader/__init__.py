@@ -27,7 +27,7 @@ The layout, from the bottom up; an import runs downward only:
 - ``transports`` — what carries messages: gloo, MPI, NCCL
 - ``cases``, ``oracles``, ``exercise`` — how exercises are declared
 - ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
-- ``assess``, ``judge`` — bring them together
+- ``assess``, ``scoring``, ``judge`` — bring them together
 - ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
 - ``session``, ``reports`` — whole files; verdicts for people and programs
 - ``classroom`` — many submissions, as they arrive from a class

@@ -18,7 +18,7 @@ from grader.submission import Submission, live_program
 from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure
-from grader.worlds.base import Job, Luck
+from grader.worlds.base import Job, Luck, omission
 from grader.worlds.crew import Launcher
 from grader.worlds.launch import call_seconds, discard_launcher, launcher_on
 from grader.worlds.processes import ProcessWorld
@@ -324,7 +324,8 @@ def run(
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
     results = [result.value for result in outcome.results]
-    finished = Run(results, outcome.trace, outcome.output, outcome.failure)
+    failure = outcome.failure or omission(outcome.results, job.answer_limit)
+    finished = Run(results, outcome.trace, outcome.output, failure)
     if not may_fail:
         finished._require_success()
     return finished

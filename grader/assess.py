@@ -56,6 +56,7 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         cycle=failure.cycle,
         ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
+        misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
     ), evidence
 
 
@@ -63,8 +64,13 @@ def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
     """What each rank holds: the returned value, or the argument that holds the result."""
     if exercise.result is None:
         return [result.value for result in outcome.results]
-    place = list(case.columns).index(exercise.result)
+    place = _place_of(exercise, case)
     return [result.arguments[place] for result in outcome.results]
+
+
+def _place_of(exercise: Exercise, case: Case) -> int:
+    """The position of the argument that holds the result."""
+    return list(case.columns).index(exercise.result or "")
 
 
 def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
@@ -114,6 +120,13 @@ def _compare(
         if found:
             return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
     for rank, result in enumerate(outcome.results):
+        if exercise.result is not None and _place_of(exercise, case) in result.replaced:
+            return Failure(
+                Diagnosis.WRONG_VALUE,
+                f"rank {rank}: the right values are in other tensors than those that were in"
+                f" {exercise.result}, which are as they were: write into them",
+                rank,
+            )
         changed = _changed_argument(exercise, case, rank, result.arguments)
         if changed:
             return Failure(
@@ -223,7 +236,7 @@ def assess_limit(
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
 ) -> tuple[CaseVerdict, Evidence | None]:
-    """Judge the traffic of the runs whose values were right."""
+    """Judge the traffic of the runs whose values were right, and that ask for something."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
@@ -233,6 +246,7 @@ def assess_limit(
             Status.FAILED,
             wrong.diagnosis,
             "not judged: no run of this world size gave the right result",
+            is_limit=True,
         ), None
     broken = [entry for entry in bounds if not entry[2].holds]
     case, outcome, bound = (broken or bounds)[0]
@@ -242,6 +256,8 @@ def assess_limit(
         Status.FAILED if broken else Status.PASSED,
         traffic=outcome.trace.traffic,
         bounds=(bound,),
+        is_limit=True,
+        misses_point=bool(broken) and limit.point,
     )
     if not broken:
         return verdict, None

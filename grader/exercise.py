@@ -146,6 +146,9 @@ class Exercise:
         adapter: makes the call where it is more than passing arguments; runs
             in the ranks, so it holds no oracle.
         demo: a case whose data are :mod:`grader.tags`, for a replay.
+        point: of a case that failed and its diagnosis, whether that misses the point of
+            the exercise, as a limit that is one does; see :func:`grader.limits.point`.
+        remark: what to say of a right run that passes all the same; empty if nothing.
         points: what it is worth.
         chapter: name of the chapter, set by discovery.
     """
@@ -171,6 +174,8 @@ class Exercise:
     proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
     demo: Callable[[int], Case] | None = None
+    point: Callable[[Case, Diagnosis], bool] | None = None
+    remark: Callable[[Case, Trace], str] | None = None
     points: float = 1.0
     chapter: str = ""
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)

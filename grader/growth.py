@@ -79,7 +79,9 @@ def grown(
             case = _case(exercise, seed, n)
             given_up = replace(not_run(case, failed), simulated=True)
             verdicts.append(given_up)
-            verdicts += [replace(given_up, name=limit.quantity) for limit in _limits(exercise)]
+            verdicts += [
+                replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
+            ]
     return verdicts
 
 
@@ -159,7 +161,7 @@ def _on_limits(
     exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict
 ) -> Iterator[CaseVerdict]:
     for limit in _limits(exercise):
-        one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis)
+        one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis, is_limit=True)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"
             yield replace(one, message=message)
@@ -171,4 +173,5 @@ def _on_limits(
             yield replace(one, status=Status.PASSED)
         else:
             message = f"{case.name}: {bound}"
-            yield replace(one, diagnosis=limit.diagnose(bound), message=message)
+            diagnosis = limit.diagnose(bound)
+            yield replace(one, diagnosis=diagnosis, message=message, misses_point=limit.point)

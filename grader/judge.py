@@ -15,6 +15,7 @@ from grader.exercise import Evidence, Exercise
 from grader.growth import grown
 from grader.hints import choose_hint
 from grader.native import Native, build
+from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
@@ -33,9 +34,6 @@ _FINAL = frozenset(
         Diagnosis.TIMEOUT,
     }
 )
-
-#: These cost the whole exercise.
-_WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
 
 #: How much longer than a call hundreds of simulated ranks may take, one after the other.
 _CROWD = 6
@@ -124,13 +122,16 @@ class Judge:
                 worlds.library = native.library
             for n, cases in plan.items():
                 right = self._run_cases(exercise, cases, worlds, found)
+                if exercise.limits and len(right) < len(cases):
+                    right = _telling(exercise, cases, right)
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
                     found.see(verdict, seen)
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
-        return self._conclude(exercise, found.verdicts, found.evidence)
+        inputs = [case for cases in plan.values() for case in cases]
+        return self._conclude(exercise, inputs, found)
 
     def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
@@ -175,6 +176,8 @@ class Judge:
             found.see(verdict, seen)
             if verdict.passed:
                 right[i] = (case, outcome)
+                if exercise.remark is not None and not found.remark:
+                    found.remark = exercise.remark(case, outcome.trace)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure:
                 found.stop = verdict
             for j, other in turns.give_up(verdict):
@@ -209,26 +212,22 @@ class Judge:
         return open_world
 
     def _conclude(
-        self, exercise: Exercise, cases: Sequence[CaseVerdict], evidence: Evidence | None
+        self, exercise: Exercise, inputs: Sequence[Case], found: _Found
     ) -> ExerciseVerdict:
+        cases = found.verdicts
         failed = next((case for case in cases if not case.passed), None)
         if failed is None:
-            return self._verdict(exercise, Status.PASSED, cases, score=exercise.points)
-        share = sum(case.passed for case in cases) / len(cases)
-        worthless = any(case.diagnosis in _WORTHLESS for case in cases)
-        failure = Failure(
-            failed.diagnosis or Diagnosis.WRONG_VALUE,
-            f"{ranks(failed.world_size, failed.simulated)}, {failed.name}: {failed.message}"
-            if failed.diagnosis is not Diagnosis.NOT_ATTEMPTED
-            else "not written yet",
-        )
+            return self._verdict(
+                exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
+            )
+        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(failed, cases))
         return self._verdict(
             exercise,
             Status.FAILED,
             cases,
             failure,
-            score=0.0 if worthless else exercise.points * share,
-            hint=choose_hint(exercise, failure.diagnosis, evidence),
+            score=score(exercise, inputs, cases),
+            hint=choose_hint(exercise, failure.diagnosis, found.evidence),
         )
 
     def _verdict(
@@ -264,12 +263,14 @@ class _Found:
         verdicts: on the cases and limits, in the order of the exercise.
         evidence: of the first failure.
         stop: the verdict after which nothing more is run.
+        remark: on the first right run of which there is something to remark.
     """
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
     evidence: Evidence | None = None
     stop: CaseVerdict | None = None
+    remark: str = ""
 
     def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
         """Keep the evidence of the first failure."""
@@ -325,6 +326,38 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     if name not in submission.names:
         return Failure(Diagnosis.MISSING, f"{submission.label} does not define {name}")
     return None
+
+
+def _telling(
+    exercise: Exercise, cases: Sequence[Case], right: list[tuple[Case, Outcome]]
+) -> list[tuple[Case, Outcome]]:
+    """The right runs that the traffic of an answer can be judged by.
+
+    Where some cases of a size ask for something and the answer passes the others only, its
+    traffic is that of doing nothing.
+    """
+    if not any(asks(exercise, case) for case in cases):
+        return right
+    return [(case, outcome) for case, outcome in right if asks(exercise, case)]
+
+
+def _told(failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
+    """What is wrong first, and whether the answer misses the point of the exercise."""
+    if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
+        return "not written yet"
+    # a limit's own name stands in its message
+    name = "" if failed.bounds else f"{failed.name}: "
+    found = f"{ranks(failed.world_size, failed.simulated)}, {name}{failed.message}"
+    missed = missed_point(cases)
+    if missed is None:
+        return found
+    if not missed.bounds:
+        reason = "This is the point of the exercise"
+    elif all(case.passed or case.is_limit or case.simulated for case in cases):
+        reason = f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
+    else:
+        reason = f"There are also {missed.bounds[0].missed}, the point of this exercise"
+    return f"{found}\n{reason}, so it earns at most half its points."
 
 
 def _may_vary(exercise: Exercise, case: Case, outcome: Outcome) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.cases import Case
 from grader.errors import DeclarationError
@@ -17,6 +17,7 @@ __all__ = [
     "messages",
     "neighbours_only",
     "overlaps",
+    "point",
     "rounds",
     "sent",
     "sent_elements",
@@ -35,6 +36,7 @@ class Limit:
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
+        point: whether it is the point of the exercise, see :func:`point`.
     """
 
     quantity: str
@@ -43,6 +45,7 @@ class Limit:
     asked: Callable[[Case], int]
     over: Diagnosis
     under: Diagnosis
+    point: bool = False
 
     def judge(self, case: Case, trace: Trace) -> Bound:
         """The measured number beside what is asked."""
@@ -51,6 +54,15 @@ class Limit:
     def diagnose(self, bound: Bound) -> Diagnosis:
         """The word for a bound that does not hold."""
         return self.over if bound.measured > bound.asked else self.under
+
+
+def point(limit: Limit) -> Limit:
+    """The same limit as the point of its exercise.
+
+    An answer that misses it at any world size earns at most half of the points, however
+    right its values are.
+    """
+    return replace(limit, point=True)
 
 
 def messages(relation: str, asked: Callable[[Case], int]) -> Limit:

@@ -151,6 +151,12 @@ class Bound:
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
         return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked}"
 
+    @property
+    def missed(self) -> str:
+        """The same in a sentence: "2 rounds instead of 1"."""
+        words = {"=": "", "≤": "at most ", "≥": "at least "}
+        return f"{self.measured} {self.quantity} instead of {words[self.relation]}{self.asked}"
+
     def __str__(self) -> str:
         return f"{self.quantity}: {self.measured} ({self.asks})"
 
@@ -233,6 +239,10 @@ class CaseVerdict:
     ended: tuple[int, ...] = ()
     #: whether its ranks were simulated
     simulated: bool = False
+    #: whether it is a limit on the traffic of other cases, also where none could be judged
+    is_limit: bool = False
+    #: whether it shows that the answer misses the point of its exercise
+    misses_point: bool = False
 
     @property
     def passed(self) -> bool:
@@ -244,8 +254,8 @@ class CaseVerdict:
 class ExerciseVerdict:
     """What happened to one exercise: its cases, its score, the first failure.
 
-    ``score`` is ``max_score`` times the share of cases passed, and 0 after a
-    forbidden call or tampering.  ``bool(verdict)`` is whether it passed.
+    ``score`` is what :mod:`grader.scoring` says.  ``message`` says what is wrong first;
+    of an answer that passed, what there is to remark.  ``bool(verdict)`` is whether it passed.
     """
 
     name: str

@@ -163,9 +163,10 @@ print(naive.trace)
 #
 # ## Exercise: all_gather
 #
-# Return the list in rank order, on every rank. How is up to you: gather and broadcast as above, or
-# everybody sends to everybody. Nobody needs more than $n(n-1)$ messages, since each of the $n$ ranks
-# lacks $n-1$ pieces.
+# Return the list in rank order, on every rank, and without a root: no rank may send more than $n-1$
+# pieces, where rank 0 above sends $n(n-1)$. That is the point of this exercise; an answer with a root
+# earns at most half of it. How you do it is up to you. Nobody needs more than $n(n-1)$ messages, since
+# each of the $n$ ranks lacks $n-1$ pieces.
 #
 # Your own entry must be a copy of `x`. The built-in collectives are refused.
 

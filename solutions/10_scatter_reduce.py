@@ -398,8 +398,8 @@ for way in (row_by_row, all_at_once):
     print(f"{way.__name__:12} {1000 * min(seconds(way) for _ in range(5)):8.2f} ms")
 
 # %% [markdown]
-# So a Python loop over the rows is refused in this exercise: `check` counts how many lines of your
-# code run for 64 rows and for 256 rows of the same 64 tokens. Duplicates add up, a token without rows gets
+# So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
+# counts how many lines of your code run for more rows, and for more tokens. Duplicates add up, a token without rows gets
 # zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router learns).
 # The weights come from the router as they should be; do not normalise them.
 

@@ -82,7 +82,8 @@ print("the weighted mean is right:", torch.allclose(weighted, whole))
 # ## Exercise: parameter_server_step
 #
 # `grads` is a list of tensors, of the same shapes on every rank. Afterwards each of them holds its mean
-# over all ranks, in place. Rank 0 is the server: everybody talks to rank 0, and to nobody else. At
+# over all ranks, in place: write into the tensors themselves, since putting others into the list leaves
+# the gradients as they were. Rank 0 is the server: everybody talks to rank 0, and to nobody else. At
 # most $2(n-1)$ messages for each gradient.
 
 # %%

@@ -357,7 +357,8 @@ print("gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should be [0.0,
 # %% [markdown]
 # A wrong gradient, and not a word about it. (Outside of this course PyTorch 2.13 prints a warning in
 # backward: "an autograd kernel was not registered", and that the behaviour is going to be removed.) A
-# function with a backward of its own says what it means.
+# function with a backward of its own says what it means. `check` lets the lazy way pass in the exercise
+# below, since its gradients are right there, and remarks on it.
 #
 # ## Exercise: row_parallel
 #

@@ -30,7 +30,7 @@ LAYERS = (
     {"simulation"},
     {"worlds"},
     {"assess"},
-    {"turns"},
+    {"turns", "scoring"},
     {"growth", "native"},
     {"judge", "logbook"},
     {"standing"},

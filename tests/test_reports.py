@@ -86,6 +86,14 @@ def test_a_passing_verdict_as_text():
     ]
 
 
+def test_a_remark_on_a_passing_verdict_is_in_all_reports():
+    verdict = replace(PASSED, message="right, but fragile")
+    assert "remark: right, but fragile" in plain(exercise_report(verdict))
+    assert "<strong>Remark:</strong> right, but fragile" in exercise_html(verdict)
+    fields = json.loads(to_json(SubmissionVerdict("a.py", 7, (verdict,))))
+    assert fields["exercises"][0]["message"] == "right, but fragile"
+
+
 def test_a_failing_verdict_as_text():
     text = plain(exercise_report(FAILED))
     assert "wrong_value: 1 of 2 cases failed" in text

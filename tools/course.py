@@ -2,8 +2,8 @@
 
 Every solution earns full marks and every stub is ``not_attempted``; every
 accepted answer passes, and every rejected one is rejected with the diagnosis
-and the hint that its header names.  With ``--repeat`` the whole is done again
-and again, and a verdict that differs is an error.
+and the hint that its header names, and earns no more than it says.  With
+``--repeat`` the whole is done again and again, and a verdict that differs is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grader.worlds.launch import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says): (.+)$")
+_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says|earns): (.+)$")
 
 
 class AnswerError(Exception):
@@ -45,6 +45,8 @@ class Answer:
         diagnosis: what is wrong with it; ``None`` for a right answer.
         hint: words that the hint must hold.
         says: words that the message must hold.
+        earns: the largest share of the points that it may earn, if that is said; then it
+            is judged to the end.
     """
 
     path: Path
@@ -52,6 +54,7 @@ class Answer:
     diagnosis: str | None
     hint: str
     says: str
+    earns: float | None = None
 
     @classmethod
     def read(cls, path: Path, accepted: bool) -> Answer:
@@ -73,12 +76,19 @@ class Answer:
             raise AnswerError(f"{path}:2: a right answer has no {list(found)[1]}")
         if not accepted and found.get("diagnosis") not in set(Diagnosis):
             raise AnswerError(f"{path}:2: `# diagnosis:` must be one of {', '.join(Diagnosis)}")
+        try:
+            earns = float(found["earns"]) if "earns" in found else None
+        except ValueError:
+            raise AnswerError(
+                f"{path}: `# earns:` must be a number, not {found['earns']!r}"
+            ) from None
         return cls(
             path,
             found["exercise"],
             found.get("diagnosis"),
             found.get("hint", ""),
             found.get("says", ""),
+            earns,
         )
 
     def complaint(self, verdict: ExerciseVerdict) -> str:
@@ -90,6 +100,8 @@ class Answer:
             return f"should be {self.diagnosis}, but is {got}: {verdict.message}"
         if verdict.score >= verdict.max_score:
             return "earns full marks"
+        if self.earns is not None and verdict.score > self.earns * verdict.max_score + 0.001:
+            return f"should earn at most {self.earns:g} of its points, but earns {verdict.score:g}"
         failure = verdict.first_failure
         texts = [verdict.message, *(failure.detail if failure else ())]
         if not any(self.says in text for text in texts):
@@ -108,7 +120,7 @@ def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVer
     """The verdict on an answer."""
     # what is wrong with a wrong answer shows at its first failure; each further one
     # would cost a new world
-    settings = Settings(seed, first_failure=answer.diagnosis is not None)
+    settings = Settings(seed, first_failure=answer.diagnosis is not None and answer.earns is None)
     submission = Submission.from_file(answer.path, catalogue)
     return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)
 

@@ -8,7 +8,7 @@ import torch
 from grader.cases import Case, Draw, PerRank, demo, kinds, tags
 from grader.exercise import Exercise, Mistake
 from grader.information import moved
-from grader.limits import messages, rounds, total_bytes
+from grader.limits import messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -83,7 +83,7 @@ shift = Exercise(
     least=moved,
     limits=(
         messages("=", lambda c: c.n if c.k % c.n else 0),
-        rounds("=", lambda c: 1 if c.k % c.n else 0),
+        point(rounds("=", lambda c: 1 if c.k % c.n else 0)),
     ),
     demo=lambda n: demo(n, x=tags(n, 1), k=1),
     hints=(
@@ -147,7 +147,7 @@ exchange = Exercise(
     least=moved,
     limits=(
         messages("=", lambda c: sum(c.peer[r] != r for r in c.ranks)),
-        rounds("≤", lambda c: 1),
+        point(rounds("≤", lambda c: 1)),
     ),
     demo=lambda n: demo(n, x=tags(n, 1), peer=PerRank(n - 1 - r for r in range(n))),
     hints=(

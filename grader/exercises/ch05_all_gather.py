@@ -11,7 +11,7 @@ from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.growing import ALL_GATHER
 from grader.exercises.rings import all_send
 from grader.information import moved
-from grader.limits import messages, neighbours_only, rounds, sent
+from grader.limits import messages, neighbours_only, point, rounds, sent
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -188,10 +188,14 @@ all_gather = Exercise(
     inputs=_inputs,
     expected=lambda c: [list(c.x)] * c.n,
     least=moved,
-    limits=(messages("≤", lambda c: c.n * (c.n - 1)),),
+    limits=(
+        messages("≤", lambda c: c.n * (c.n - 1)),
+        point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+    ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "You have written a gather to one rank. What is missing to bring the list to everyone?",
+        "You have written a gather to one rank. Everybody wants such a list now. Can n gathers go"
+        " on at the same time, without a rank through which everything passes?",
         "The plainest way: everybody sends its x to everybody else, and receives one x from each."
         " All do the same, so start the sends with isend, and leave yourself out.",
         "In code:\n"
@@ -228,6 +232,9 @@ all_gather = Exercise(
         " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
         " of one piece are always enough. Somebody gets something twice.",
+        Diagnosis.TOO_MANY_BYTES: "Somebody sends more than n − 1 pieces, as a root does that hands"
+        " whole lists to everybody. Without a root all send equally much: each x goes to everybody"
+        " else, or round a ring.",
     },
 )
 
@@ -239,9 +246,9 @@ ring_all_gather = Exercise(
     expected=lambda c: [list(c.x)] * c.n,
     least=moved,
     limits=(
-        neighbours_only(),
+        point(neighbours_only()),
         messages("=", lambda c: c.n * (c.n - 1)),
-        rounds("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
     growth=ALL_GATHER,

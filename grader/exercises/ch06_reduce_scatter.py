@@ -13,7 +13,7 @@ from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
-from grader.limits import neighbours_only, rounds, sent
+from grader.limits import neighbours_only, point, rounds, sent
 from grader.oracles import OPS, magnitude, nbytes, op_name, reduced
 from grader.verdict import Diagnosis
 
@@ -194,7 +194,7 @@ reduce_scatter = Exercise(
     least=combined,
     reduced=lambda c: c.n,
     magnitude=_magnitude,
-    limits=(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),),
+    limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "You end with chunk number rank. Who has something that you need, and what of yours does"
@@ -254,8 +254,8 @@ ring_reduce_scatter = Exercise(
     reduced=lambda c: c.n,
     magnitude=_magnitude,
     limits=(
-        neighbours_only(),
-        rounds("=", lambda c: c.n - 1),
+        point(neighbours_only()),
+        point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
     growth=REDUCE_SCATTER,

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
-from grader.limits import calls, messages
+from grader.limits import calls, messages, point
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
@@ -247,7 +247,9 @@ all_reduce_sharded = Exercise(
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     allowed=frozenset({"reduce_scatter", "all_gather"}),
     # whoever gathers everything and reduces it on every rank has shared no work
-    limits=(calls({"reduce_scatter", "send"}, "≥", lambda c: c.n * (1 < c.n <= c.x[0].numel())),),
+    limits=(
+        point(calls({"reduce_scatter", "send"}, "≥", lambda c: c.n * (1 < c.n <= c.x[0].numel()))),
+    ),
     hints=(
         "Suppose first that n divides the number of elements. Which piece of the result has a rank"
         " after a reduce-scatter, and who needs that piece?",

@@ -16,7 +16,7 @@ from grader.exercises.uneven import (
     sends_everything,
 )
 from grader.information import moved
-from grader.limits import messages, rounds, total_bytes
+from grader.limits import messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -72,7 +72,7 @@ all_to_all = Exercise(
     least=moved,
     limits=(
         messages("=", lambda c: c.n * (c.n - 1)),
-        rounds("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: c.n - 1)),
     ),
     demo=lambda n: demo(n, chunks=tag_lists(n)),
     hints=(

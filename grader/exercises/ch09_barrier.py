@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.cases import Case, demo
 from grader.exercise import Evidence, Exercise, Mistake
-from grader.limits import messages, rounds
+from grader.limits import messages, point, rounds
 from grader.traffic.causality import heard_from
 from grader.traffic.trace import Operation, Trace
 from grader.verdict import Diagnosis, Failure
@@ -88,7 +88,7 @@ barrier = Exercise(
     expected=lambda c: [None] * c.n,
     proof=_somebody_leaves_early,
     limits=(
-        rounds("=", lambda c: c.calls * _rounds(c.n)),
+        point(rounds("=", lambda c: c.calls * _rounds(c.n))),
         messages("=", lambda c: c.calls * c.n * _rounds(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),

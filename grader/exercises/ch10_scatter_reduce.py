@@ -223,21 +223,26 @@ def _combine_in_rank(
     cotangent: torch.Tensor,
     count_lines: bool,
 ) -> dict[str, Any]:
-    """Call the answer; where asked, see whether more rows for the same tokens take more lines."""
+    """Call the answer; where asked, see whether more rows, or more tokens, take more lines."""
     arguments = [rows, token_index, weight, num_tokens]
     found = _with_gradients(combine, {"rows": 0, "weight": 2}, arguments, cotangent)
     if count_lines:
-        tokens, lines = 64, {}
-        for each in (1, 4):
-            n = tokens * each
-            index = torch.arange(tokens).repeat_interleave(each)
+
+        def lines(n: int, tokens: int) -> int:
             some = rows.new_ones(n, rows.shape[1])
-            lines[n] = steps(combine, some, index, weight.new_ones(n), tokens)
-        (few, before), (many, after) = lines.items()
-        if after - before >= many - few:
+            return steps(combine, some, torch.arange(n) % tokens, weight.new_ones(n), tokens)
+
+        few, many = 64, 256
+        before, between, after = lines(few, few), lines(many, few), lines(many, many)
+        if between - before >= many - few:
             raise ForbiddenCall(
                 f"a Python loop over rows: {few} rows take {before} lines of your code, and"
-                f" {many} rows for as many tokens take {after}"
+                f" {many} rows for as many tokens take {between}"
+            )
+        if after - between >= many - few:
+            raise ForbiddenCall(
+                f"a Python loop over tokens: {few} tokens take {between} lines of your code, and"
+                f" {many} tokens with as many rows take {after}"
             )
     return found
 
@@ -335,8 +340,9 @@ combine_experts = Exercise(
     ),
     advice={
         Diagnosis.FORBIDDEN_CALL: "On a GPU every turn of such a loop launches its own kernels,"
-        " and a batch has many thousand rows. Let torch go over the rows: weight[:, None] * rows"
-        " for all at once, and index_add, or a product with a matrix of zeros and ones.",
+        " and a batch has many thousand rows, and tokens. Let torch go over them all:"
+        " weight[:, None] * rows at once, and index_add, or a product with a matrix of zeros and"
+        " ones.",
         Diagnosis.WRONG_GRADIENT: "rows and weight both need their gradient: use torch operations"
         " on the tensors that you were given, without .data, .detach(), .tolist() or"
         " torch.no_grad().",

@@ -8,7 +8,7 @@ from grader.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.exercise import Exercise, Mistake
 from grader.exercises import growing, rings
 from grader.information import combined
-from grader.limits import messages, neighbours_only, rounds, sent_elements
+from grader.limits import messages, neighbours_only, point, rounds, sent_elements
 from grader.oracles import OPS, magnitude, op_name, reduced, terms
 from grader.verdict import Diagnosis
 
@@ -161,13 +161,13 @@ ring_all_reduce = Exercise(
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     same_bits=True,
     limits=(
-        neighbours_only(),
+        point(neighbours_only()),
         # every chunk is sent 2(n − 1) times in all, so however x is cut, the
         # one who sends most sends at least the mean
-        sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-rings.length(c) // c.n)),
-        sent_elements("≥", lambda c: 2 * (c.n - 1) * rings.length(c) // c.n),
-        rounds("≤", lambda c: 2 * (c.n - 1)),
-        rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0),
+        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-rings.length(c) // c.n))),
+        point(sent_elements("≥", lambda c: 2 * (c.n - 1) * rings.length(c) // c.n)),
+        point(rounds("≤", lambda c: 2 * (c.n - 1))),
+        point(rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0)),
     ),
     growth=growing.ALL_REDUCE,
     points=3,

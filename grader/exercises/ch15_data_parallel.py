@@ -1,5 +1,6 @@
 """Chapter 15: gradients of many ranks become one."""
 
+from grader.compare import compare
 from grader.exercise import Exercise, Mistake
 from grader.exercises.averaging import (
     among_holders,
@@ -37,7 +38,7 @@ from grader.exercises.training import (
     training,
 )
 from grader.information import combined, moved
-from grader.limits import calls, largest_call, messages, overlaps, through
+from grader.limits import calls, largest_call, messages, overlaps, point, through
 from grader.verdict import Diagnosis
 
 # Through one rank. -----------------------------------------------------------------
@@ -76,6 +77,15 @@ parameter_server_step = Exercise(
         "        dist.recv(grad, 0)",
     ),
     mistakes=(
+        Mistake(
+            "The list holds new tensors, and the gradients themselves are as they were: an entry"
+            " of the list is only a name for one. Work in place, as in grads[i].copy_(mean) or"
+            " grads[i] /= n.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
+            ),
+        ),
         Mistake(
             "The sum of all gradients is to be divided by n. Here it is not divided at all, or by"
             " n − 1: rank 0 has a gradient, too.",
@@ -250,9 +260,20 @@ BucketedDDP = Exercise(
     least=lambda c, expected: moved(c, [report["weights"] for report in expected]),
     allowed=frozenset({"all_reduce", "broadcast"}),
     limits=(
-        calls({"all_reduce"}, "=", reductions),
-        largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c))),
-        overlaps("all_reduce", READY, must_overlap),
+        point(calls({"all_reduce"}, "=", reductions)),
+        point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
+        point(overlaps("all_reduce", READY, must_overlap)),
+    ),
+    # experts are the case in which buckets are complete in another order on each rank
+    point=lambda c, diagnosis: (
+        c.architecture == "experts"
+        and diagnosis
+        in (
+            Diagnosis.DEADLOCK,
+            Diagnosis.ORDER_MISMATCH,
+            Diagnosis.SIZE_MISMATCH,
+            Diagnosis.WRONG_GRADIENT,
+        )
     ),
     points=3.0,
     hints=(

@@ -17,7 +17,9 @@ from grader.exercises.sharded import (
     shards,
     split_in_rank,
     splits,
+    summed_in_rank,
     terms,
+    unseen,
     whole_of,
 )  # fmt: skip
 from grader.exercises.sharded_mistakes import COLUMN, ROW, SHARD, UNSHARD
@@ -97,7 +99,8 @@ row_parallel = Exercise(
     signature="row_parallel(x_shard: Tensor, weight_shard: Tensor) -> Tensor",
     summary="the whole product on every rank, of two factors cut along the inner dimension",
     inputs=rows,
-    adapter=multiplied_in_rank,
+    adapter=summed_in_rank,
+    remark=unseen,
     expected=lambda c: pieces(c, product(c), row_gradients(c)),
     least=least_of_rows,
     reduced=terms,

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from grader.cases import Case, Draw, Kind, PerRank
 from grader.information import combined
 from grader.probes import differentiated
+from grader.traffic.trace import Trace
 
 __all__ = [
     "Report",
@@ -32,7 +34,9 @@ __all__ = [
     "shards",
     "split_in_rank",
     "splits",
+    "summed_in_rank",
     "terms",
+    "unseen",
     "whole_of",
 ]
 
@@ -57,6 +61,43 @@ def multiplied_in_rank(
     """Call ``column_parallel`` or ``row_parallel`` and pull a gradient back."""
     leaves = {name: int(name == "weight_shard") for name in wanted}
     return _call(answer, leaves, [x, weight_shard], cotangent)
+
+
+#: The mark of a collective that wrote into a tensor whose history autograd keeps.
+UNSEEN = "a collective that autograd does not see"
+
+
+def summed_in_rank(
+    answer: Callable[..., Any], x_shard: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
+) -> dict[str, Any]:
+    """Call ``row_parallel``, and notice an all-reduce of what autograd takes for the product."""
+    group: Any = dist.group.WORLD
+    original = group.allreduce
+
+    def noticed(tensors: Any, *options: Any) -> Any:
+        # in a torch.autograd.Function nothing is recorded, since its backward says it all
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            group.mark(UNSEEN)
+        return original(tensors, *options)
+
+    group.allreduce = noticed
+    try:
+        return multiplied_in_rank(answer, x_shard, weight_shard, cotangent, wanted)
+    finally:
+        del group.allreduce
+
+
+def unseen(c: Case, trace: Trace) -> str:
+    """What to say of right gradients that come from autograd not seeing the sum."""
+    if not any(mark.text == UNSEEN for marks in trace.marks for mark in marks):
+        return ""
+    return (
+        "The gradients are right, but by luck: dist.all_reduce wrote into its tensor and autograd"
+        " did not see it. Autograd takes the sum for this rank's own product and passes the"
+        " gradient on unchanged, which happens to be the right backward here. After an operation"
+        " that remembers its result, such as relu, the same lines give a wrong gradient without a"
+        " word. A torch.autograd.Function with a backward of its own is safe."
+    )
 
 
 # A product, cut along its columns or its inner dimension. ----------------------------

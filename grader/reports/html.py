@@ -86,6 +86,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
         traffic = key_traffic(verdict)
         if traffic:
             yield f"<div>{escape(traffic)}</div>"
+        if verdict.message:
+            yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED:
         return
     yield f"<div>{escape(verdict.message)}</div>"

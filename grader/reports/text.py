@@ -101,6 +101,8 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
         traffic = key_traffic(verdict)
         if traffic:
             yield Text(traffic, style="dim")
+        if verdict.message:
+            yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED:
         return
     yield Text(visible(verdict.message))

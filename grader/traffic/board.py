@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 from grader.traffic.agreement import disagreement, misfit
@@ -225,6 +226,7 @@ class Board:
             posted=event.time,
             buffer=event.buffer,
             offset=event.offset,
+            signatures=event.signatures,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
         )
@@ -320,7 +322,8 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        agree = all(disagreement(other, op) is None for other in slot.values())
+        others = slot.values()
+        agree = all(disagreement(other, op, group.members) is None for other in others)
         slot[op.rank] = op
         if not agree:
             self._agree = False
@@ -348,8 +351,9 @@ class Board:
         found = []
         for group in self.groups.values():
             for slot in group.slots:
-                first, *others = (slot[rank] for rank in sorted(slot))
-                failure = next(filter(None, (disagreement(first, op) for op in others)), None)
+                pairs = combinations((slot[rank] for rank in sorted(slot)), 2)
+                said = (disagreement(one, other, group.members) for one, other in pairs)
+                failure = next(filter(None, said), None)
                 if failure:
                     found.append(failure)
                     break

@@ -7,6 +7,7 @@ has yet to run is known to the recorder: it may still send what others wait for.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import torch
 from torch.futures import Future as TorchFuture
 
 if TYPE_CHECKING:
-    from grader.traffic.requests import Request, TransportError
+    from grader.traffic.requests import Request
 
 __all__ = ["Future", "collect_all", "settle_later", "wait_all"]
 
@@ -81,13 +82,20 @@ class Future(TorchFuture[Any]):
         recorder, token = self._requests[0].recorder, object()
         recorder.callbacks[token] = [request.op for request in self._requests]
 
+        def begin(done: Any) -> None:
+            # the grader's own thread has others to serve, and a callback may wait for them
+            if threading.current_thread() in recorder.helpers:
+                threading.Thread(target=run, args=(done,), daemon=True).start()
+            else:
+                run(done)
+
         def run(done: Any) -> None:
             # from here on the thread that runs it can be seen
-            del recorder.callbacks[token]
+            recorder.callbacks.pop(token, None)
             self._observe()
             callback(done)
 
-        super().add_done_callback(run)
+        super().add_done_callback(begin)
 
     @property
     def complete(self) -> bool:
@@ -103,7 +111,7 @@ def settle_later(
     inner: Any,
     future: Future,
     settled: Callable[[Any], Any],
-    lost: Callable[[RuntimeError], TransportError],
+    lost: Callable[[Exception], Exception],
 ) -> None:
     """Complete a future when the transport's own is.
 
@@ -117,12 +125,12 @@ def settle_later(
     def follow(done: Any) -> None:
         try:
             value = done.value()
-        except RuntimeError as error:
+        except Exception as error:
             future.set_exception(lost(error))
             return
         try:
             value = settled(value)
-        except RuntimeError as error:
+        except Exception as error:
             future.set_exception(error)
         else:
             future.set_result(value)

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from grader.traffic.events import (
     Marked,
     Polled,
     Posted,
+    Signature,
     Violated,
 )
 from grader.traffic.sites import line_here
@@ -175,13 +176,16 @@ class Recorder:
         reads: Iterable[torch.Tensor] = (),
         writes: Iterable[torch.Tensor] = (),
         detail: str = "",
+        signatures: Sequence[Signature] = (),
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
     ) -> int:
         """Report an operation before it is handed to the transport; its number.
 
-        ``measure`` is the tensor whose size and dtype both ends must agree on, and
-        ``limit`` the milliseconds after which a blocking call gives up.
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
+        and of a collective the one that the record shows; ``signatures`` are what the ranks
+        of a collective must agree on, and ``limit`` the milliseconds after which a blocking
+        call gives up.
         """
         file, line, blocking = line_here()
         if self.witness is not None:
@@ -203,7 +207,8 @@ class Recorder:
             Posted(
                 op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
                 deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset, self.thread(ident), limit,
+                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                self.thread(ident), limit,
             ),
             True,
         )  # fmt: skip

@@ -7,14 +7,17 @@ follow).  The judge sees :class:`World`, and nothing below it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 from grader.traffic.trace import Trace
-from grader.verdict import Failure
+from grader.values import amount
+from grader.verdict import Diagnosis, Failure
+from grader.worlds.codec import LONG_TEXT, MANY_PARTS
 
-__all__ = ["Job", "Luck", "Outcome", "RankResult", "World"]
+__all__ = ["Job", "Luck", "Outcome", "RankResult", "World", "omission"]
 
 
 class Luck(Enum):
@@ -80,12 +83,34 @@ class RankResult:
         arguments: the rank's arguments as they are after the call.
         aliases: positions of arguments that share memory with the value.
         finished: nanoseconds, monotonic, when the call returned.
+        replaced: positions of arguments in which other tensors stand than before the call.
+        omitted: what of the value was too much to be sent; empty if nothing was.
     """
 
     value: Any
     arguments: tuple[Any, ...]
     aliases: tuple[int, ...] = ()
     finished: int = 0
+    replaced: tuple[int, ...] = ()
+    omitted: str = ""
+
+
+def omission(results: Sequence[RankResult], limit: int) -> Failure | None:
+    """Why results are not whole: a rank has returned more than ``limit`` bytes, or too many parts.
+
+    A check goes on without, since no right answer comes near; who asked for the results
+    themselves must not take what stands in their place for them.
+    """
+    for rank, result in enumerate(results):
+        if result.omitted:
+            return Failure(
+                Diagnosis.OUTPUT_LIMIT,
+                f"rank {rank} returns {result.omitted}, which is too much to be brought back:"
+                f" {amount(limit)} of tensors, {LONG_TEXT:,} characters of a text and"
+                f" {MANY_PARTS:,} parts are the most; return less, such as a sum or a part",
+                rank,
+            )
+    return None
 
 
 @dataclass(frozen=True)

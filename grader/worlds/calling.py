@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from grader.errors import out_of_memory
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
 from grader.traffic.requests import TransportError, WaitExpired
@@ -16,7 +17,7 @@ from grader.values import tensors_in
 from grader.worlds.wire import Raised
 from grader.worlds.workshop import NAMESPACE
 
-__all__ = ["aliases", "raised", "run"]
+__all__ = ["aliases", "raised", "replaced", "run"]
 
 
 def run(
@@ -57,8 +58,19 @@ def aliases(value: Any, arguments: Any) -> list[str]:
     return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
 
 
-#: What torch says when the allocator gets no memory.
-_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
+def replaced(before: Any, after: Any) -> list[str]:
+    """Which arguments, by position, hold other tensors than they did, lists of them say.
+
+    Args:
+        before: the tensors inside each argument, as they were.
+        after: the arguments.
+    """
+    return [
+        str(i)
+        for i, (old, argument) in enumerate(zip(before, after, strict=True))
+        if len(old) != len(new := tensors_in(argument))
+        or any(one is not other for one, other in zip(old, new, strict=True))
+    ]
 
 
 def raised(stage: str, error: BaseException) -> Raised:
@@ -81,7 +93,7 @@ def raised(stage: str, error: BaseException) -> Raised:
         transport=transport,
         expired=expired,
         unwritten=isinstance(error, NotImplementedError),
-        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
     )

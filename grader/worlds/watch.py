@@ -49,7 +49,7 @@ DRAIN = 1.0
 FAULTS = 1 << 18
 
 #: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
-STRUCTURE, LONGEST_BEFORE = 16 << 20, 1 << 20
+STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
 
 #: Bytes of a rank that are read at a time.
 PAGE = 1 << 20

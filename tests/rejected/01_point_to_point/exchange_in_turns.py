@@ -1,6 +1,7 @@
 # exercise: exchange
 # diagnosis: too_many_rounds
 # hint: both at
+# earns: 0.5
 # Right, but one direction stands idle.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: shift
 # diagnosis: too_many_rounds
 # hint: same round
+# earns: 0.5
 # Never hangs, but the messages wait for each other.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: shift
 # diagnosis: too_many_messages
 # hint: straight to its goal
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

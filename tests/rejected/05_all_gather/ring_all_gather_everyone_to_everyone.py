@@ -1,6 +1,7 @@
 # exercise: ring_all_gather
 # diagnosis: not_neighbour
 # hint: through your left neighbour
+# earns: 0.5
 # Right values, and a piece for everybody, but no ring.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: ring_all_gather
 # diagnosis: too_many_rounds
 # hint: a round takes two
+# earns: 0.5
 # Even ranks send first, odd ranks receive first: right, and half as fast.
 import torch
 import torch.distributed as dist

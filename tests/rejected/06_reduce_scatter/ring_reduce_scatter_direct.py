@@ -1,6 +1,7 @@
 # exercise: ring_reduce_scatter
 # diagnosis: not_neighbour
 # hint: passes through every rank
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: ring_reduce_scatter
 # diagnosis: too_many_rounds
 # hint: a step takes two rounds
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

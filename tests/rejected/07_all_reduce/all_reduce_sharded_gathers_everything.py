@@ -2,6 +2,7 @@
 # diagnosis: too_few_messages
 # hint: every rank did all the work
 # says: calls of reduce_scatter or send: 0 (should be at least
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: all_to_all
 # diagnosis: too_many_rounds
 # hint: one is always idle
+# earns: 0.5
 # Pairs by exclusive or, up to the next power of two: right, and slow for other n.
 import torch
 import torch.distributed as dist

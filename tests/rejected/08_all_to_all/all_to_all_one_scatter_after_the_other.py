@@ -1,6 +1,7 @@
 # exercise: all_to_all
 # diagnosis: too_many_rounds
 # hint: sends after
+# earns: 0.5
 # An all-to-all is n scatters, one from every rank.
 import torch
 import torch.distributed as dist

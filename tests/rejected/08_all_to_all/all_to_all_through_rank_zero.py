@@ -1,6 +1,7 @@
 # exercise: all_to_all
 # diagnosis: too_many_messages
 # hint: straight to the rank that needs it
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: barrier
 # diagnosis: too_many_rounds
 # hint: the step doubles
+# earns: 0.5
 # Correct, and linear: n − 1 rounds to the neighbour.
 import torch
 import torch.distributed as dist

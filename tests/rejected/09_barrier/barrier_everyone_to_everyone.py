@@ -1,6 +1,7 @@
 # exercise: barrier
 # diagnosis: too_many_rounds
 # hint: enough
+# earns: 0.5
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_rounds
 # hint: let links rest
+# earns: 0.5
 # Cannot hang, but in each half of a step only half of the ranks send.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_bytes
 # hint: holds one chunk
+# earns: 0.5
 # A ring all-gather of whole tensors, and a sum in rank order.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_bytes
 # hint: holds one chunk
+# earns: 0.5
 # Through rank 0: right, and rank 0 has all the work.
 import torch
 import torch.distributed as dist

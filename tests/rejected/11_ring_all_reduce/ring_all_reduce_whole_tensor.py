@@ -1,6 +1,7 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_bytes
 # hint: holds one chunk
+# earns: 0.5
 # A sum that grows on its way round, and goes round once more: whole tensors.
 import torch
 import torch.distributed as dist

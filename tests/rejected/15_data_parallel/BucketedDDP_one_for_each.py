@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_many_messages
 # hint: each bucket of assign_buckets
+# earns: 0.5
 import torch
 import torch.distributed as dist
 from torch import nn

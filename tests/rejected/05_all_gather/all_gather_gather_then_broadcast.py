@@ -1,4 +1,8 @@
 # exercise: all_gather
+# diagnosis: too_many_bytes
+# hint: Without a root
+# says: Right values, but
+# earns: 0.5
 # Rank 0 collects, and sends the whole list as one tensor.
 import torch
 import torch.distributed as dist

@@ -1,5 +1,9 @@
 # exercise: combine_experts
-# A loop over tokens is none over rows.
+# diagnosis: forbidden_call
+# hint: thousand rows
+# says: a Python loop over tokens
+# earns: 0
+# A loop over tokens is as slow as one over rows.
 import torch
 
 
