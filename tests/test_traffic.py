@@ -14,8 +14,10 @@ from grader.traffic.events import (
     WORLD,
     Blocked,
     Done,
+    Expired,
     Failed,
     Grouped,
+    Inspected,
     Polled,
     Posted,
     Signature,
@@ -314,6 +316,79 @@ def test_buffers_do_not_help_a_send_on_another_tag():
     assert not needs_buffers(s)
 
 
+def test_a_cycle_through_a_second_peer_is_found():
+    s = Script(4)
+    s.call(0)  # waits for 1, 2 and 3; of these, only 3 waits for 0
+    s.recv(1, 2)
+    s.board.end(2)
+    s.recv(3, 0)
+    assert deadlock(s.board).cycle == (0, 3)
+
+
+def test_a_rank_lives_while_one_of_its_threads_does():
+    s = Script(3)
+    s.recv(0, 1)
+    s.board.take(0, Blocked(s.post(0, "recv", 2), "f.py", 1, s.now(), thread=7))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_wait_with_a_time_limit_ends_by_itself():
+    s = Script(2)
+    op = s.post(0, "recv", 1)
+    s.board.take(0, Blocked(op, "f.py", 1, s.now(), limit=100))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.take(0, Expired(op, 0, s.now()))
+    s.board.take(0, Blocked(op, "f.py", 1, s.now()))
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_deadlock_is_certain_when_all_of_its_ranks_have_told_of_their_threads():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(False, [], []))
+    assert (stuck(s.board), stuck(s.board, certain=True)) == ([0, 1], [])
+    s.board.take(1, Inspected(False, [], []))
+    assert stuck(s.board, certain=True) == [0, 1]
+    # whatever a rank says, it may say because a thread has gone on
+    s.post(1, "send", 0, tag=1)
+    assert stuck(s.board, certain=True) == []
+
+
+def test_a_rank_with_a_thread_that_acts_is_not_stuck():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(True, [], []))
+    assert stuck(s.board) == []
+
+
+def test_a_callback_lives_while_all_of_its_operations_can_complete():
+    s = Script(3)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    first, second = s.post(0, "recv", 2, tag=1), s.post(0, "recv", 2, tag=2)
+    s.board.take(0, Inspected(False, [], [[first, second]]))
+    assert stuck(s.board) == []
+    s.post(2, "send", 0, tag=1)
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+    s.board.take(0, Inspected(False, [], [[first]]))
+    assert stuck(s.board) == []
+
+
+def test_a_wait_that_begins_after_its_end_is_none():
+    s = Script(1)
+    op = s.post(0, "recv")
+    s.done(0, op)
+    s.block(0, op)
+    assert not s.board.waits[0]
+
+
 def test_a_chain_that_ends_in_a_rank_that_returned():
     s = Script(3)
     s.recv(0, 1)
@@ -365,7 +440,7 @@ def test_a_failed_operation_frees_its_own_rank_and_not_its_partner():
     s.send(0, 1)
     s.recv(1, 0)
     s.board.take(0, Failed(0, s.now()))
-    assert s.board.blocked[0] is None
+    assert not s.board.waits[0]
     s.board.end(0)
     assert stuck(s.board) == [1]
 

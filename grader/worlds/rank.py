@@ -29,6 +29,7 @@ from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import Recorder
 from grader.traffic.sites import remember_thread_starts
+from grader.traffic.threads import Threads
 from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
@@ -39,6 +40,7 @@ from grader.worlds.meeting import RankStore
 from grader.worlds.simulated import simulated
 from grader.worlds.wire import (
     Call,
+    Inspect,
     Joined,
     Load,
     Parse,
@@ -143,6 +145,7 @@ class _Rank:
         self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
+        self._threads: Threads | None = None
         self._store: RankStore | None = None
         self._device = torch.device("cpu")
 
@@ -205,12 +208,16 @@ class _Rank:
         self._recorder.subgroups = setup.subgroups
         remember_thread_starts()
         self._store = RankStore(setup.rank, self._writer.write)
-        threading.Thread(target=self._listen, daemon=True, name="grader").start()
+        self._threads = Threads(self._recorder)
+        listener = threading.Thread(target=self._listen, daemon=True, name="grader")
+        self._recorder.helpers.add(listener)
+        listener.start()
         backend = named(setup.backend)
         self._device = backend.device(setup.rank)
         if self._device.type != "cpu":
             # an answer that says nothing of devices is to work on all
             torch.set_default_device(self._device)
+        self._threads.install()
         guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
         if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
             limits.limit_memory(setup.memory)
@@ -224,14 +231,17 @@ class _Rank:
 
     def _listen(self) -> None:
         """Read from the judge while the student's code runs: it matches wildcards."""
-        recorder, store = self._recorder, self._store
+        recorder, store, threads = self._recorder, self._store, self._threads
         assert recorder is not None
         assert store is not None
+        assert threads is not None
         for frame in self._frames:
             if isinstance(frame, Told):
                 store.hear(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Inspect):
+                self._emit(threads.inspect(), True)
             elif isinstance(frame, Load):
                 self._programs.put(frame.program)
             elif isinstance(frame, Call):
@@ -271,10 +281,12 @@ class _Rank:
 
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
         """Make the call and report when it began and ended; its value, and the latter."""
+        assert self._threads is not None
         # the first must leave now: a rank that never communicates sends nothing more
         self._emit(Entered(time.monotonic_ns()), True)
         try:
             value = run(loaded, *call)
+            self._threads.finish()
         except BaseException:
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
