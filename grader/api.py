@@ -297,7 +297,7 @@ def run(
 
     The process group is set up: inside, ``dist.get_rank()`` and everything
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
-    What ranks print is shown in rank order when all have ended.
+    What ranks print is shown in rank order when all have ended, and warnings after it.
 
     Args:
         function: called as ``function(*arguments)`` on every rank.
@@ -323,6 +323,8 @@ def run(
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
+    for warning in outcome.trace.warnings:
+        print(f"warning: {warning}")
     results = [result.value for result in outcome.results]
     finished = Run(results, outcome.trace, outcome.output, outcome.failure)
     if not may_fail:

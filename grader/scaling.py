@@ -139,6 +139,8 @@ def simulate(
             algorithms=algorithms,
         )
     print(simulation.output, end="")
+    for warning in simulation.warnings:
+        print(f"warning: {warning}")
     finished = SimulatedRun(ranks, simulation)
     if not may_fail:
         finished._require_success()

@@ -19,6 +19,7 @@ from grader.traffic.events import (
     Event,
     Failed,
     Marked,
+    Outside,
     Polled,
     Posted,
     Signature,
@@ -110,6 +111,7 @@ class Recorder:
     #: their requests stay alive: what the transport still does with them is its affair
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    _outside: set[Outside] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
@@ -120,6 +122,7 @@ class Recorder:
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
+        self._outside.clear()
 
     def require_allowed(self, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
@@ -139,6 +142,14 @@ class Recorder:
         """Report that this rank broke a rule, at the line that is running."""
         file, line, _ = line_here()
         self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+
+    def outside(self, function: str) -> None:
+        """Report a call on a group that this rank is not in, once for each line."""
+        file, line, _ = line_here()
+        call = Outside(function, file, line)
+        if call not in self._outside:
+            self._outside.add(call)
+            self.emit(call, True)
 
     def post(
         self,

@@ -151,7 +151,8 @@ class Trace:
     unless the run was watched.  ``stays`` tells when each rank was in the
     function, and ``closed`` when nobody looked any more, because all ranks had
     ended or because the run was ended for them.  ``marks`` are, by rank, the
-    named places of its program that it came by.
+    named places of its program that it came by.  ``warnings`` say what is probably
+    meant otherwise, though it breaks no rule.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -159,6 +160,7 @@ class Trace:
     stays: tuple[Stay, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def world_size(self) -> int:

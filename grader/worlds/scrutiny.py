@@ -20,6 +20,7 @@ from grader.traffic.events import (
     Grouped,
     Held,
     Marked,
+    Outside,
     Polled,
     Posted,
     Seen,
@@ -96,6 +97,9 @@ class Scrutiny:
                 raise BrokenFrame(f"a text of {len(event.message)} characters")
         elif isinstance(event, Marked):
             _name(event.text)
+        elif isinstance(event, Outside):
+            _name(event.function)
+            _name(event.file)
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 

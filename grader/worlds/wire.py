@@ -6,7 +6,7 @@ import msgspec
 
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched, Signature
+from grader.traffic.events import Event, Matched, Outside, Signature
 
 __all__ = [
     "Call",
@@ -298,6 +298,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        outside: calls of ranks on groups that they are not in.
     """
 
     values: list[bytes]
@@ -312,6 +313,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    outside: list[tuple[int, Outside]] = []
 
 
 FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
