@@ -58,6 +58,7 @@ class Operation:
             collective in its place.
         failed: whether the transport gave up on it.
         given_up: when the rank saw that, if it did.
+        limit: milliseconds for which a thread would wait for it; 0 is for ever.
         partner: the matching operation of a message.
     """
 
@@ -83,6 +84,7 @@ class Operation:
     done: int | None = None
     failed: bool = False
     given_up: int | None = None
+    limit: int = 0
     matched: bool = False
     doomed: bool = False
     partner: Operation | None = field(default=None, repr=False)
@@ -151,8 +153,9 @@ class Trace:
     unless the run was watched.  ``stays`` tells when each rank was in the
     function, and ``closed`` when nobody looked any more, because all ranks had
     ended or because the run was ended for them.  ``marks`` are, by rank, the
-    named places of its program that it came by.  ``warnings`` say what is probably
-    meant otherwise, though it breaks no rule.
+    named places of its program that it came by.  ``choices`` are the receives from
+    any rank that were matched, in the order in which the judge matched them.  ``warnings``
+    say what is probably meant otherwise, though it breaks no rule.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -160,6 +163,7 @@ class Trace:
     stays: tuple[Stay, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
+    choices: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
