@@ -307,7 +307,7 @@ def run(
 
     The process group is set up: inside, ``dist.get_rank()`` and everything
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
-    What ranks print is shown in rank order when all have ended.
+    What ranks print is shown in rank order when all have ended, and warnings after it.
 
     A receive from any rank takes the message of the highest rank that has sent one
     when nothing else can happen any more, so that a run gives the same result every
@@ -339,6 +339,8 @@ def run(
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
+    for warning in outcome.trace.warnings:
+        print(f"warning: {warning}")
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     finished = Run(results, outcome.trace, outcome.output, failure, orders)

@@ -51,7 +51,7 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         message=failure.message,
         rank=failure.rank,
         site=failure.site,
-        detail=failure.detail,
+        detail=failure.detail + outcome.trace.warnings,
         waits=failure.waits,
         cycle=failure.cycle,
         ended=failure.ended,

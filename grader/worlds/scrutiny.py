@@ -22,6 +22,7 @@ from grader.traffic.events import (
     Held,
     Inspected,
     Marked,
+    Outside,
     Polled,
     Posted,
     Seen,
@@ -104,6 +105,9 @@ class Scrutiny:
                 raise BrokenFrame(f"a text of {len(event.message)} characters")
         elif isinstance(event, Marked):
             _name(event.text)
+        elif isinstance(event, Outside):
+            _name(event.function)
+            _name(event.file)
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 

@@ -7,7 +7,7 @@ import msgspec
 from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched, Signature
+from grader.traffic.events import Event, Matched, Outside, Signature
 
 __all__ = [
     "Answered",
@@ -323,6 +323,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        outside: calls of ranks on groups that they are not in.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be told.
     """
@@ -337,6 +338,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    outside: list[tuple[int, Outside]] = []
     excess: int = 0
 
 
