@@ -12,7 +12,7 @@ import signal
 
 from grader.traffic.board import Board
 from grader.traffic.sites import is_students
-from grader.verdict import Diagnosis, Failure, Site
+from grader.verdict import Diagnosis, Failure, Frame, Site
 from grader.worlds.wire import Raised
 
 __all__ = ["Causes", "site_in_dump"]
@@ -115,8 +115,8 @@ class Causes:
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
-        frames = raised.frames if len(raised.frames) > 1 else []  # one is in the message
-        detail = tuple(f"{Site(file, line)}, in {name}" for file, line, name in frames)
+        frames = tuple(Frame(Site(file, line), name) for file, line, name in raised.frames)
+        detail = (raised.earlier,) if raised.earlier else ()
         if raised.unwritten:
             diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
         elif raised.forbidden:
@@ -128,7 +128,7 @@ class Causes:
             message = f"{where}: exits with status {raised.code} instead of returning"
         else:
             diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
-        failure = Failure(diagnosis, message, rank, site, detail)
+        failure = Failure(diagnosis, message, rank, site, detail, frames)
         (self._victims if raised.transport else self._found).append(failure)
 
     def ended(self, rank: int, status: int | None, site: Site | None, printed: str) -> None:
