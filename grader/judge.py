@@ -11,10 +11,11 @@ from functools import partial
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
 from grader.errors import WorldError
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Evidence, Exercise, Judged
 from grader.growth import grown
 from grader.hints import choose_hint
 from grader.native import Native, build
+from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
 from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
@@ -57,7 +58,7 @@ _ORDERS_TO_PASS = 6
 _USUAL = WildcardPolicy()
 
 #: A run of a case, and what is made of it.
-_Run = tuple[Outcome, CaseVerdict, Evidence | None]
+_Run = tuple[Outcome, CaseVerdict, Judged]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Settings:
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
         first_failure: stop there; the score is then of no use.
+        until_hint: stop when all is known that a hint is chosen by; the verdict's
+            message and hint are those of a whole check, its score is of no use.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -80,6 +83,7 @@ class Settings:
     seconds: float = 5.0
     memory: int = 2 << 30
     first_failure: bool = False
+    until_hint: bool = False
     patience: float = math.inf
     answer: int = 256 << 20
 
@@ -145,7 +149,10 @@ class Judge:
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
-                    found.see(verdict, seen)
+                    found.see(seen)
+                found.end(n)
+                if found.known and self._settings.until_hint:
+                    break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
         found.verdicts = [
@@ -153,7 +160,8 @@ class Judge:
             for verdict in found.verdicts
         ]
         inputs = [case for cases in plan.values() for case in cases]
-        return self._conclude(exercise, inputs, found)
+        source = tuple(submission.outlines.get(exercise.name, ()))
+        return self._conclude(exercise, inputs, found, source)
 
     def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
@@ -184,6 +192,7 @@ class Judge:
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; those that are right, with what came of them."""
         verdicts: dict[int, CaseVerdict] = {}
+        judged: dict[int, Judged] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
         turns = Turns(cases)
         for i, case in turns:
@@ -193,9 +202,9 @@ class Judge:
             if time.monotonic() > found.deadline:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
-            outcome, verdict, seen = self._run_case(exercise, case, worlds, found)
+            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
-            found.see(verdict, seen)
+            found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
                 if exercise.remark is not None and not found.remark:
@@ -206,6 +215,8 @@ class Judge:
                 verdicts[j] = not_run(other, verdict)
         # they may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
+        for i in sorted(judged):
+            found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
     def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found) -> _Run:
@@ -254,8 +265,8 @@ class Judge:
         if orders.known == 1:
             return first
         found.explored.add(case.n)
-        outcome, verdict, _ = first
-        return outcome, replace(verdict, orders=orders), None
+        outcome, verdict, seen = first
+        return outcome, replace(verdict, orders=orders), seen
 
     def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
@@ -273,7 +284,11 @@ class Judge:
         return open_world
 
     def _conclude(
-        self, exercise: Exercise, inputs: Sequence[Case], found: _Found
+        self,
+        exercise: Exercise,
+        inputs: Sequence[Case],
+        found: _Found,
+        source: tuple[Outline, ...],
     ) -> ExerciseVerdict:
         cases = found.verdicts
         failed = next((case for case in cases if not case.passed), None)
@@ -288,7 +303,7 @@ class Judge:
             cases,
             failure,
             score=score(exercise, inputs, cases),
-            hint=choose_hint(exercise, failure.diagnosis, found.evidence),
+            hint=choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
         )
 
     def _verdict(
@@ -315,6 +330,10 @@ class Judge:
         )
 
 
+#: World sizes that have to fail before all is known that a hint is chosen by.
+_TELLING_SIZES = 2
+
+
 @dataclass
 class _Found:
     """What is known of an answer so far.
@@ -322,7 +341,9 @@ class _Found:
     Attributes:
         deadline: when no further case is started, on the monotonic clock.
         verdicts: on the cases and limits, in the order of the exercise.
-        evidence: of the first failure.
+        judged: what a hint is chosen by.
+        failing: sizes of worlds of several ranks that have failed.
+        failed: whether a case has failed.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         remark: on the first right run of which there is something to remark.
@@ -330,15 +351,27 @@ class _Found:
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
-    evidence: Evidence | None = None
+    judged: list[Judged] = field(default_factory=list)
+    failing: int = 0
+    failed: bool = False
     explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     remark: str = ""
 
-    def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
-        """Keep the evidence of the first failure."""
-        if self.evidence is None and not verdict.passed:
-            self.evidence = evidence
+    @property
+    def known(self) -> bool:
+        """Whether enough is known to choose a hint; what comes later is not kept for it."""
+        return self.stop is not None or self.failing >= _TELLING_SIZES
+
+    def see(self, seen: Judged | None) -> None:
+        """Keep what was judged."""
+        if seen is not None and self.failing < _TELLING_SIZES:
+            self.judged.append(seen)
+
+    def end(self, n: int) -> None:
+        """A world size has been judged whole."""
+        if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
+            self.failing += 1
 
 
 class _Worlds:
@@ -395,7 +428,7 @@ def _worth_exploring(first: _Run, found: _Found) -> bool:
     """Whether other orders of a case's messages would tell anything that is reported."""
     _, verdict, _ = first
     # of failures the first one is reported, and with it the choice that decides
-    return verdict.passed or (found.evidence is None and verdict.diagnosis not in _FINAL)
+    return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
 
 
 def _telling(

@@ -146,11 +146,20 @@ def test_what_is_left_over():
     assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
 
 
-def test_members_of_a_group_have_to_agree():
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_members_of_a_group_have_to_agree(order):
     s = Script(3)
-    s.board.take(0, Grouped("1", [0, 1]))
-    s.board.take(1, Grouped("1", [1, 2]))
-    assert s.board.failures[0].diagnosis is Diagnosis.ORDER_MISMATCH
+    for rank in order:
+        members = [rank, rank + 1]
+        s.board.take(rank, Grouped("1", members))
+        s.call(rank, "new_group", group="1", detail=str(members))
+    (failure,) = s.board.failures
+    assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert (failure.rank, failure.site.line) == (1, 10)
+    assert failure.message == (
+        "rank 0 calls new_group ([0, 1]) at line 0, while rank 1 calls new_group ([1, 2]) at"
+        " line 10; every rank has to make the same groups in the same order"
+    )
 
 
 @given(st.permutations(range(6)))

@@ -134,7 +134,8 @@ class Board:
         elif isinstance(event, Polled):
             self.polling.add(rank)
         elif isinstance(event, Grouped):
-            self._group(rank, event)
+            # whether its members agree on who they are is seen in their calls of new_group
+            self.groups.setdefault(event.name, _Group(tuple(event.members)))
         elif isinstance(event, Violated):
             self._violated(rank, event)
         elif isinstance(event, Entered):
@@ -167,19 +168,6 @@ class Board:
         message = f"rank {rank}, {site}: {event.message}"
         if len(self._failures) < _ENOUGH:
             self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
-
-    def _group(self, rank: int, event: Grouped) -> None:
-        known = self.groups.setdefault(event.name, _Group(tuple(event.members)))
-        if known.members != tuple(event.members):
-            self._failures.append(
-                Failure(
-                    Diagnosis.ORDER_MISMATCH,
-                    f"rank {rank} makes a group of ranks {event.members} where others make"
-                    f" one of ranks {list(known.members)}; new_group is a collective: every"
-                    " rank has to call it, with the same ranks in the same order",
-                    rank,
-                )
-            )
 
     def _post(self, rank: int, event: Posted) -> None:
         op = Operation(

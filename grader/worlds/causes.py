@@ -127,6 +127,8 @@ class Causes:
             diagnosis = Diagnosis.EXITED
             message = f"{where}: exits with status {raised.code} instead of returning"
         else:
+            if raised.kind == "NotImplementedError" and not raised.message and raised.frames:
+                what = f"{raised.frames[-1][2]} still raises NotImplementedError"
             diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
         failure = Failure(diagnosis, message, rank, site, detail, frames)
         (self._victims if raised.transport else self._found).append(failure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
 from grader.traffic.events import Event, Matched, Signature
@@ -219,7 +220,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
-        unwritten: whether it is a ``NotImplementedError``.
+        unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
@@ -246,6 +247,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -255,6 +257,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
