@@ -14,10 +14,12 @@ from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
 from grader.program import Program
 from grader.reports.html import exercise_html, failure_html, progress_html
+from grader.reports.summary import failure_text
 from grader.reports.text import exercise_report, failure_report, plain, progress_report
 from grader.standing import Overview, note, origin_of, overview
 from grader.submission import Submission, live_program
 from grader.traffic.schedules import Exploration, named_race
+from grader.traffic.sites import live_line, with_source
 from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure, Orders
@@ -256,7 +258,7 @@ class Run(Sequence[Any]):
         self._results = tuple(results)
         self._trace = trace
         self.output = tuple(output)
-        self.failure = failure
+        self.failure = None if failure is None else with_source(failure, live_line)
         self.orders = orders
 
     @overload
@@ -282,7 +284,7 @@ class Run(Sequence[Any]):
 
     def _require_success(self) -> None:
         if self.failure is not None:
-            raise RunFailed(f"{self.failure.diagnosis}: {self.failure.message}", self.failure)
+            raise RunFailed(failure_text(self.failure), self.failure)
 
     def __repr__(self) -> str:
         if self.failure is not None:

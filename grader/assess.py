@@ -52,6 +52,7 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         rank=failure.rank,
         site=failure.site,
         detail=failure.detail + outcome.trace.warnings,
+        frames=failure.frames,
         waits=failure.waits,
         cycle=failure.cycle,
         ended=failure.ended,

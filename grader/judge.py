@@ -19,6 +19,7 @@ from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
 from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
+from grader.traffic.sites import with_source
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.worlds.base import Job, Outcome, World
@@ -154,6 +155,10 @@ class Judge:
                     break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
+        found.verdicts = [
+            verdict if verdict.passed else with_source(verdict, submission.quote)
+            for verdict in found.verdicts
+        ]
         inputs = [case for cases in plan.values() for case in cases]
         source = tuple(submission.outlines.get(exercise.name, ()))
         return self._conclude(exercise, inputs, found, source)

@@ -183,5 +183,9 @@ def clipped(raised: Raised) -> Raised:
     """An exception with texts as long as a message may have them."""
     frames = [(file[:NAME], line, function[:NAME]) for file, line, function in raised.frames[-20:]]
     return msgspec.structs.replace(
-        raised, kind=raised.kind[:NAME], message=raised.message[:TEXT], frames=frames
+        raised,
+        kind=raised.kind[:NAME],
+        message=raised.message[:TEXT],
+        frames=frames,
+        earlier=raised.earlier[:NAME],
     )
