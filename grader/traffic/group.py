@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from grader.traffic.events import ANY, Grouped
+from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
@@ -63,7 +63,7 @@ class RecordingGroup(dist.ProcessGroup):
         #: set when torch has finished making the group
         self.made = False
         self._recorder = recorder
-        recorder.emit(Grouped(name, self._members), False)
+        recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
 

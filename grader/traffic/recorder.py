@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,12 +18,13 @@ from grader.traffic.events import (
     Done,
     Event,
     Failed,
+    Grouped,
     Marked,
     Polled,
     Posted,
     Violated,
 )
-from grader.traffic.sites import line_here
+from grader.traffic.sites import NAME, TEXT, line_here
 from grader.traffic.witness import Witness
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
@@ -31,10 +32,14 @@ from grader.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.traffic.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "Recorder", "checksum", "refusal"]
+__all__ = ["GROUPS", "ForbiddenCall", "Recorder", "checksum", "refusal"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
+
+
+#: Named places of one call, and groups of one world, that a rank reports.
+MARKS, GROUPS = 50_000, 128
 
 
 class ForbiddenCall(RuntimeError):
@@ -104,6 +109,8 @@ class Recorder:
     strict: bool = True
     witness: Witness | None = None
     subgroups: bool = True
+    _marks: int = 0
+    _groups: int = 0
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     #: their requests stay alive: what the transport still does with them is its affair
@@ -115,7 +122,7 @@ class Recorder:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.witness = Witness(self.emit, watched) if watched else None
-        self._next = 0
+        self._next = self._marks = 0
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
@@ -137,9 +144,19 @@ class Recorder:
     def violated(self, diagnosis: Diagnosis, message: str) -> None:
         """Report that this rank broke a rule, at the line that is running."""
         file, line, _ = line_here()
-        self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        self.emit(event, True)
 
-    def post(
+    def post(self, kind: str, group: str, **what: Any) -> int:
+        """Report an operation before it is handed to the transport; its number.
+
+        See :meth:`_post` for what can be said of it.  Of several threads the judge hears in
+        the order of their numbers.
+        """
+        with self._lock:
+            return self._post(kind, group, **what)
+
+    def _post(
         self,
         kind: str,
         group: str,
@@ -152,10 +169,7 @@ class Recorder:
         detail: str = "",
         deferred: Deferred | Gated | None = None,
     ) -> int:
-        """Report an operation before it is handed to the transport; its number.
-
-        ``measure`` is the tensor whose size and dtype both ends must agree on.
-        """
+        """Report an operation; ``measure`` is the tensor whose size and dtype ends agree on."""
         file, line, blocking = line_here()
         if self.witness is not None:
             self.witness.look(measure)
@@ -173,7 +187,7 @@ class Recorder:
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
         self.emit(
             Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
+                op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
                 deferred is not None,
                 file, line, time.monotonic_ns(), buffer, offset,
             ),
@@ -216,8 +230,31 @@ class Recorder:
             self.witness.look()
 
     def mark(self, text: str) -> None:
-        """Report that the rank is at a named place; leaves with the next event."""
-        self.emit(Marked(text, time.monotonic_ns()), False)
+        """Report that the rank is at a named place; leaves with the next event.
+
+        Raises:
+            RuntimeError: there are too many of them.
+        """
+        self._marks += 1
+        if self._marks > MARKS:
+            raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
+        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """Report a group that the rank is in.
+
+        Raises:
+            RuntimeError: it is in too many, or the name is too long.
+        """
+        if len(name) > NAME:
+            raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
+        self._groups += 1
+        if self._groups > GROUPS:
+            raise RuntimeError(
+                f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
+                " and memory: make a group once, and use it again"
+            )
+        self.emit(Grouped(name, members), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the student's again."""
