@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import io
+import itertools
 import marshal
+import pickle
 import sys
 import types
 from collections.abc import Callable
@@ -96,15 +99,32 @@ def load(program: Program) -> LoadedProgram:
     return loader(program)()
 
 
-def loader(program: Program) -> Callable[[], LoadedProgram]:
-    """Loads a program again and again, each time with global variables of its own.
+def loader(
+    program: Program, own: Callable[[str], bool] = lambda file: False
+) -> Callable[[], LoadedProgram]:
+    """Loads a program again and again, each time as a process of its own would.
 
-    The code is shared: a thousand copies of it would have to be fetched from
-    memory by turns, and Python would have to learn to run each of them fast.
+    Global variables, classes with their attributes, and imported modules whose file is
+    ``own`` are made anew.  The code is shared: a thousand copies of it would have to be
+    fetched from memory by turns, and Python would have to learn to run each of them fast.
     """
-    if program.live:
-        return _live_loader(program.live)
-    codes = [(unit, marshal.loads(unit.code)) for unit in program.units]
+    make = _live_loader(program.live) if program.live else _unit_loader(program.units)
+
+    def load_afresh() -> LoadedProgram:
+        known = len(sys.modules)
+        try:
+            return make()
+        finally:
+            # what was imported just now stands last
+            for name in list(itertools.islice(reversed(sys.modules), len(sys.modules) - known)):
+                if own(getattr(sys.modules[name], "__file__", None) or ""):
+                    del sys.modules[name]
+
+    return load_afresh
+
+
+def _unit_loader(units: list[Unit]) -> Callable[[], LoadedProgram]:
+    codes = [(unit, marshal.loads(unit.code)) for unit in units]
 
     def load_units() -> LoadedProgram:
         module = types.ModuleType(MODULE)
@@ -123,15 +143,33 @@ def loader(program: Program) -> Callable[[], LoadedProgram]:
 
 
 def _live_loader(live: bytes) -> Callable[[], LoadedProgram]:
-    import cloudpickle
+    from cloudpickle import cloudpickle
 
     shared: dict[types.CodeType, types.CodeType] = {}
 
-    def load_live() -> LoadedProgram:
-        function = cloudpickle.loads(live)
-        for one in (function, *getattr(function, "__globals__", {}).values()):
-            if isinstance(one, types.FunctionType):
-                one.__code__ = shared.setdefault(one.__code__, one.__code__)
-        return LoadedProgram({}, function)
+    def function(code: types.CodeType, *rest: Any) -> Any:
+        return cloudpickle._make_function(shared.setdefault(code, code), *rest)
 
-    return load_live
+    # A class that cloudpickle has made once it would give again to whoever loads the same
+    # bytes, to be one class with the one that is there; without its number, it is made anew.
+    def plain_class(kind: Any, name: Any, bases: Any, options: Any, _: Any, extra: Any) -> Any:
+        return cloudpickle._make_skeleton_class(kind, name, bases, options, None, extra)
+
+    def enum(
+        bases: Any, name: Any, qualname: Any, members: Any, module: Any, _: Any, extra: Any
+    ) -> Any:
+        return cloudpickle._make_skeleton_enum(bases, name, qualname, members, module, None, extra)
+
+    instead = {
+        "_make_function": function,
+        "_make_skeleton_class": plain_class,
+        "_make_skeleton_enum": enum,
+    }
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if module == cloudpickle.__name__ and name in instead:
+                return instead[name]
+            return super().find_class(module, name)
+
+    return lambda: LoadedProgram({}, Unpickler(io.BytesIO(live)).load())

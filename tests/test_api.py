@@ -9,6 +9,7 @@ import torch.distributed as dist
 import grader
 from grader import api, check, hint, run
 from grader.errors import GraderError, RequestError, RunFailed, UnknownExercise
+from grader.verdict import Diagnosis
 
 
 def broadcast(x, src):
@@ -127,6 +128,28 @@ def test_a_run_that_may_fail_says_why_when_asked():
     assert repr(failed).startswith("✗ deadlock: rank 0 waits to receive from rank 1")
     with pytest.raises(RunFailed, match="deadlock"):
         failed[0]
+
+
+@pytest.mark.parametrize("start", [grader.run, grader.simulate])
+@pytest.mark.parametrize(
+    "answer, what",
+    [
+        (lambda: torch.ones(1).expand(1 << 27), "a float32 tensor of shape (134217728,) (537 MB)"),
+        (lambda: {"log": "x" * 200_000}, "a str of 200000 characters"),
+    ],
+    ids=["tensor", "text"],
+)
+def test_a_result_that_is_too_much_fails_and_is_not_cut_in_silence(start, answer, what):
+    run = start(answer, 2, may_fail=True)
+    assert run.failure.diagnosis is Diagnosis.OUTPUT_LIMIT
+    assert run.failure.message.startswith(f"rank 0 returns {what}")
+    assert "268 MB" in run.failure.message
+
+
+@pytest.mark.parametrize("start", [grader.run, grader.simulate])
+def test_whatever_torch_has_as_a_name_can_be_returned(start):
+    answer = [torch.complex128, torch.float8_e4m3fn, dist.ReduceOp.BAND, dist.ReduceOp.PREMUL_SUM]
+    assert list(start(lambda: answer, 1)) == [answer]
 
 
 @pytest.mark.parametrize("size", [0, -1, 65, True, 2.0, "2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import signal
 import sqlite3
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.fingerprint import declaration, fingerprint, seed_for
+from grader.classroom.fingerprint import Sources, course_mark, fingerprint, seed_for
 from grader.classroom.store import Entry, Store, StoreError
 from grader.errors import RequestError
 from grader.exercises import discover
@@ -215,21 +216,69 @@ def test_a_fingerprint_changes_with_all_that_a_verdict_depends_on():
     assert len(prints) == 16
 
 
-def test_a_declaration_includes_what_it_imports(monkeypatch):
+@pytest.fixture(scope="module")
+def package():
+    """The files of the grader, by path."""
+    folder = ROOT / "grader"
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def marks(sources):
+    """By exercise, what its verdicts depend on in the grader's sources."""
+    return {
+        name: (sources.engine, sources.declaration(exercise))
+        for name, exercise in discover().items()
+    }
+
+
+def test_a_change_in_any_module_of_the_grader_judges_again(package):
+    """Judge, matcher, launcher and hints count for everybody; an exercise's modules for it."""
+    before = marks(Sources(package))
+    assert before == marks(Sources.of(ROOT / "grader"))
+    without_effect = []
+    for path, data in package.items():
+        changed = Sources({**package, path: data + b"\n# changed\n"})
+        whole = changed.engine != before["broadcast"][0]
+        if not whole and not any(one != before[name] for name, one in marks(changed).items()):
+            without_effect.append(path)
+    assert without_effect == []
+
+
+@pytest.mark.parametrize(
+    "path", ["grader/judge.py", "grader/hints.py", "grader/worlds/server.py", "grader/compare.py"]
+)
+def test_what_judges_every_exercise_judges_every_exercise_again(package, path):
+    before = marks(Sources(package))
+    after = marks(Sources({**package, path: package[path] + b"\n# changed\n"}))
+    assert not any(before[name] == after[name] for name in before)
+
+
+def test_a_chapter_that_is_new_judges_no_other_again(package):
+    new = {"grader/exercises/ch99_new.py": b"import torch\n"}
+    assert marks(Sources({**package, **new})) == marks(Sources(package))
+
+
+def test_another_torch_or_python_judges_again(package, monkeypatch):
     from grader.classroom import fingerprint as module
 
-    before = declaration(discover()["broadcast"])
-    real = module._text
+    found = {Sources(package).engine}
+    monkeypatch.setattr(module, "version", lambda name: f"9.9 of {name}")
+    found.add(Sources(package).engine)
+    monkeypatch.setattr(module.platform, "python_version", lambda: "3.99.0")
+    found.add(Sources(package).engine)
+    assert len(found) == 3
 
-    def changed(name):
-        return real(name) + "# changed" * (name == "grader.oracles")
 
-    monkeypatch.setattr(module, "_text", changed)
-    module._sources.cache_clear()
-    try:
-        assert declaration(discover()["broadcast"]) != before
-    finally:
-        module._sources.cache_clear()
+def test_a_course_has_another_mark_when_it_grows_or_a_chapter_moves():
+    course = dict(discover())
+    smaller = {name: one for name, one in course.items() if name != "broadcast"}
+    moved = {**course, "broadcast": dataclasses.replace(course["broadcast"], chapter="99_new")}
+    assert len({course_mark(one) for one in (course, smaller, moved)}) == 3
+    assert course_mark(discover()) == course_mark(course)
 
 
 def test_seeds_are_of_128_bits_and_each_students_own():

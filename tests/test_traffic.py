@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.traffic.board import Board
-from grader.traffic.events import ANY, WORLD, Blocked, Done, Failed, Grouped, Polled, Posted
+from grader.traffic.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Done,
+    Failed,
+    Grouped,
+    Polled,
+    Posted,
+    Signature,
+)
 from grader.traffic.rounds import Step, replay
 from grader.traffic.waits import deadlock, quiescent, stuck
 from grader.verdict import Diagnosis
@@ -27,7 +37,10 @@ class Script:
         self.clock += 1
         return self.clock
 
-    def post(self, rank, kind, peer=ANY, tag=0, group=WORLD, count=1, dtype="float32", detail=""):
+    def post(
+        self, rank, kind, peer=ANY, tag=0, group=WORLD, count=1, dtype="float32", detail="",
+        signatures=(),
+    ):  # fmt: skip
         op = self.counts[rank]
         self.counts[rank] += 1
         deferred = kind == "recv" and peer == ANY
@@ -35,7 +48,7 @@ class Script:
             rank,
             Posted(
                 op, kind, peer, tag, group, count, 4 * count, dtype, detail, False, deferred,
-                "f.py", 10 * rank + op, self.now(),
+                "f.py", 10 * rank + op, self.now(), signatures=list(signatures),
             ),
         )  # fmt: skip
         return op
@@ -159,6 +172,64 @@ def test_a_disagreement_reads_the_same_in_whatever_order_ranks_arrive(order):
     assert len(s.board.failures) == 1
     message = s.board.failures[0].message
     assert message.startswith("rank 0 calls all_reduce at line 0, while rank 2 calls broadcast")
+
+
+def signed(gives, takes, dtype="float32"):
+    return [Signature(dtype, gives, takes)]
+
+
+def disagreed(*calls, kind="all_to_all", peer=ANY):
+    """What is said of one collective that rank i calls with the i-th signatures."""
+    s = Script(len(calls))
+    for rank, signatures in enumerate(calls):
+        s.post(rank, kind, peer, signatures=signatures)
+    found = s.board.failures
+    assert all(op.doomed == bool(found) for ops in s.board.operations for op in ops)
+    return found[0] if found else None
+
+
+def test_what_one_gives_is_what_the_other_takes_and_no_more_is_asked():
+    # rank i gives rank j what j takes from i: 2 rows this way, 3 that way
+    assert disagreed(signed([1, 2], [1, 3]), signed([3, 4], [2, 4])) is None
+    failure = disagreed(signed([1, 2], [1, 3]), signed([3, 4], [1, 4]))
+    assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
+    assert failure.message == (
+        "in all_to_all, rank 0 gives 2 float32 elements to rank 1 (line 0), and rank 1 takes"
+        " 1 float32 elements from rank 0 (line 10)"
+    )
+
+
+def test_the_first_pair_is_named_where_several_disagree():
+    even, odd = signed([2], [2]), signed([3], [3])
+    failure = disagreed(even, even, odd, odd, kind="all_reduce")
+    assert failure.message == (
+        "all_reduce of 2 float32 elements on rank 0 (line 0), of 3 float32 elements on"
+        " rank 2 (line 20)"
+    )
+
+
+def test_ranks_that_exchange_nothing_need_not_agree():
+    # a gather at rank 0, which knows that rank 2 gives more: ranks 1 and 2 never meet
+    root, short, long = signed([1], [1, 1, 5]), signed([1], []), signed([5], [])
+    assert disagreed(root, short, long, kind="gather", peer=0) is None
+    failure = disagreed(root, long, short, kind="gather", peer=0)
+    assert "rank 1 gives 5 float32 elements to rank 0" in failure.message
+
+
+def test_a_dtype_that_differs_is_said_before_a_size():
+    failure = disagreed(signed([2], [2]), signed([3], [3], "int32"), kind="all_gather")
+    assert failure.diagnosis is Diagnosis.DTYPE_MISMATCH
+    assert failure.message == (
+        "all_gather of 2 float32 elements per rank on rank 0 (line 0), of 3 int32 elements"
+        " per rank on rank 1 (line 10)"
+    )
+
+
+def test_tensors_that_are_coalesced_are_compared_one_by_one():
+    one, other = signed([4], [4]) + signed([8], [8]), signed([8], [8]) + signed([4], [4])
+    assert disagreed(one, one, kind="all_reduce") is None
+    assert disagreed(one, other, kind="all_reduce").diagnosis is Diagnosis.SIZE_MISMATCH
+    assert "of 2 tensors on rank 0" in disagreed(one, one[:1], kind="all_reduce").message
 
 
 # Deadlock. ------------------------------------------------------------------------

@@ -578,6 +578,17 @@ class _Listener(Client):
         self._theirs.close()
 
 
+def test_a_thread_without_a_line_of_its_own_is_where_it_was_started():
+    def answer():
+        receiver = threading.Thread(target=dist.recv, args=(torch.zeros(1), 1 - dist.get_rank()))
+        receiver.start()
+        receiver.join()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert failure.waits[0].site.line == line_in(answer, "receiver.start()")
+
+
 def test_a_thread_does_not_wait_for_what_another_has_read():
     listener = _Listener()
     thread = threading.Thread(target=listener.poll, daemon=True)

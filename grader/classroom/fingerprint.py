@@ -1,21 +1,33 @@
-"""What a verdict depends on, as one short text."""
+"""What a verdict depends on, as one short text.
+
+A stored verdict is used again only where grading anew would come to the same
+one.  Nearly every module of the grader can change a verdict: the judge, the
+matcher, the launcher, the hints.  So all of them count, and nobody keeps a list
+of those that do.  The exception is ``grader.exercises``: of that package, an
+exercise depends on its own chapter and on what the chapter imports, so that a
+course can grow without being graded anew.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import hmac
-from functools import lru_cache
-from importlib.util import find_spec
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
+import grader
 from grader.exercise import Exercise
-from grader.version import __version__
 
-__all__ = ["declaration", "fingerprint", "seed_for"]
+__all__ = ["Sources", "course_mark", "fingerprint", "seed_for"]
 
 #: Bytes of a hash, and of a seed.
 _SIZE = 16
+
+_EXERCISES = "grader.exercises"
 
 
 def seed_for(secret: bytes, key: str) -> int:
@@ -38,53 +50,91 @@ def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float,
         seed: of the inputs.
         limits: on time and memory.
     """
-    parts = (__version__, declaration(exercise), digest, seed, limits)
-    return hashlib.blake2b(repr(parts).encode(), digest_size=_SIZE).hexdigest()
+    sources = _installed()
+    return _hash(sources.engine, sources.declaration(exercise), digest, seed, limits)
 
 
-def declaration(exercise: Exercise) -> str:
-    """A hash of an exercise's declaration, with every module of ours that it uses."""
-    chapter = f"grader.exercises.ch{exercise.chapter}"
-    return _sources(frozenset({chapter, exercise.inputs.__module__}))
+def course_mark(exercises: Mapping[str, Exercise]) -> str:
+    """Equal for two courses just if a submission would be judged on the same exercises.
+
+    Which exercises a submission is judged on follows from its files, the names and
+    chapters of the course, and the grader that reads the files.
+    """
+    names = [(name, exercise.chapter) for name, exercise in exercises.items()]
+    return _hash(_installed().engine, names)
 
 
-@lru_cache(maxsize=256)
-def _sources(modules: frozenset[str]) -> str:
-    texts = {name: _text(name) for module in modules for name in _closure(module)}
-    return hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=_SIZE).hexdigest()
+class Sources:
+    """The source files of a grader, with the Python and the torch that it runs on.
+
+    Args:
+        files: the contents of all files, by path: ``grader/judge.py`` and so on.
+    """
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._modules: dict[str, bytes] = {}
+        others: list[tuple[str, str]] = []
+        for path, data in sorted(files.items()):
+            name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            if path.endswith(".py") and name.startswith(f"{_EXERCISES}."):
+                self._modules[name] = data
+            else:
+                others.append((path, _digest(data)))
+        self.engine = _hash(others, version("torch"), platform.python_version())
+        self._declarations: dict[frozenset[str], str] = {}
+
+    @classmethod
+    def of(cls, package: Path) -> Sources:
+        """Read the sources of a package, which is called ``grader``."""
+        return cls(
+            {
+                path.relative_to(package.parent).as_posix(): path.read_bytes()
+                for path in package.rglob("*")
+                if "__pycache__" not in path.parts and path.is_file()
+            }
+        )
+
+    def declaration(self, exercise: Exercise) -> str:
+        """A hash of an exercise's declaration, with every module of exercises that it uses."""
+        used = frozenset({f"{_EXERCISES}.ch{exercise.chapter}", exercise.inputs.__module__})
+        if used not in self._declarations:
+            found = sorted(self._closure(used))
+            self._declarations[used] = _hash(
+                [(name, _digest(self._modules[name])) for name in found]
+            )
+        return self._declarations[used]
+
+    def _closure(self, modules: frozenset[str]) -> set[str]:
+        """Modules of exercises, and all that these import among themselves."""
+        found: set[str] = set()
+        coming = list(modules)
+        while coming:
+            name = coming.pop()
+            if name in self._modules and name not in found:
+                found.add(name)
+                # whoever imports a module imports the package around it
+                coming += [name.rpartition(".")[0], *_imports(self._modules[name])]
+        return found
 
 
-def _closure(module: str) -> set[str]:
-    """A module and every module of ours that it imports, directly or not."""
-    found: set[str] = set()
-    coming = [module]
-    while coming:
-        name = coming.pop()
-        if name in found or not name.startswith("grader."):
-            continue
-        text = _text(name)
-        if text:
-            found.add(name)
-            coming += _imports(text)
-    return found
+@cache
+def _installed() -> Sources:
+    """The grader that runs here, read once."""
+    return Sources.of(Path(grader.__file__).resolve().parent)
 
 
-@lru_cache(maxsize=256)
-def _text(module: str) -> str:
-    """The source of a module; empty where there is no such module."""
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:
-        # "grader.cases.Draw" is a name in a module
-        return ""
-    if spec is None or spec.origin is None:
-        return ""
-    return Path(spec.origin).read_text(encoding="utf-8")
+def _hash(*parts: object) -> str:
+    return _digest(repr(parts).encode())
 
 
-def _imports(text: str) -> list[str]:
-    names = []
-    for node in ast.walk(ast.parse(text)):
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_SIZE).hexdigest()
+
+
+@cache
+def _imports(source: bytes) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

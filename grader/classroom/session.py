@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.classroom.arrivals import Arrivals, Handed, collect
 from grader.classroom.engines import Engine
-from grader.classroom.fingerprint import fingerprint, seed_for
+from grader.classroom.fingerprint import course_mark, fingerprint, seed_for
 from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned
 from grader.classroom.store import Entry, Store
 from grader.errors import RequestError, UnreadableFile
@@ -106,6 +106,7 @@ class _Session:
         self._options = options
         self._observe = observe
         self._secret = store.secret(options.seed)
+        self._course = course_mark(catalogue)
         self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
         self._handed: dict[str, tuple[int, Handed]] = {}
         self._digests: dict[str, str] = {}
@@ -175,9 +176,7 @@ class _Session:
 
     def _is_done(self, entry: Entry, digest: str, seed: int, known: dict[str, str]) -> bool:
         """Whether judging it again would find nothing new."""
-        if entry.digest != digest or entry.fault:
-            return False
-        if not all(name in self._catalogue for name in entry.exercises):
+        if entry.digest != digest or entry.fault or entry.course != self._course:
             return False
         limits = self._options.limits.key()
         return all(
@@ -211,6 +210,7 @@ class _Session:
                 number=handed.sid,
                 fault=fault,
                 prints=prints,
+                course=self._course,
             ),
         )
 

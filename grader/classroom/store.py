@@ -57,6 +57,8 @@ class Entry(msgspec.Struct, frozen=True):
         found: what is to be said about what its files hold.
         fault: what the grader itself failed at, if it could not even begin.
         prints: fingerprints of its answers, by exercise.
+        course: a mark of the course that ``exercises`` were found for; empty before
+            anybody has looked.
     """
 
     key: str
@@ -69,6 +71,7 @@ class Entry(msgspec.Struct, frozen=True):
     number: str | None = None
     fault: str = ""
     prints: dict[str, list[int]] = {}
+    course: str = ""
 
 
 _encode = msgspec.msgpack.encode

@@ -276,6 +276,10 @@ def _is_parameter(c: Case, name: str) -> bool:
     return name in dict(_build(c.architecture).named_parameters())
 
 
+def _learns(c: Case, name: str) -> bool:
+    return _tensors_of(_build(c.architecture))[name].requires_grad
+
+
 sync_parameters = Exercise(
     signature="sync_parameters(module: nn.Module, src: int) -> None",
     summary="every parameter and buffer equals src's; dist.broadcast is allowed",
@@ -320,10 +324,11 @@ sync_parameters = Exercise(
         ),
         Mistake(
             "Only what requires a gradient was sent. Frozen parameters differ between ranks too.",
-            gives=lambda c: _synchronised(
-                c,
-                lambda r, name: (
-                    c.src if _tensors_of(_build(c.architecture))[name].requires_grad else r
+            gives=(
+                lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
+                lambda c: _synchronised(
+                    c,
+                    lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
                 ),
             ),
         ),

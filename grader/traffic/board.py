@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from grader.traffic.agreement import disagreement, misfit
 from grader.traffic.events import (
@@ -79,6 +80,7 @@ class Board:
         sights: by rank, what was seen in its tensors.
         stays: by rank, when it was in the function.
         marks: by rank, the named places that it has come by.
+        choices: wildcards that have been given a message, in that order.
         closed: when the record was closed, if it has been.
     """
 
@@ -92,6 +94,7 @@ class Board:
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.stays = [Stay()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
@@ -194,6 +197,7 @@ class Board:
             posted=event.time,
             buffer=event.buffer,
             offset=event.offset,
+            signatures=event.signatures,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
         )
@@ -260,6 +264,7 @@ class Board:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
 
@@ -287,7 +292,8 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        agree = all(disagreement(other, op) is None for other in slot.values())
+        others = slot.values()
+        agree = all(disagreement(other, op, group.members) is None for other in others)
         slot[op.rank] = op
         if not agree:
             self._agree = False
@@ -315,8 +321,9 @@ class Board:
         found = []
         for group in self.groups.values():
             for slot in group.slots:
-                first, *others = (slot[rank] for rank in sorted(slot))
-                failure = next(filter(None, (disagreement(first, op) for op in others)), None)
+                pairs = combinations((slot[rank] for rank in sorted(slot)), 2)
+                said = (disagreement(one, other, group.members) for one, other in pairs)
+                failure = next(filter(None, said), None)
                 if failure:
                     found.append(failure)
                     break
@@ -328,4 +335,5 @@ class Board:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
-        return Trace(operations, sights, tuple(self.stays), self.closed, marks)
+        choices = tuple(self.choices)
+        return Trace(operations, sights, tuple(self.stays), self.closed, marks, choices)

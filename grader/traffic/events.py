@@ -26,6 +26,7 @@ __all__ = [
     "Polled",
     "Posted",
     "Seen",
+    "Signature",
     "Violated",
 ]
 
@@ -34,6 +35,41 @@ ANY = -1
 
 #: The name of the default group.
 WORLD = "world"
+
+
+class Signature(msgspec.Struct, array_like=True, frozen=True):
+    """How many elements one rank gives to each member of its group, and takes from each.
+
+    Attributes:
+        dtype: name of the element type.
+        gives: elements for each member, by rank in the group; a single number stands for
+            all members, and an empty list says that nothing is given.
+        takes: elements from each member, in the same way.
+    """
+
+    dtype: str
+    gives: list[int]
+    takes: list[int]
+
+    def gives_to(self, place: int) -> int | None:
+        """Elements for a member; ``None`` where nothing is given."""
+        return _of(self.gives, place)
+
+    def takes_from(self, place: int) -> int | None:
+        """Elements from a member; ``None`` where nothing is taken."""
+        return _of(self.takes, place)
+
+    @property
+    def even(self) -> int | None:
+        """The one number of elements in it, if there is only one."""
+        numbers = {*self.gives, *self.takes}
+        return numbers.pop() if len(numbers) == 1 else None
+
+
+def _of(numbers: list[int], place: int) -> int | None:
+    if len(numbers) < 2:
+        return numbers[0] if numbers else None
+    return numbers[place]
 
 
 class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
@@ -59,6 +95,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         buffer: which memory a message lies in, the same number for all views
             of one tensor; 0 for a collective.
         offset: where in it the message begins, in elements.
+        signatures: what the rank gives and takes in a collective.
     """
 
     op: int
@@ -77,6 +114,7 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     time: int
     buffer: int = 0
     offset: int = 0
+    signatures: list[Signature] = []
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):

@@ -19,6 +19,7 @@ from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED,
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
 from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
+from grader.traffic.signatures import signatures
 from grader.transports.base import Backend, reduction_name
 from grader.verdict import Diagnosis
 
@@ -205,7 +206,16 @@ class RecordingGroup(dist.ProcessGroup):
         written = list(tensors_of(args[0])) if args else []
         read = list(tensors_of(args[1])) if len(args) > 1 else []
         root, detail = self._agreement(args, kwargs)
-        gate = Gated() if recorder.strict else None
+        found = signatures(
+            method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
+            root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
+        )  # fmt: skip
+        verify, finish, given = None, None, args
+        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+            private = PrivateBuffers(args)
+            verify = self._untouched_check(kind, private)
+            finish, given = private.deliver, private.args
+        gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
             kind,
             self._name,
@@ -213,17 +223,11 @@ class RecordingGroup(dist.ProcessGroup):
             detail=detail,
             deferred=gate,
             measure=written[0] if kind in SAME_SIZE and written else None,
+            signatures=found,
             reads=read,
             writes=written,
         )
-        verify, finish, given = None, None, args
-        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
-            private = PrivateBuffers(args)
-            verify = self._untouched_check(kind, private)
-            finish, given = private.deliver, private.args
-        inner = hand_over(recorder, op, lambda: self._start_inner(method, given, kwargs))
-        inner = gate.hold(inner) if gate else inner
-        return Request(recorder, op, inner, verify=verify, finish=finish)
+        return Request(recorder, op, gate, verify=verify, finish=finish)
 
     def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
@@ -236,20 +240,38 @@ class RecordingGroup(dist.ProcessGroup):
 
         return verify
 
-    def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the transport, by whichever name it knows the method."""
+    def _starter(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """What calls the transport, by whichever name it knows the method.
+
+        Raises:
+            NotImplementedError: it does not know it by any.
+        """
         for name in (method, OTHER_NAME.get(method, method)):
             if hasattr(self._inner, name):
-                return getattr(self._inner, name)(*args, **kwargs)
+                call = getattr(self._inner, name)
+                return lambda: call(*args, **kwargs)
         if method not in ONE_BY_ONE:
             raise NotImplementedError(f"{self._backend.name} has no {method} here")
         outputs, inputs, *rest = args
-        return _Several(
-            [
-                self._start_inner(ONE_BY_ONE[method], (out, given, *rest), kwargs)
-                for out, given in zip(outputs, inputs, strict=True)
-            ]
-        )
+        starters = [
+            self._starter(ONE_BY_ONE[method], (out, given, *rest), kwargs)
+            for out, given in zip(outputs, inputs, strict=True)
+        ]
+        return lambda: _Several([start() for start in starters])
+
+    def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
+        """The same for another thread: on a GPU, behind what this one has asked of the device."""
+        if self._device.type != "cuda":
+            return start
+        stream = torch.cuda.current_stream(self._device)
+
+        def call() -> Any:
+            with torch.cuda.stream(stream):
+                return start()
+
+        return call
 
     def monitored_barrier(self, *args: Any, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""

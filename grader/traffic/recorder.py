@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from grader.traffic.events import (
     Marked,
     Polled,
     Posted,
+    Signature,
     Violated,
 )
 from grader.traffic.sites import line_here
@@ -150,11 +151,14 @@ class Recorder:
         reads: Iterable[torch.Tensor] = (),
         writes: Iterable[torch.Tensor] = (),
         detail: str = "",
+        signatures: Sequence[Signature] = (),
         deferred: Deferred | Gated | None = None,
     ) -> int:
         """Report an operation before it is handed to the transport; its number.
 
-        ``measure`` is the tensor whose size and dtype both ends must agree on.
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
+        and of a collective the one that the record shows; ``signatures`` are what the ranks
+        of a collective must agree on.
         """
         file, line, blocking = line_here()
         if self.witness is not None:
@@ -175,7 +179,7 @@ class Recorder:
             Posted(
                 op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
                 deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset,
+                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
             ),
             True,
         )  # fmt: skip

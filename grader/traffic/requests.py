@@ -169,42 +169,73 @@ class Request(dist.Work):
 
 
 class Gated:
-    """A collective that is complete when everybody has called it, and not before.
+    """A collective that the transport gets when everybody has called it, and not before.
 
-    gloo lets some ranks leave a broadcast before others have come; MPI allows
-    that and allows the opposite.  A program that works only in one of the two
-    is wrong, and shows it every time if nobody leaves early.
+    By then the calls have been compared: gloo aborts the process, or misreads, if ranks
+    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before
+    others have come; MPI allows that and allows the opposite.  A program that works only in
+    one of the two is wrong, and shows it every time if nobody leaves early.
+
+    Args:
+        start: hands the collective to the transport; gives its request.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
         self._inner: Any = None
+        self._error: Exception | None = None
         self._everybody = threading.Event()
-
-    def hold(self, inner: Any) -> Gated:
-        """Take the transport's request, once there is one."""
-        self._inner = inner
-        return self
+        #: is complete when there is a request, or an error
+        self._started: torch.futures.Future[Any] = torch.futures.Future()
 
     def holds(self, group: str, tag: int) -> bool:
         """Whether receives of a tag have to queue behind it: never."""
         return False
 
     def resolve(self, _: int) -> None:
-        """Everybody has called it."""
-        self._everybody.set()
+        """Start it: everybody has called it, and all mean the same."""
+        try:
+            with torch.no_grad():  # as C++ would; the mode belongs to the caller's thread
+                self._inner = self._start()
+        except Exception as error:
+            self._error = error  # for whoever waits; this thread has others to serve
+        finally:
+            self._everybody.set()
+            self._started.set_result(None)
+
+    def _request(self) -> Any:
+        """The transport's request, once there is one."""
+        self._everybody.wait()
+        if self._error is not None:
+            raise self._error
+        return self._inner
 
     def wait(self, *timeout: Any) -> None:
         """Block until everybody has called, and the transport is done."""
-        self._everybody.wait()
-        self._inner.wait(*timeout)
+        self._request().wait(*timeout)
 
     def get_future(self) -> Any:
-        """The transport's own future."""
-        return self._inner.get_future()
+        """A future that is complete when the transport's own is."""
+        whole: torch.futures.Future[Any] = torch.futures.Future()
+
+        def settle(done: torch.futures.Future[Any]) -> None:
+            try:
+                whole.set_result(done.value())
+            except Exception as error:
+                whole.set_exception(error)
+
+        def follow(_: torch.futures.Future[Any]) -> None:
+            try:
+                self._request().get_future().add_done_callback(settle)
+            except Exception as error:
+                whole.set_exception(error)
+
+        self._started.add_done_callback(follow)
+        return whole
 
     def result(self) -> Any:
         """The transport's tensors."""
-        return self._inner.result()
+        return self._request().result()
 
 
 class Batched:

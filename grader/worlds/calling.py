@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from grader.errors import out_of_memory
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
 from grader.traffic.requests import TransportError
@@ -72,10 +73,6 @@ def replaced(before: Any, after: Any) -> list[str]:
     ]
 
 
-#: What torch says when the allocator gets no memory.
-_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
-
-
 def raised(stage: str, error: BaseException) -> Raised:
     """The exception as data; nothing the student's class does can stop that."""
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
@@ -95,7 +92,7 @@ def raised(stage: str, error: BaseException) -> Raised:
         lines_of(cause.__traceback__)[-20:],
         transport=transport,
         unwritten=isinstance(error, NotImplementedError),
-        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
     )

@@ -17,6 +17,7 @@ from grader.worlds.errors import BrokenFrame
 from grader.worlds.framing import FrameWriter
 from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
+from grader.worlds.scrutiny import NAME
 from grader.worlds.watch import Watch
 from grader.worlds.wire import Call, Load, Resolved, Returned, Setup
 
@@ -118,8 +119,10 @@ class ProcessWorld:
                     _result(reply, len(arguments))
                     for reply, arguments in zip(self._watch.replies(), job.arguments, strict=True)
                 )
-            except (BrokenFrame, TypeError, ValueError) as error:
+            except BrokenFrame as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+            except MemoryError as error:
+                raise WorldError("there is no memory here for what the ranks return") from error
         output = self._watch.output()
         if failure is not None:
             self.close()
@@ -196,14 +199,18 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     """An answer as data.
 
     Raises:
-        BrokenFrame, TypeError, ValueError: it was forged.
+        BrokenFrame: it was forged.
+        MemoryError: there is no memory for it here.
     """
-    after = tuple(unpack(reply.arguments))
+    after = unpack(reply.arguments)
+    if not isinstance(after, tuple) or len(after) != arguments:
+        raise BrokenFrame(f"it has not {arguments} arguments")
+    places = set(map(str, range(arguments)))
+    if not places.issuperset(reply.aliases):
+        raise BrokenFrame(f"it shares memory with arguments {reply.aliases[:8]}")
+    if not places.issuperset(reply.replaced):
+        raise BrokenFrame(f"it has replaced what is in arguments {reply.replaced[:8]}")
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
-    if len(after) != arguments or not all(0 <= i < arguments for i in (*aliases, *replaced)):
-        raise BrokenFrame(
-            f"it has {len(after)} arguments, and shares {list(aliases)[:8]} or has replaced"
-            f" {list(replaced)[:8]}"
-        )
-    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced)
+    omitted = reply.omitted[:NAME]
+    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced, omitted)

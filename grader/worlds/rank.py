@@ -28,11 +28,12 @@ from grader.program import LoadedProgram, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import Recorder
+from grader.traffic.sites import remember_thread_starts
 from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
 from grader.worlds.calling import aliases, raised, replaced, run
-from grader.worlds.codec import pack, unpack
+from grader.worlds.codec import pack, pack_answer, unpack
 from grader.worlds.framing import FrameWriter, read_frames
 from grader.worlds.meeting import RankStore
 from grader.worlds.simulated import simulated
@@ -118,7 +119,7 @@ class _Rank:
         if isinstance(setup, Parse):
             self._writer.write(_parsed(setup))
         if isinstance(setup, Simulate):
-            self._writer.write(simulated(setup))
+            self._simulate(setup)
         if not isinstance(setup, Setup):
             return
         try:
@@ -135,6 +136,16 @@ class _Rank:
         self._writer.write(Ready(setup.backend))
         while True:
             self._answer(loaded, self._calls.get())
+
+    def _simulate(self, request: Simulate) -> None:
+        """Run simulated ranks, and say what became of them."""
+        try:
+            told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
+        except Exception as error:
+            # what ranks raise is told by them: this is for want of memory, or the grader's own
+            self._writer.write(raised("simulate", error))
+        else:
+            self._writer.write(told)
 
     def _fail(self, stage: str, error: BaseException) -> NoReturn:
         """Say what went wrong, and stay until the judge hangs up.
@@ -160,6 +171,7 @@ class _Rank:
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
+        remember_thread_starts()
         self._store = RankStore(setup.rank, self._writer.write)
         threading.Thread(target=self._listen, daemon=True, name="grader").start()
         backend = named(setup.backend)
@@ -211,12 +223,14 @@ class _Rank:
             if witness is not None:
                 witness.hold("result", tensors_in(value))
             stage = "pack"
+            packed, omitted = pack_answer(value, call.answer_limit, self._device)
             reply = Returned(
-                pack(value, call.answer_limit, self._device),
+                packed,
                 pack(arguments, call.answer_limit, self._device),
                 aliases(value, arguments),
                 finished,
                 replaced(given, arguments),
+                omitted,
             )
         except BaseException as error:
             self._writer.write(raised(stage, error))
@@ -266,6 +280,7 @@ def _parsed(request: Parse) -> Parsed:
         [row(fault) for fault in found.unparsed],
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
+        found.outlines,
     )
 
 

@@ -30,7 +30,7 @@ from grader.verdict import Diagnosis
 from grader.worlds.errors import BrokenFrame, TooMuch
 from grader.worlds.wire import Raised
 
-__all__ = ["Scrutiny", "clipped"]
+__all__ = ["NAME", "Scrutiny", "clipped"]
 
 #: Operations of one rank in one call, and news of them: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
@@ -124,7 +124,11 @@ class Scrutiny:
             raise BrokenFrame(f"a call of {event.kind}, which the recorder refuses")
         if event.count < 0 or event.nbytes < 0:
             raise BrokenFrame(f"a message of {event.nbytes} bytes")
-        for text in (event.file, event.dtype, event.detail):
+        for signature in event.signatures:
+            for numbers in (signature.gives, signature.takes):
+                if len(numbers) not in (0, 1, len(members)) or min(numbers, default=0) < 0:
+                    raise BrokenFrame("a collective for ranks that are not in the group")
+        for text in (event.file, event.dtype, event.detail, *(s.dtype for s in event.signatures)):
             _name(text)
 
     def _grouped(self, rank: int, event: Grouped) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched
+from grader.traffic.events import Event, Matched, Signature
 
 __all__ = [
+    "Answered",
     "Call",
     "FromRank",
     "Joined",
@@ -85,6 +87,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
         answer_limit, allowed: as in :class:`Call`.
+        answers: bytes that all ranks together may answer.
         algorithms: names, by collective, of those that are not done by the default.
     """
 
@@ -102,6 +105,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     folder: str
     sealed: bool
     answer_limit: int
+    answers: int
     allowed: list[str] | None = None
     algorithms: dict[str, str] = {}
 
@@ -196,6 +200,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
             share memory.
         time: nanoseconds when the call had returned.
         replaced: places of arguments that hold other tensors than before the call.
+        omitted: what of the result was too much to be sent; empty if nothing was.
     """
 
     value: bytes
@@ -203,13 +208,14 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     aliases: list[str]
     time: int
     replaced: list[str] = []
+    omitted: str = ""
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     """The call, or loading the program, raised.
 
     Attributes:
-        stage: ``join`` (the grader's own), ``load``, ``call`` or ``pack``.
+        stage: ``join`` and ``simulate`` (the grader's own), ``load``, ``call`` or ``pack``.
         kind: name of the exception's class.
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
@@ -239,6 +245,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -248,6 +255,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
@@ -263,6 +271,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
         file, line: where it was posted.
         stands: where its rank stands, if it waits.
         matched: whether it has its other end.
+        signatures: of a collective, as of an operation.
     """
 
     rank: int
@@ -279,13 +288,25 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     detail: str = ""
     stands: tuple[str, int] = ("", 0)
     matched: bool = False
+    signatures: list[Signature] = []
+
+
+class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
+    """What the next simulated rank holds, if all have returned and it was asked for.
+
+    Attributes:
+        value, arguments, omitted: as of :class:`Returned`.
+    """
+
+    value: bytes
+    arguments: bytes
+    omitted: str = ""
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     """How a simulation has ended.
 
     Attributes:
-        values, arguments: packed, by rank, if all ranks have returned and it was asked for.
         ended: ticks when each rank had returned, as text: they are more than 64 bits
             hold; empty unless all have.
         messages, nbytes: that were received.
@@ -296,10 +317,10 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        excess: bytes that the ranks hold, as far as they were counted, if that is too much
+            to be told.
     """
 
-    values: list[bytes]
-    arguments: list[bytes]
     ended: list[str]
     messages: int
     nbytes: int
@@ -310,6 +331,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    excess: int = 0
 
 
-FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
+FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
