@@ -199,6 +199,7 @@ class Judge:
                 continue
             outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
+            found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
                 if exercise.remark is not None and not found.remark:
@@ -337,6 +338,7 @@ class _Found:
         verdicts: on the cases and limits, in the order of the exercise.
         judged: what a hint is chosen by.
         failing: sizes of worlds of several ranks that have failed.
+        failed: whether a case has failed.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         remark: on the first right run of which there is something to remark.
@@ -346,6 +348,7 @@ class _Found:
     verdicts: list[CaseVerdict] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
     failing: int = 0
+    failed: bool = False
     explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     remark: str = ""
@@ -420,8 +423,7 @@ def _worth_exploring(first: _Run, found: _Found) -> bool:
     """Whether other orders of a case's messages would tell anything that is reported."""
     _, verdict, _ = first
     # of failures the first one is reported, and with it the choice that decides
-    unfailed = all(one.passed for one in found.judged)
-    return verdict.passed or (unfailed and verdict.diagnosis not in _FINAL)
+    return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
 
 
 def _telling(

@@ -14,8 +14,10 @@ from grader.traffic.events import (
     WORLD,
     Blocked,
     Done,
+    Expired,
     Failed,
     Grouped,
+    Inspected,
     Polled,
     Posted,
     Signature,
@@ -146,11 +148,20 @@ def test_what_is_left_over():
     assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
 
 
-def test_members_of_a_group_have_to_agree():
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_members_of_a_group_have_to_agree(order):
     s = Script(3)
-    s.board.take(0, Grouped("1", [0, 1]))
-    s.board.take(1, Grouped("1", [1, 2]))
-    assert s.board.failures[0].diagnosis is Diagnosis.ORDER_MISMATCH
+    for rank in order:
+        members = [rank, rank + 1]
+        s.board.take(rank, Grouped("1", members))
+        s.call(rank, "new_group", group="1", detail=str(members))
+    (failure,) = s.board.failures
+    assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert (failure.rank, failure.site.line) == (1, 10)
+    assert failure.message == (
+        "rank 0 calls new_group ([0, 1]) at line 0, while rank 1 calls new_group ([1, 2]) at"
+        " line 10; every rank has to make the same groups in the same order"
+    )
 
 
 @given(st.permutations(range(6)))
@@ -262,6 +273,122 @@ def test_a_cycle_is_named_from_its_lowest_rank():
     assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
 
 
+def needs_buffers(script):
+    return "only work where sends are buffered" in deadlock(script.board).message
+
+
+def test_a_deadlock_that_buffers_would_dissolve_is_said_to_need_them():
+    s = Script(3)
+    s.send(0, 1)
+    s.send(1, 2)
+    # rank 0, once it goes on, may send what rank 2 waits for
+    s.recv(2, 0)
+    assert needs_buffers(s)
+
+
+def test_a_deadlock_that_outlives_its_sends_does_not_speak_of_buffers():
+    s = Script(4)
+    s.send(0, 1)
+    s.send(1, 0)
+    s.recv(2, 3)
+    s.recv(3, 2)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_where_nobody_sends():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_to_a_rank_that_has_returned():
+    s = Script(2)
+    s.board.end(1)
+    s.send(0, 1)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_on_another_tag():
+    s = Script(2)
+    s.send(0, 1, tag=1)
+    s.recv(1, 0, tag=2)
+    assert not needs_buffers(s)
+
+
+def test_a_cycle_through_a_second_peer_is_found():
+    s = Script(4)
+    s.call(0)  # waits for 1, 2 and 3; of these, only 3 waits for 0
+    s.recv(1, 2)
+    s.board.end(2)
+    s.recv(3, 0)
+    assert deadlock(s.board).cycle == (0, 3)
+
+
+def test_a_rank_lives_while_one_of_its_threads_does():
+    s = Script(3)
+    s.recv(0, 1)
+    s.board.take(0, Blocked(s.post(0, "recv", 2), "f.py", 1, s.now(), thread=7))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_wait_with_a_time_limit_ends_by_itself():
+    s = Script(2)
+    op = s.post(0, "recv", 1)
+    s.board.take(0, Blocked(op, "f.py", 1, s.now(), limit=100))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.take(0, Expired(op, 0, s.now()))
+    s.board.take(0, Blocked(op, "f.py", 1, s.now()))
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_deadlock_is_certain_when_all_of_its_ranks_have_told_of_their_threads():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(False, [], []))
+    assert (stuck(s.board), stuck(s.board, certain=True)) == ([0, 1], [])
+    s.board.take(1, Inspected(False, [], []))
+    assert stuck(s.board, certain=True) == [0, 1]
+    # whatever a rank says, it may say because a thread has gone on
+    s.post(1, "send", 0, tag=1)
+    assert stuck(s.board, certain=True) == []
+
+
+def test_a_rank_with_a_thread_that_acts_is_not_stuck():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(True, [], []))
+    assert stuck(s.board) == []
+
+
+def test_a_callback_lives_while_all_of_its_operations_can_complete():
+    s = Script(3)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    first, second = s.post(0, "recv", 2, tag=1), s.post(0, "recv", 2, tag=2)
+    s.board.take(0, Inspected(False, [], [[first, second]]))
+    assert stuck(s.board) == []
+    s.post(2, "send", 0, tag=1)
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+    s.board.take(0, Inspected(False, [], [[first]]))
+    assert stuck(s.board) == []
+
+
+def test_a_wait_that_begins_after_its_end_is_none():
+    s = Script(1)
+    op = s.post(0, "recv")
+    s.done(0, op)
+    s.block(0, op)
+    assert not s.board.waits[0]
+
+
 def test_a_chain_that_ends_in_a_rank_that_returned():
     s = Script(3)
     s.recv(0, 1)
@@ -313,7 +440,7 @@ def test_a_failed_operation_frees_its_own_rank_and_not_its_partner():
     s.send(0, 1)
     s.recv(1, 0)
     s.board.take(0, Failed(0, s.now()))
-    assert s.board.blocked[0] is None
+    assert not s.board.waits[0]
     s.board.end(0)
     assert stuck(s.board) == [1]
 

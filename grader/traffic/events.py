@@ -17,9 +17,11 @@ __all__ = [
     "Done",
     "Entered",
     "Event",
+    "Expired",
     "Failed",
     "Grouped",
     "Held",
+    "Inspected",
     "Left",
     "Marked",
     "Matched",
@@ -96,6 +98,8 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
             of one tensor; 0 for a collective.
         offset: where in it the message begins, in elements.
         signatures: what the rank gives and takes in a collective.
+        thread: the thread that calls: 0 is the one that the function was called in.
+        limit: milliseconds after which a blocking call gives up; 0 is never.
     """
 
     op: int
@@ -115,15 +119,49 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     buffer: int = 0
     offset: int = 0
     signatures: list[Signature] = []
+    thread: int = 0
+    limit: int = 0
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
-    """The rank waits until operation ``op`` is complete."""
+    """A thread of the rank waits until operation ``op`` is complete.
+
+    ``thread`` and ``limit`` are those of :class:`Posted`.
+    """
 
     op: int
     file: str
     line: int
     time: int
+    thread: int = 0
+    limit: int = 0
+
+
+class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
+    """A thread has waited for ``op`` as long as it would; the operation is still in flight."""
+
+    op: int
+    thread: int
+    time: int
+
+
+class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
+    """What the rank's threads do that do not wait for an operation, at one moment.
+
+    The rank says so when it is asked.  It holds until the rank says anything else.
+
+    Attributes:
+        acting: whether one of them may still act by itself: it runs, it sleeps, it waits
+            with a time limit, or nobody can tell what it waits for.
+        idle: the others, which wait for the rank's own threads and without a time limit:
+            thread, file and line.
+        callbacks: for each callback of a future that has yet to run, the operations that
+            must be complete before it runs.
+    """
+
+    acting: bool
+    idle: list[tuple[int, str, int]]
+    callbacks: list[list[int]]
 
 
 class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
@@ -225,8 +263,10 @@ Event = (
     | Blocked
     | Polled
     | Done
+    | Expired
     | Failed
     | Grouped
+    | Inspected
     | Violated
     | Entered
     | Left

@@ -8,22 +8,35 @@ refused or reported, and only then handed on.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.distributed.constants import default_pg_timeout
 
 from grader.traffic.events import ANY, Grouped
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
-from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
+from grader.traffic.requests import (
+    Batched,
+    Deferred,
+    Gated,
+    Request,
+    TransportError,
+    WaitExpired,
+    hand_over,
+    milliseconds,
+    require_peer,
+)
 from grader.traffic.signatures import signatures
-from grader.transports.base import Backend, reduction_name
+from grader.transports.base import FOREVER, Backend, reduction_name
 from grader.verdict import Diagnosis
 
-__all__ = ["RecordingGroup"]
+__all__ = ["RecordingGroup", "short_limit"]
 
 
 class RecordingGroup(dist.ProcessGroup):
@@ -36,6 +49,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: global ranks, by rank in the group.
         name: the group's name, the same on every member.
         recorder: the rank's recorder.
+        limit: milliseconds after which its waits give up; 0 is never.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
@@ -50,6 +64,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: Sequence[int],
         name: str,
         recorder: Recorder,
+        limit: int = 0,
     ) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(rank, size)  # type: ignore[call-arg]
@@ -64,6 +79,7 @@ class RecordingGroup(dist.ProcessGroup):
         #: set when torch has finished making the group
         self.made = False
         self._recorder = recorder
+        self._limit = limit
         recorder.emit(Grouped(name, self._members), False)
 
     # What torch asks a group about itself. -----------------------------------
@@ -115,11 +131,12 @@ class RecordingGroup(dist.ProcessGroup):
         require_peer(dst, self.rank(), self.size())
         recorder = self._recorder
         op = recorder.post(
-            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
-        )
+            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
+            limit=self._limit,
+        )  # fmt: skip
         verify = self._unchanged_check(tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return Request(recorder, op, self._batch or inner, verify=verify)
+        return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -147,12 +164,13 @@ class RecordingGroup(dist.ProcessGroup):
             measure=tensor,
             writes=(tensor,),
             deferred=deferred,
+            limit=self._limit,
         )
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
             inner = self._batch or inner
-        return Request(recorder, op, inner, source=src, finish=finish)
+        return Request(recorder, op, inner, source=src, finish=finish, limit=self._limit)
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
@@ -210,7 +228,7 @@ class RecordingGroup(dist.ProcessGroup):
             method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
         )  # fmt: skip
-        verify, finish, given = None, None, args
+        verify, finish, given, private = None, None, args, None
         if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
             verify = self._untouched_check(kind, private)
@@ -227,7 +245,10 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
-        return Request(recorder, op, gate, verify=verify, finish=finish)
+        return Request(
+            recorder, op, gate, verify=verify, finish=finish, private=private,
+            limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
+        )  # fmt: skip
 
     def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
@@ -273,13 +294,23 @@ class RecordingGroup(dist.ProcessGroup):
 
         return call
 
-    def monitored_barrier(self, *args: Any, **kwargs: Any) -> None:
+    def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
         recorder.require_allowed("barrier")
+        limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
-        recorder.blocked(op)
-        hand_over(recorder, op, lambda: self._inner.monitored_barrier(*args, **kwargs))
+        given = {"timeout": timeout if limit else FOREVER, **kwargs}
+        recorder.blocked(op, limit)
+        began = time.monotonic()
+        try:
+            hand_over(recorder, op, lambda: self._inner.monitored_barrier(**given))
+        except TransportError as error:
+            if limit and time.monotonic() - began >= limit / 1000:
+                raise WaitExpired(str(error)) from error
+            raise
+        finally:
+            recorder.resumed()
         recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
@@ -297,6 +328,11 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _end_coalescing(self, device: torch.device) -> NoReturn:
         raise NotImplementedError("collectives are not coalesced here; call them one by one")
+
+
+def short_limit(timeout: timedelta | None) -> int:
+    """A time limit that somebody has asked for, in milliseconds; torch's default is none."""
+    return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
 
 
 class _Several:

@@ -58,6 +58,7 @@ class Operation:
             collective in its place.
         failed: whether the transport gave up on it.
         given_up: when the rank saw that, if it did.
+        limit: milliseconds for which a thread would wait for it; 0 is for ever.
         partner: the matching operation of a message.
     """
 
@@ -83,6 +84,7 @@ class Operation:
     done: int | None = None
     failed: bool = False
     given_up: int | None = None
+    limit: int = 0
     matched: bool = False
     doomed: bool = False
     partner: Operation | None = field(default=None, repr=False)

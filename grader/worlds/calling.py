@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from grader.errors import out_of_memory
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
-from grader.traffic.requests import TransportError
+from grader.traffic.requests import TransportError, WaitExpired
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds.wire import Raised
@@ -73,17 +74,25 @@ def replaced(before: Any, after: Any) -> list[str]:
     ]
 
 
-def raised(stage: str, error: BaseException) -> Raised:
-    """The exception as data; nothing the student's class does can stop that."""
+def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
+    """The exception as data; nothing the student's class does can stop that.
+
+    Args:
+        stage: see :class:`~grader.worlds.wire.Raised`.
+        error: the exception.
+        unwritten: whether what was called is still the stub.
+    """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     message = _text_of(cause)
+    if isinstance(cause, NotImplementedError):
+        message += _misspelt(cause)
     code = None
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     chain: BaseException | None = error
-    transport = False
+    transport = expired = False
     while chain is not None and not transport:
-        transport = isinstance(chain, TransportError)
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
@@ -91,11 +100,24 @@ def raised(stage: str, error: BaseException) -> Raised:
         message,
         lines_of(cause.__traceback__)[-20:],
         transport=transport,
-        unwritten=isinstance(error, NotImplementedError),
+        expired=expired,
+        unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
     )
+
+
+def _misspelt(error: NotImplementedError) -> str:
+    """What a module may have in place of the ``forward`` that torch does not find in it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+        return ""
+    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    near = difflib.get_close_matches("forward", own, n=1)
+    return f"; should {near[0]} be called forward?" if near else ""
 
 
 def _text_of(error: BaseException) -> str:

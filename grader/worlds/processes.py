@@ -19,7 +19,7 @@ from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
 from grader.worlds.scrutiny import NAME
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, Load, Resolved, Returned, Setup
+from grader.worlds.wire import Call, Inspect, Load, Resolved, Returned, Setup
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
@@ -69,7 +69,9 @@ class ProcessWorld:
         self._meeting = Meeting(self._tell_all)
         self._program = program
         self._subgroups = subgroups
-        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
+        self._watch = Watch(
+            self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
+        )
         self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):
@@ -180,6 +182,9 @@ class ProcessWorld:
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))
 
+    def _inspect(self, rank: int) -> None:
+        self._tell(rank, Inspect())
+
     def close(self) -> None:
         """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
         if self._watch is not None:
@@ -206,10 +211,10 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     if not isinstance(after, tuple) or len(after) != arguments:
         raise BrokenFrame(f"it has not {arguments} arguments")
     places = set(map(str, range(arguments)))
-    if not places.issuperset(reply.aliases):
-        raise BrokenFrame(f"it shares memory with arguments {reply.aliases[:8]}")
-    if not places.issuperset(reply.replaced):
-        raise BrokenFrame(f"it has replaced what is in arguments {reply.replaced[:8]}")
+    if not places.issuperset([*reply.aliases, *reply.replaced]):
+        raise BrokenFrame(
+            f"it shares {reply.aliases[:8]} or has replaced {reply.replaced[:8]} of its arguments"
+        )
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
     omitted = reply.omitted[:NAME]

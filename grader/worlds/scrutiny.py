@@ -16,9 +16,11 @@ from grader.traffic.events import (
     ANY,
     Blocked,
     Done,
+    Expired,
     Failed,
     Grouped,
     Held,
+    Inspected,
     Marked,
     Polled,
     Posted,
@@ -34,6 +36,9 @@ __all__ = ["NAME", "Scrutiny", "clipped"]
 
 #: Operations of one rank in one call, and news of them: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
+
+#: Threads of one rank beside what it has begun.
+THREADS = 10_000
 
 #: Process groups of one world.
 GROUPS = 256
@@ -81,11 +86,14 @@ class Scrutiny:
             raise BrokenFrame(f"more than {MANY} events in one call")
         if isinstance(event, Posted):
             self._posted(rank, event)
-        elif isinstance(event, (Blocked, Done, Failed)):
+        elif isinstance(event, Inspected):
+            self._inspected(rank, event)
+        elif isinstance(event, (Blocked, Done, Expired, Failed)):
             if not 0 <= event.op < len(self._board.operations[rank]):
                 raise BrokenFrame(f"news of operation {event.op}, which it never began")
             if isinstance(event, Blocked):
                 _name(event.file)
+                _thread(event.thread, event.limit)
         elif isinstance(event, Grouped):
             self._grouped(rank, event)
         elif isinstance(event, Violated):
@@ -130,6 +138,20 @@ class Scrutiny:
                     raise BrokenFrame("a collective for ranks that are not in the group")
         for text in (event.file, event.dtype, event.detail, *(s.dtype for s in event.signatures)):
             _name(text)
+        _thread(event.thread, event.limit)
+
+    def _inspected(self, rank: int, event: Inspected) -> None:
+        known = len(self._board.operations[rank])
+        if (
+            len(event.idle) + len(event.callbacks) + sum(map(len, event.callbacks))
+            > known + THREADS
+        ):
+            raise BrokenFrame("more threads than it can have")
+        if not all(0 <= op < known for ops in event.callbacks for op in ops):
+            raise BrokenFrame("a callback of an operation that it never began")
+        for thread, file, _ in event.idle:
+            _thread(thread, 0)
+            _name(file)
 
     def _grouped(self, rank: int, event: Grouped) -> None:
         members, size = event.members, self._board.size
@@ -141,6 +163,11 @@ class Scrutiny:
             raise BrokenFrame(f"more than {GROUPS} groups")
         _name(event.name)
         self._views[rank, event.name] = members
+
+
+def _thread(thread: int, limit: int) -> None:
+    if thread < 0 or limit < 0:
+        raise BrokenFrame(f"thread {thread} with a time limit of {limit} ms")
 
 
 def _name(text: str) -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "Answered",
     "Call",
     "FromRank",
+    "Inspect",
     "Joined",
     "Load",
     "Parse",
@@ -162,7 +163,11 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Simulate | Setup | Load | Call | Resolved | Told
+class Inspect(msgspec.Struct, tag="inspect", frozen=True):
+    """Say what your threads do: the answer is an :class:`~grader.traffic.events.Inspected`."""
+
+
+ToRank = Parse | Simulate | Setup | Load | Call | Inspect | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -220,7 +225,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
-        unwritten: whether it is a ``NotImplementedError``.
+        unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
@@ -231,6 +236,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     message: str
     frames: list[tuple[str, int, str]]
     transport: bool = False
+    expired: bool = False
     unwritten: bool = False
     memory: bool = False
     forbidden: bool = False
