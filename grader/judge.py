@@ -296,7 +296,7 @@ class Judge:
             return self._verdict(
                 exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
             )
-        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(failed, cases))
+        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(exercise, failed, cases))
         return self._verdict(
             exercise,
             Status.FAILED,
@@ -444,13 +444,15 @@ def _telling(
     return [(case, outcome) for case, outcome in right if asks(exercise, case)]
 
 
-def _told(failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
+def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
     """What is wrong first, and whether the answer misses the point of the exercise."""
     if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
         return "not written yet"
     # a limit's own name stands in its message
     name = "" if failed.bounds else f"{failed.name}: "
-    found = f"{ranks(failed.world_size, failed.simulated)}, {name}{failed.message}"
+    # a plain function is called on one rank, which says nothing
+    world = ranks(failed.world_size, failed.simulated) + ", "
+    found = f"{world if exercise.world_sizes != (1,) else ''}{name}{failed.message}"
     missed = missed_point(cases)
     if missed is None:
         return found

@@ -245,10 +245,12 @@ def test_a_function_of_another_module_travels_by_value(tmp_path, monkeypatch):
 
 def test_hints_come_one_by_one(capsys):
     api._hints_given.clear()
-    assert len(hint("broadcast").hints) == 1
+    first = hint("broadcast")
+    assert len(first.hints) == 1
+    assert "(2 more: call hint('broadcast') again)" in repr(first)
     second = hint("broadcast")
     assert len(second.hints) == 2
-    assert "(1 more: call hint('broadcast') again)" in repr(second)
+    assert "(The next hint is the whole answer: call hint('broadcast') again)" in repr(second)
     assert len(hint(broadcast).hints) == len(hint("broadcast").hints) == 3
     assert "again)" not in repr(hint("broadcast"))
     with pytest.raises(UnknownExercise):
