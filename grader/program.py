@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import dis
+import inspect
 import io
 import itertools
 import marshal
@@ -14,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "load", "loader"]
+__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "is_stub", "load", "loader"]
 
 #: The name of the module that a submission's definitions are loaded into.
 MODULE = "submission"
@@ -61,6 +63,50 @@ class Program(msgspec.Struct, frozen=True):
         return msgspec.msgpack.decode(data, type=Program)
 
 
+#: What a stub may name: what it raises, and the call that the constructor of a module begins with.
+_NAMES = frozenset({"NotImplementedError", "super", "__init__", "__class__"})
+
+#: Beginnings of the instructions that such a body takes, in one version of Python or another.
+#: Nothing is stored, computed, decided or returned.
+_STEPS = (
+    "CACHE", "CALL", "COPY_FREE_VARS", "EXTENDED_ARG", "LOAD_", "MAKE_CELL", "NOP", "NOT_TAKEN",
+    "POP_TOP", "PRECALL", "PUSH_NULL", "RAISE_VARARGS", "RESUME",
+)  # fmt: skip
+
+
+def is_stub(defined: Any) -> bool:
+    """Whether a function does nothing but raise ``NotImplementedError``.
+
+    Of a class, whether all its methods are such.  What stands behind the ``raise`` is never
+    run, but somebody has written it, so that is no stub any more.
+    """
+    if isinstance(defined, (staticmethod, classmethod)):
+        defined = defined.__func__
+    if isinstance(defined, type):
+        methods = [
+            value
+            for value in vars(defined).values()
+            if isinstance(value, (types.FunctionType, staticmethod, classmethod, property))
+        ]
+        return bool(methods) and all(map(is_stub, methods))
+    if isinstance(defined, property):
+        return defined.fget is not None and is_stub(defined.fget)
+    # what a decorator has made of it remembers the function itself
+    code = getattr(getattr(defined, "__wrapped__", defined), "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return False
+    # a name that only dead code uses is there as well
+    named = {*code.co_names, *code.co_freevars, *code.co_cellvars}
+    if not {"NotImplementedError"} <= named <= _NAMES:
+        return False
+    flags = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+    collected = sum(bool(code.co_flags & flag) for flag in flags)
+    if code.co_nlocals > code.co_argcount + code.co_kwonlyargcount + collected:
+        return False
+    steps = [instruction.opname for instruction in dis.get_instructions(code)]
+    return steps[-1] == "RAISE_VARARGS" and all(step.startswith(_STEPS) for step in steps)
+
+
 class LoadedProgram:
     """A program loaded in this process.
 
@@ -88,6 +134,13 @@ class LoadedProgram:
             _, error = self.failed[name]
             raise NotDefined(name) from error
         raise NotDefined(name)
+
+    def unwritten(self, name: str) -> bool:
+        """Whether what is to be called is still the stub."""
+        try:
+            return is_stub(self.entry(name))
+        except NotDefined:
+            return False
 
 
 def load(program: Program) -> LoadedProgram:

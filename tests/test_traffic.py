@@ -148,11 +148,20 @@ def test_what_is_left_over():
     assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
 
 
-def test_members_of_a_group_have_to_agree():
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_members_of_a_group_have_to_agree(order):
     s = Script(3)
-    s.board.take(0, Grouped("1", [0, 1]))
-    s.board.take(1, Grouped("1", [1, 2]))
-    assert s.board.failures[0].diagnosis is Diagnosis.ORDER_MISMATCH
+    for rank in order:
+        members = [rank, rank + 1]
+        s.board.take(rank, Grouped("1", members))
+        s.call(rank, "new_group", group="1", detail=str(members))
+    (failure,) = s.board.failures
+    assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert (failure.rank, failure.site.line) == (1, 10)
+    assert failure.message == (
+        "rank 0 calls new_group ([0, 1]) at line 0, while rank 1 calls new_group ([1, 2]) at"
+        " line 10; every rank has to make the same groups in the same order"
+    )
 
 
 @given(st.permutations(range(6)))
@@ -262,6 +271,49 @@ def test_a_cycle_is_named_from_its_lowest_rank():
     assert failure.cycle == (1, 2, 3)
     assert failure.message.startswith("rank 1 waits to send to rank 2 at line 10")
     assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
+
+
+def needs_buffers(script):
+    return "only work where sends are buffered" in deadlock(script.board).message
+
+
+def test_a_deadlock_that_buffers_would_dissolve_is_said_to_need_them():
+    s = Script(3)
+    s.send(0, 1)
+    s.send(1, 2)
+    # rank 0, once it goes on, may send what rank 2 waits for
+    s.recv(2, 0)
+    assert needs_buffers(s)
+
+
+def test_a_deadlock_that_outlives_its_sends_does_not_speak_of_buffers():
+    s = Script(4)
+    s.send(0, 1)
+    s.send(1, 0)
+    s.recv(2, 3)
+    s.recv(3, 2)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_where_nobody_sends():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_to_a_rank_that_has_returned():
+    s = Script(2)
+    s.board.end(1)
+    s.send(0, 1)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_on_another_tag():
+    s = Script(2)
+    s.send(0, 1, tag=1)
+    s.recv(1, 0, tag=2)
+    assert not needs_buffers(s)
 
 
 def test_a_cycle_through_a_second_peer_is_found():

@@ -56,6 +56,8 @@ def disagreement(one: Call, other: Call, members: Sequence[int]) -> Failure | No
     if (one.kind, one.peer, one.detail) != (other.kind, other.peer, other.detail):
         diagnosis = Diagnosis.ORDER_MISMATCH
         text = f"{_call_text(one)}, while {_call_text(other)}"
+        if one.kind == other.kind == "new_group":
+            text += "; every rank has to make the same groups in the same order"
         return Failure(diagnosis, text, other.rank, other.site)
     if len(one.signatures) != len(other.signatures):
         text = f"{one.kind} of {len(one.signatures)} tensors on rank {one.rank} ({one.site}), of"

@@ -30,6 +30,7 @@ from grader.traffic.events import (
     Inspected,
     Left,
     Marked,
+    Outside,
     Polled,
     Posted,
     Seen,
@@ -100,6 +101,7 @@ class Board:
         sights: by rank, what was seen in its tensors.
         stays: by rank, when it was in the function.
         marks: by rank, the named places that it has come by.
+        choices: wildcards that have been given a message, in that order.
         closed: when the record was closed, if it has been.
     """
 
@@ -114,12 +116,14 @@ class Board:
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.stays = [Stay()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
         self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
+        self._outside: dict[Outside, set[int]] = {}
         self._agree = True
 
     @property
@@ -159,9 +163,12 @@ class Board:
         elif isinstance(event, Polled):
             self.polling.add(rank)
         elif isinstance(event, Grouped):
-            self._group(rank, event)
+            # whether its members agree on who they are is seen in their calls of new_group
+            self.groups.setdefault(event.name, _Group(tuple(event.members)))
         elif isinstance(event, Violated):
             self._violated(rank, event)
+        elif isinstance(event, Outside):
+            self._outside.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
             self.stays[rank] = Stay(event.time)
         elif isinstance(event, Left):
@@ -196,19 +203,6 @@ class Board:
         message = f"rank {rank}, {site}: {event.message}"
         if len(self._failures) < _ENOUGH:
             self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
-
-    def _group(self, rank: int, event: Grouped) -> None:
-        known = self.groups.setdefault(event.name, _Group(tuple(event.members)))
-        if known.members != tuple(event.members):
-            self._failures.append(
-                Failure(
-                    Diagnosis.ORDER_MISMATCH,
-                    f"rank {rank} makes a group of ranks {event.members} where others make"
-                    f" one of ranks {list(known.members)}; new_group is a collective: every"
-                    " rank has to call it, with the same ranks in the same order",
-                    rank,
-                )
-            )
 
     def _post(self, rank: int, event: Posted) -> None:
         op = Operation(
@@ -295,6 +289,7 @@ class Board:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
 
@@ -359,10 +354,26 @@ class Board:
                     break
         return found
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably meant otherwise, though it breaks no rule."""
+        said = []
+        for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
+            *most, last = map(str, sorted(ranks))
+            who = f"ranks {', '.join(most)} and {last} call" if most else f"rank {last} calls"
+            group = "groups that they are not in" if most else "a group that it is not in"
+            said.append(
+                f"{who} {call.function} at {Site(call.file, call.line)} on {group}; torch does"
+                " nothing there, and leaves the tensors as they are"
+            )
+        return tuple(said)
+
     # The whole. --------------------------------------------------------------
 
     def trace(self) -> Trace:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
-        return Trace(operations, sights, tuple(self.stays), self.closed, marks)
+        choices = tuple(self.choices)
+        stays = tuple(self.stays)
+        return Trace(operations, sights, stays, self.closed, marks, choices, self.warnings)

@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.constants import default_pg_timeout
 
+from grader.traffic.addressing import destroyed_text, require_peer, require_rank, require_tag
 from grader.traffic.events import ANY, Grouped
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
@@ -30,7 +31,6 @@ from grader.traffic.requests import (
     WaitExpired,
     hand_over,
     milliseconds,
-    require_peer,
 )
 from grader.traffic.signatures import signatures
 from grader.transports.base import FOREVER, Backend, reduction_name
@@ -78,6 +78,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._desc = ""
         #: set when torch has finished making the group
         self.made = False
+        #: the line that destroyed it
+        self._destroyed: int | None = None
         self._recorder = recorder
         self._limit = limit
         recorder.emit(Grouped(name, self._members), False)
@@ -123,12 +125,23 @@ class RecordingGroup(dist.ProcessGroup):
         """The rank is at a named place, see :func:`grader.traffic.marks.mark`."""
         self._recorder.mark(text)
 
+    def destroy(self, line: int) -> None:
+        """The rank has destroyed the group, on that line."""
+        self._require_there()
+        self._destroyed = line
+
+    def _require_there(self) -> None:
+        if self._destroyed is not None:
+            raise ValueError(destroyed_text(self._members, self._destroyed))
+
     # Point to point. ---------------------------------------------------------
 
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         tensor = self._plain(tensors, "send")
+        self._require_there()
         require_peer(dst, self.rank(), self.size())
+        require_tag(tag)
         recorder = self._recorder
         op = recorder.post(
             "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
@@ -148,6 +161,8 @@ class RecordingGroup(dist.ProcessGroup):
         return self._receive(self._plain(tensors, "recv"), ANY, tag)
 
     def _receive(self, tensor: torch.Tensor, src: int, tag: int) -> Request:
+        self._require_there()
+        require_tag(tag)
         recorder, wildcard = self._recorder, src == ANY
         # A strict receive becomes visible when the student waits for it, so
         # that reading too early goes wrong every time and not now and then.
@@ -219,6 +234,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
+        self._require_there()
         recorder = self._recorder
         recorder.require_allowed(kind)
         written = list(tensors_of(args[0])) if args else []
@@ -297,6 +313,7 @@ class RecordingGroup(dist.ProcessGroup):
     def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
+        self._require_there()
         recorder.require_allowed("barrier")
         limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
@@ -318,6 +335,7 @@ class RecordingGroup(dist.ProcessGroup):
         root, reduction = ANY, ""
         for options in (*args, *kwargs.values()):
             if hasattr(options, "rootRank"):
+                require_rank(options.rootRank, self.size())
                 root = self._members[options.rootRank]
             if hasattr(options, "reduceOp"):
                 reduction = reduction_name(options.reduceOp)

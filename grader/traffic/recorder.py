@@ -21,6 +21,7 @@ from grader.traffic.events import (
     Expired,
     Failed,
     Marked,
+    Outside,
     Polled,
     Posted,
     Signature,
@@ -128,6 +129,7 @@ class Recorder:
     #: their requests stay alive: what the transport still does with them is its affair
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    _outside: set[Outside] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
@@ -138,6 +140,7 @@ class Recorder:
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
+        self._outside.clear()
         self.callbacks.clear()
 
     def require_allowed(self, kind: str) -> None:
@@ -164,6 +167,14 @@ class Recorder:
         if not file and op in self._flights:
             file, line = self._flights[op].file, self._flights[op].line
         self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+
+    def outside(self, function: str) -> None:
+        """Report a call on a group that this rank is not in, once for each line."""
+        file, line, _ = line_here()
+        call = Outside(function, file, line)
+        if call not in self._outside:
+            self._outside.add(call)
+            self.emit(call, True)
 
     def post(
         self,

@@ -153,7 +153,9 @@ class Trace:
     unless the run was watched.  ``stays`` tells when each rank was in the
     function, and ``closed`` when nobody looked any more, because all ranks had
     ended or because the run was ended for them.  ``marks`` are, by rank, the
-    named places of its program that it came by.
+    named places of its program that it came by.  ``choices`` are the receives from
+    any rank that were matched, in the order in which the judge matched them.  ``warnings``
+    say what is probably meant otherwise, though it breaks no rule.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -161,6 +163,8 @@ class Trace:
     stays: tuple[Stay, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
+    choices: tuple[Operation, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def world_size(self) -> int:

@@ -30,8 +30,17 @@ from grader.verdict import Diagnosis, Failure, Site, Wait
 
 __all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
 
+#: Of each rank the operations that must complete before it goes on: all of one of the lists.
+_Needs = dict[int, list[list[Operation]]]
+
 #: Ranks that a message lists one by one; of more, the first and the last.
 _MANY = 16
+
+#: Follows the message of a deadlock that buffers would dissolve.
+_BUFFERS = (
+    ". This can only work where sends are buffered, as MPI may do with small messages;"
+    " with gloo, or with large messages, it hangs"
+)
 
 
 def quiescent(board: Board) -> bool:
@@ -70,20 +79,32 @@ def stuck(board: Board, *, certain: bool = False) -> list[int]:
         for rank in range(board.size)
         if rank not in board.ended and (needed := _needs(board, rank, certain)) is not None
     }
-    if not needs:
-        return []
+    return sorted(needs.keys() - _live(board, needs)) if needs else []
+
+
+def _live(board: Board, needs: _Needs, buffered: bool = False) -> set[int]:
+    """Ranks that can go on: the least set that is closed under the rules above.
+
+    Args:
+        board: what the ranks have reported.
+        needs: what those that cannot go on by themselves wait for, by rank.
+        buffered: suppose that no send waits for its receive.
+    """
     live = set(range(board.size)) - needs.keys() - board.ended
     changed = True
+
+    def completes(op: Operation) -> bool:
+        return _satisfied(op) or (buffered and op.kind == "send") or _freed(board, op, live)
+
     while changed:
         newly = {
             rank
             for rank, needed in needs.items()
-            if rank not in live
-            and any(all(_satisfied(op) or _freed(board, op, live) for op in ops) for ops in needed)
+            if rank not in live and any(all(map(completes, ops)) for ops in needed)
         }
         live |= newly
         changed = bool(newly)
-    return sorted(needs.keys() - live)
+    return live
 
 
 def _needs(board: Board, rank: int, certain: bool) -> list[list[Operation]] | None:
@@ -152,6 +173,8 @@ def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
     ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
     if not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
+    if _freed_by_buffers(board, dead):
+        message += _BUFFERS
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
     detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
@@ -162,10 +185,26 @@ def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
         first.rank,
         first.site,
         detail,
-        tuple(waits.values()),
-        tuple(cycle),
-        tuple(ended),
+        waits=tuple(waits.values()),
+        cycle=tuple(cycle),
+        ended=tuple(ended),
     )
+
+
+def _freed_by_buffers(board: Board, dead: list[int]) -> bool:
+    """Whether every rank of a deadlock could go on if sends did not wait for their receives.
+
+    A send whose receiver has returned, or that is received on another tag, is a mistake
+    with buffers as well.
+    """
+    needs = {rank: _needs(board, rank, certain=False) or [] for rank in dead}
+    waited = [op for needed in needs.values() for ops in needed for op in ops]
+    sends = [op for op in waited if op.kind == "send"]
+    if not sends or any(op.peer in board.ended for op in sends):
+        return False
+    if any(_other_tag(board, op) for op in waited):
+        return False
+    return _live(board, needs, buffered=True) >= set(dead)
 
 
 def _wait(board: Board, rank: int) -> Wait:

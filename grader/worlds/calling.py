@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -73,10 +75,18 @@ def replaced(before: Any, after: Any) -> list[str]:
     ]
 
 
-def raised(stage: str, error: BaseException) -> Raised:
-    """The exception as data; nothing the student's class does can stop that."""
+def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
+    """The exception as data; nothing the student's class does can stop that.
+
+    Args:
+        stage: see :class:`~grader.worlds.wire.Raised`.
+        error: the exception.
+        unwritten: whether what was called is still the stub.
+    """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     message = _text_of(cause)
+    if isinstance(cause, NotImplementedError):
+        message += _misspelt(cause)
     code = None
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -87,16 +97,46 @@ def raised(stage: str, error: BaseException) -> Raised:
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
+        _name_of(cause),
         message,
-        lines_of(cause.__traceback__)[-20:],
+        # a function that calls itself on one line would fill the page with that line
+        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
         transport=transport,
         expired=expired,
-        unwritten=isinstance(error, NotImplementedError),
+        unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
+        earlier=_earlier(cause),
     )
+
+
+def _name_of(error: BaseException) -> str:
+    return "RuntimeError" if isinstance(error, TransportError) else type(error).__name__
+
+
+def _earlier(error: BaseException) -> str:
+    """The exception that led to this one, in a line where Python prints a traceback."""
+    hidden = error.__suppress_context__
+    earlier = error.__cause__ or (None if hidden else error.__context__)
+    if earlier is None:
+        return ""
+    how = "caused by" if error.__cause__ else "raised while handling"
+    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    lines = lines_of(earlier.__traceback__)
+    return f"{how} {what}" + (f" (line {lines[-1][1]})" if lines else "")
+
+
+def _misspelt(error: NotImplementedError) -> str:
+    """What a module may have in place of the ``forward`` that torch does not find in it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+        return ""
+    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    near = difflib.get_close_matches("forward", own, n=1)
+    return f"; should {near[0]} be called forward?" if near else ""
 
 
 def _text_of(error: BaseException) -> str:

@@ -211,10 +211,10 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     if not isinstance(after, tuple) or len(after) != arguments:
         raise BrokenFrame(f"it has not {arguments} arguments")
     places = set(map(str, range(arguments)))
-    if not places.issuperset(reply.aliases):
-        raise BrokenFrame(f"it shares memory with arguments {reply.aliases[:8]}")
-    if not places.issuperset(reply.replaced):
-        raise BrokenFrame(f"it has replaced what is in arguments {reply.replaced[:8]}")
+    if not places.issuperset([*reply.aliases, *reply.replaced]):
+        raise BrokenFrame(
+            f"it shares {reply.aliases[:8]} or has replaced {reply.replaced[:8]} of its arguments"
+        )
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
     omitted = reply.omitted[:NAME]

@@ -61,11 +61,12 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     builtins = Builtins(request.algorithms, allowed)
     with installed(hub, builtins), surroundings(hub):
         hub.run()
-    return _told(request, hub, builtins, arguments, tap, ledger, tell)
+    return _told(request, lives, hub, builtins, arguments, tap, ledger, tell)
 
 
 def _told(
     request: Simulate,
+    lives: Sequence[_Life],
     hub: Hub,
     builtins: Builtins,
     arguments: Sequence[Any],
@@ -85,7 +86,9 @@ def _told(
         ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
         messages=hub.messages,
         nbytes=hub.bytes,
-        raised={rank: raised("call", error) for rank, error in errors.items()},
+        raised={
+            rank: raised("call", error, lives[rank].unwritten) for rank, error in errors.items()
+        },
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
         pending=[
             *_misfits(hub),
@@ -96,6 +99,7 @@ def _told(
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
         tally=ledger.tally() if ledger is not None else None,
+        outside=list(builtins.warned),
         excess=excess,
     )
 
@@ -148,20 +152,25 @@ class _Life:
         self._load = load
         self._arguments = arguments
         self.tap: Tap | None = None
+        self.unwritten = False
 
     def live(self) -> Any:
         request, tap = self._request, self.tap
         loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
-        if tap is None:
-            return run(loaded, request.entry, adapter, self._arguments)
-        tap.entered()
+        if tap is not None:
+            tap.entered()
         try:
             value = run(loaded, request.entry, adapter, self._arguments)
-        except BaseException:
-            tap.left(raised=True)
+        except BaseException as error:
+            self.unwritten = isinstance(error, NotImplementedError) and loaded.unwritten(
+                request.entry
+            )
+            if tap is not None:
+                tap.left(raised=True)
             raise
-        tap.left(raised=False)
+        if tap is not None:
+            tap.left(raised=False)
         return value
 
 

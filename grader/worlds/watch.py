@@ -16,7 +16,7 @@ from grader.traffic.board import Board
 from grader.traffic.events import Event, Inspected
 from grader.traffic.waits import deadlock, quiescent, stuck, waiting
 from grader.verdict import Failure, Site
-from grader.worlds.base import Job, Luck
+from grader.worlds.base import Job
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame, TooMuch
@@ -55,7 +55,7 @@ STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
 PAGE = 1 << 20
 
 #: What ranks do before the first call: they join, and load the program.
-_STARTING = Job("", (), luck=Luck.ARRIVAL, output_limit=1 << 20)
+_STARTING = Job("", (), output_limit=1 << 20)
 
 
 class Watch:
@@ -115,7 +115,7 @@ class Watch:
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
-        self._luck = job.luck
+        self._policy = job.policy
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
         self._vigil = Vigil(self.crew.processes, job.effort)
@@ -220,20 +220,20 @@ class Watch:
         """Choose what wildcard receives get."""
         # one by one: what is chosen may let a rank go on, which may then send what the next
         # receive could get as well; or it may not, and nobody would report anything any more
-        while (self._luck is Luck.ARRIVAL or quiescent(self.board)) and self._match_one():
+        while quiescent(self.board) and self._match_one():
             pass
         for resolution in self.board.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
 
     def _match_one(self) -> bool:
         """Give one wildcard receive a message, if there is one for any."""
-        last = -1 if self._luck is Luck.HIGHEST else 0
-        for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
-            candidates = self.board.candidates(receive)
-            if candidates:
-                self.board.resolve(receive, candidates[last])
-                return True
-        return False
+        receives = sorted(self.board.first_wildcards(), key=lambda op: (op.rank, op.number))
+        candidates = [(receive, self.board.candidates(receive)) for receive in receives]
+        ready = [(receive, sources) for receive, sources in candidates if sources]
+        if not ready:
+            return False
+        self.board.resolve(*self._policy.choose(ready))
+        return True
 
     # Reading. ----------------------------------------------------------------
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched, Signature
+from grader.traffic.events import Event, Matched, Outside, Signature
 
 __all__ = [
     "Answered",
@@ -224,10 +225,11 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
-        unwritten: whether it is a ``NotImplementedError``.
+        unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
+        earlier: the exception that this one followed from, in a few words.
     """
 
     stage: str
@@ -240,6 +242,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     memory: bool = False
     forbidden: bool = False
     code: int | None = None
+    earlier: str = ""
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
@@ -250,6 +253,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -259,6 +263,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
@@ -320,6 +325,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        outside: calls of ranks on groups that they are not in.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be told.
     """
@@ -334,6 +340,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    outside: list[tuple[int, Outside]] = []
     excess: int = 0
 
 
