@@ -203,26 +203,27 @@ class Recorder:
             self.witness.look(measure)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
         ident = threading.get_ident()
+        if measure is None:
+            count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
+        else:
+            count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
+            buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
+        # threads report their operations one after another, in the order of their numbers
         with self._lock:
             self._check_race(flight)
             op, self._next = self._next, self._next + 1
             self._flights[op] = flight
             if deferred is not None:
                 self._unresolved[op] = deferred
-        if measure is None:
-            count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
-        else:
-            count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
-            buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
-        self.emit(
-            Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
-                deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
-                self.thread(ident), limit,
-            ),
-            True,
-        )  # fmt: skip
+            self.emit(
+                Posted(
+                    op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
+                    deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
