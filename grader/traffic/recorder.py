@@ -9,7 +9,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -184,16 +184,7 @@ class Recorder:
             self._outside.add(call)
             self.emit(call, True)
 
-    def post(self, kind: str, group: str, **what: Any) -> int:
-        """Report an operation before it is handed to the transport; its number.
-
-        See :meth:`_post` for what can be said of it.  Of several threads the judge hears in
-        the order of their numbers.
-        """
-        with self._lock:
-            return self._post(kind, group, **what)
-
-    def _post(
+    def post(
         self,
         kind: str,
         group: str,
@@ -208,7 +199,7 @@ class Recorder:
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
     ) -> int:
-        """Report an operation.
+        """Report an operation before it is handed to the transport; return its number.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
         and of a collective the one that the record shows; ``signatures`` are what the ranks
@@ -220,25 +211,27 @@ class Recorder:
             self.witness.look(measure)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
         ident = threading.get_ident()
-        self._check_race(flight)
-        op, self._next = self._next, self._next + 1
-        self._flights[op] = flight
-        if deferred is not None:
-            self._unresolved[op] = deferred
         if measure is None:
             count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
-        self.emit(
-            Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
-                deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
-                self.thread(ident), limit,
-            ),
-            True,
-        )  # fmt: skip
+        # threads report their operations one after another, in the order of their numbers
+        with self._lock:
+            self._check_race(flight)
+            op, self._next = self._next, self._next + 1
+            self._flights[op] = flight
+            if deferred is not None:
+                self._unresolved[op] = deferred
+            self.emit(
+                Posted(
+                    op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
+                    deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
