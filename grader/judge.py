@@ -18,9 +18,11 @@ from grader.native import Native, build
 from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
+from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
+from grader.traffic.sites import with_source
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
-from grader.worlds.base import Job, Luck, Outcome, World
+from grader.worlds.base import Job, Outcome, World
 from grader.worlds.crew import Launcher
 from grader.worlds.processes import SETUP_SECONDS, ProcessWorld
 
@@ -41,6 +43,22 @@ _CROWD = 6
 
 #: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
 _EFFORT = 0.2
+
+
+#: Orders of arrival that are tried of the first case of a world size that has several.
+_ORDERS = 12
+
+#: The same of further cases, whose data differ and seldom their orders.
+_FEW_ORDERS = 2
+
+#: Orders that are tried to find one that passes, where the first does not.
+_ORDERS_TO_PASS = 6
+
+#: How wildcards are matched in the first run of a case.
+_USUAL = WildcardPolicy()
+
+#: A run of a case, and what is made of it.
+_Run = tuple[Outcome, CaseVerdict, Judged]
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,10 @@ class Judge:
                     break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
+        found.verdicts = [
+            verdict if verdict.passed else with_source(verdict, submission.quote)
+            for verdict in found.verdicts
+        ]
         inputs = [case for cases in plan.values() for case in cases]
         source = tuple(submission.outlines.get(exercise.name, ()))
         return self._conclude(exercise, inputs, found, source)
@@ -180,8 +202,9 @@ class Judge:
             if time.monotonic() > found.deadline:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
-            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds)
+            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
+            found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
                 if exercise.remark is not None and not found.remark:
@@ -196,15 +219,54 @@ class Judge:
             found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
-    def _run_case(
-        self, exercise: Exercise, case: Case, worlds: _Worlds
-    ) -> tuple[Outcome, CaseVerdict, Judged]:
+    def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found) -> _Run:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
-        verdict, seen = assess(exercise, case, outcome)
-        if verdict.passed and _may_vary(exercise, case, outcome):
-            again = worlds.run(case.n, _job(exercise, case, self._settings, Luck.LOWEST))
-            verdict, seen = assess_again(exercise, case, outcome, again)
-        return outcome, verdict, seen
+        first = outcome, *assess(exercise, case, outcome)
+        if outcome.trace.choices and _worth_exploring(first, found):
+            first = self._explore(exercise, case, worlds, found, first)
+        _, verdict, _ = first
+        if (
+            verdict.passed
+            and not verdict.orders
+            and exercise.same_bits
+            and rounding(exercise, case)
+        ):
+            again = worlds.run(case.n, _job(exercise, case, self._settings))
+            return outcome, *assess_again(exercise, case, outcome, again)
+        return first
+
+    def _explore(
+        self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found, first: _Run
+    ) -> _Run:
+        """Run a case in other orders of arrival: it must be right in all of them.
+
+        If the first run is wrong, one that is right is looked for, to name the choice
+        that decides.
+        """
+        most = _FEW_ORDERS if case.n in found.explored else _ORDERS
+        if not first[1].passed:
+            most = _ORDERS_TO_PASS
+        exploration = Exploration(most, self._settings.seconds)
+        exploration.add(first[0].trace)
+        right, wrong = ([first], []) if first[1].passed else ([], [first])
+        while not (right and wrong) and (policy := exploration.next()) is not None:
+            again = worlds.run(case.n, _job(exercise, case, self._settings, policy))
+            exploration.add(again.trace)
+            if right:
+                verdict, seen = assess_again(exercise, case, right[0][0], again)
+            else:
+                verdict, seen = assess(exercise, case, again)
+            (right if verdict.passed else wrong).append((again, verdict, seen))
+        orders = exploration.orders
+        if wrong:
+            outcome, verdict, seen = wrong[0]
+            race = named_race(outcome.trace, [run.trace for run, _, _ in right], orders)
+            return outcome, replace(verdict, message=f"{verdict.message}{race}"), seen
+        if orders.known == 1:
+            return first
+        found.explored.add(case.n)
+        outcome, verdict, seen = first
+        return outcome, replace(verdict, orders=orders), seen
 
     def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
@@ -281,6 +343,8 @@ class _Found:
         verdicts: on the cases and limits, in the order of the exercise.
         judged: what a hint is chosen by.
         failing: sizes of worlds of several ranks that have failed.
+        failed: whether a case has failed.
+        explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         remark: on the first right run of which there is something to remark.
     """
@@ -289,6 +353,8 @@ class _Found:
     verdicts: list[CaseVerdict] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
     failing: int = 0
+    failed: bool = False
+    explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     remark: str = ""
 
@@ -358,6 +424,13 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     return None
 
 
+def _worth_exploring(first: _Run, found: _Found) -> bool:
+    """Whether other orders of a case's messages would tell anything that is reported."""
+    _, verdict, _ = first
+    # of failures the first one is reported, and with it the choice that decides
+    return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
+
+
 def _telling(
     exercise: Exercise, cases: Sequence[Case], right: list[tuple[Case, Outcome]]
 ) -> list[tuple[Case, Outcome]]:
@@ -392,18 +465,15 @@ def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict])
     return f"{found}\n{reason}, so it earns at most half its points."
 
 
-def _may_vary(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
-    """Whether a right answer may be wrong when messages arrive in another order."""
-    return outcome.trace.wildcards or (exercise.same_bits and rounding(exercise, case))
-
-
-def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.HIGHEST) -> Job:
+def _job(
+    exercise: Exercise, case: Case, settings: Settings, policy: WildcardPolicy = _USUAL
+) -> Job:
     return Job(
         entry=exercise.function,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
-        luck=luck,
+        policy=policy,
         seconds=settings.seconds,
         effort=settings.seconds * _EFFORT,
         answer_limit=settings.answer,

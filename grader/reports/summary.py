@@ -6,14 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from grader.standing import Overview, Standing, State
-from grader.verdict import Bound, CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from grader.verdict import (
+    Bound,
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Frame,
+    Status,
+)
 
 __all__ = [
+    "failure_text",
     "headline",
     "key_traffic",
     "listed",
+    "orders_tried",
     "output_lines",
     "points",
+    "shown",
     "standing_cells",
     "sum_of",
     "visible",
@@ -82,6 +93,25 @@ def _asked(bounds: Sequence[Bound]) -> str:
     if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
         bounds = [replace(bounds[0], relation="=")]
     return " and ".join(bound.asks for bound in bounds)
+
+
+def orders_tried(verdict: ExerciseVerdict) -> str:
+    """In how many orders of arrival receives from any rank were right; empty without a choice."""
+    orders = [case.orders for case in verdict.cases if case.orders is not None]
+    return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
+
+
+def shown(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """The frames worth showing: one without its source says no more than the message."""
+    return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
+
+
+def failure_text(failure: Failure) -> str:
+    """Why a run failed, as the message of an exception."""
+    lines = [f"{failure.diagnosis}: {failure.message}"]
+    lines += [f"  · {line}" for line in failure.detail]
+    lines += [f"    {frame}" for frame in shown(failure.frames)]
+    return visible("\n".join(lines))
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

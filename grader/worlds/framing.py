@@ -23,6 +23,9 @@ _HEADER = struct.Struct("<I")
 #: No frame from a rank is longer: an answer, and nothing else, comes near.
 LONGEST = 1 << 30
 
+#: Bytes of frames that may wait for company.
+_COMPANY = 1 << 20
+
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)
 _encode = msgspec.msgpack.Encoder().encode
@@ -42,7 +45,7 @@ class FrameWriter:
         with self._lock:
             self._pending += _HEADER.pack(len(body))
             self._pending += body
-            if flush:
+            if flush or len(self._pending) > _COMPANY:
                 self._sock.sendall(self._pending)
                 self._pending.clear()
 

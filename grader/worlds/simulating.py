@@ -25,6 +25,7 @@ from grader.traffic.board import Board
 from grader.traffic.events import Blocked, Grouped, Matched, Posted
 from grader.traffic.trace import Trace
 from grader.traffic.waits import deadlock
+from grader.values import amount
 from grader.verdict import Diagnosis, Failure
 from grader.worlds.base import Job, RankResult
 from grader.worlds.causes import Causes
@@ -32,12 +33,16 @@ from grader.worlds.codec import pack, unpack
 from grader.worlds.crew import Crew, Launcher
 from grader.worlds.errors import BrokenFrame
 from grader.worlds.framing import FrameReader, FrameWriter
-from grader.worlds.wire import Simulate, Simulated
+from grader.worlds.scrutiny import NAME
+from grader.worlds.wire import Answered, Raised, Simulate, Simulated
 
 __all__ = ["MEMORY", "Simulation", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
 MEMORY = 8 << 30
+
+#: Bytes that all ranks together may answer.
+ANSWERS = 1 << 30
 
 #: What ranks print is read in pieces of this size, and kept up to a limit.
 _PIECE = 1 << 16
@@ -57,6 +62,7 @@ class Simulation:
         trace: every message, if it was recorded and was not too much.
         overflow: whether it was too much.
         tally: what each rank has sent, if it was counted.
+        warnings: what is probably meant otherwise, though it breaks no rule.
     """
 
     results: tuple[RankResult, ...]
@@ -68,6 +74,7 @@ class Simulation:
     trace: Trace | None = None
     overflow: bool = False
     tally: Tally | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -127,6 +134,7 @@ def simulate(
         folder=setting.folder,
         sealed=setting.sealed,
         answer_limit=job.answer_limit,
+        answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
         algorithms=dict(algorithms),
     )
@@ -174,6 +182,9 @@ class _Listener:
         self._printed = bytearray()
         self.failure: Failure | None = None
         self.answer: Simulated | None = None
+        self.results: list[RankResult] = []
+        self._most = len(job.arguments)
+        self._told = 0
 
     @property
     def output(self) -> str:
@@ -209,12 +220,31 @@ class _Listener:
                 if not data:
                     self.failure = self._gone()
                 for message in reader.feed(data):
-                    if isinstance(message, Simulated):
-                        self.answer = message
+                    self._take(message)
         # what was printed before the answer is there by now
         while self.failure is None and select.select([printed], [], [], 0)[0]:
             if not self._take_output(printed):
                 break
+
+    def _take(self, message: object) -> None:
+        if isinstance(message, Simulated):
+            self.answer = message
+        elif isinstance(message, Answered):
+            self._told += len(message.value) + len(message.arguments)
+            if len(self.results) == self._most or self._told > ANSWERS:
+                raise BrokenFrame("more answers than ranks can give")
+            after = unpack(message.arguments)
+            if not isinstance(after, tuple):
+                raise BrokenFrame("arguments that are none")
+            value = unpack(message.value)
+            self.results.append(RankResult(value, after, omitted=message.omitted[:NAME]))
+        elif isinstance(message, Raised):
+            if not message.memory:
+                raise WorldError(f"a simulation ends with {message.kind}: {message.message}")
+            text = "the ranks need more memory than all of them may have together"
+            self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
+        else:
+            raise BrokenFrame("an answer to what nobody has asked")
 
     def _take_output(self, fd: int) -> bool:
         data = os.read(fd, _PIECE)
@@ -238,10 +268,9 @@ def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
     if answer is None or listener.failure is not None:
         return Simulation((), listener.failure, output=listener.output)
     try:
-        results: Sequence[RankResult] = [
-            RankResult(unpack(value), tuple(unpack(arguments)))
-            for value, arguments in zip(answer.values, answer.arguments, strict=True)
-        ]
+        results = listener.results
+        if answer.excess:
+            return Simulation((), _too_much(answer.excess), output=listener.output)
         failure = _failure(answer, size)
         if len(answer.ended) == size and len(results) != (size if answered else 0):
             raise ValueError(f"{len(results)} results of {size} ranks")
@@ -255,11 +284,20 @@ def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
             _trace(answer, size) if answer.events else None,
             answer.overflow,
             answer.tally,
+            _warnings(answer, size),
         )
     except (BrokenFrame, ValueError, LookupError, TypeError) as error:
         # the answer's code lives in the process that says this
         message = f"the process of all ranks says what makes no sense: {error}"
         return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+
+
+def _too_much(nbytes: int) -> Failure:
+    return Failure(
+        Diagnosis.OUTPUT_LIMIT,
+        f"the ranks return more than {amount(nbytes - 1)} in all, and up to {amount(ANSWERS)} can"
+        " be brought back; return less from each, such as a sum or a part, or simulate fewer",
+    )
 
 
 def _trace(answer: Simulated, size: int) -> Trace:
@@ -278,6 +316,14 @@ def _trace(answer: Simulated, size: int) -> Trace:
     return board.trace()
 
 
+def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
+    board = Board(size)
+    for rank, call in answer.outside:
+        if 0 <= rank < size:
+            board.take(rank, call)
+    return board.warnings
+
+
 def _failure(answer: Simulated, size: int) -> Failure | None:
     """What went wrong: ranks raised, or wait for each other, or left something over."""
     board = Board(size)
@@ -292,7 +338,7 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
         posted = Posted(
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
-            end.detail, False, False, end.file, end.line, 0,
+            end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
         )  # fmt: skip
         board.take(end.rank, posted)
         if end.matched:
