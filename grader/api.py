@@ -6,19 +6,24 @@ import contextlib
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 from grader.errors import RequestError, RunFailed, Stopped
 from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
+from grader.program import Program
 from grader.reports.html import exercise_html, failure_html, progress_html
+from grader.reports.summary import failure_text
 from grader.reports.text import exercise_report, failure_report, plain, progress_report
 from grader.standing import Overview, note, origin_of, overview
 from grader.submission import Submission, live_program
+from grader.traffic.schedules import Exploration, named_race
+from grader.traffic.sites import live_line, with_source
 from grader.traffic.trace import Trace
 from grader.values import show
-from grader.verdict import ExerciseVerdict, Failure
-from grader.worlds.base import Job, Luck
+from grader.verdict import ExerciseVerdict, Failure, Orders
+from grader.worlds.base import Job, Outcome, omission
 from grader.worlds.crew import Launcher
 from grader.worlds.launch import call_seconds, discard_launcher, launcher_on
 from grader.worlds.processes import ProcessWorld
@@ -35,6 +40,9 @@ __all__ = [
     "progress",
     "run",
 ]
+
+#: Orders of arrival that a run is tried in, and seconds for those after the first.
+_ORDERS, _EXPLORING = 8, 1.0
 
 _catalogue: Catalogue | None = None
 _hints_given: dict[str, int] = {}
@@ -169,17 +177,27 @@ def shows_results() -> bool:
 
 
 class Hints:
-    """Hints on an exercise, gentlest first; shows those asked for so far."""
+    """Hints on an exercise, gentlest first; shows those asked for so far.
 
-    def __init__(self, name: str, hints: Sequence[str], of: int) -> None:
+    Attributes:
+        name: the exercise.
+        hints: those that are shown.
+        of: how many there are.
+        warns: whether the one after these is the last, and the whole answer.
+    """
+
+    def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
         self.name = name
         self.hints = tuple(hints)
         self.of = of
+        self.warns = warns
 
     def __repr__(self) -> str:
         lines = [f"{i}. {text}" for i, text in enumerate(self.hints, 1)]
         left = self.of - len(self.hints)
-        if left:
+        if self.warns:
+            lines.append(f"(The next hint is the whole answer: call hint({self.name!r}) again)")
+        elif left:
             lines.append(f"({left} more: call hint({self.name!r}) again)")
         return "\n".join(lines)
 
@@ -193,7 +211,9 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     exercise = catalogue()[name if isinstance(name, str) else name.__name__]
     given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
     _hints_given[exercise.name] = given
-    hints = Hints(exercise.name, exercise.hints[:given], len(exercise.hints))
+    of = len(exercise.hints)
+    warns = exercise.tells_all and given == of - 1
+    hints = Hints(exercise.name, exercise.hints[:given], of, warns)
     if not shows_results():
         print(hints)
     return hints
@@ -235,6 +255,8 @@ class Run(Sequence[Any]):
     Attributes:
         output: what each rank printed.
         failure: why the run failed, or ``None``.
+        orders: in how many orders of arrival it was tried, of how many that are known;
+            ``None`` if there is one only.
     """
 
     def __init__(
@@ -243,11 +265,13 @@ class Run(Sequence[Any]):
         trace: Trace,
         output: Sequence[str],
         failure: Failure | None,
+        orders: Orders | None = None,
     ) -> None:
         self._results = tuple(results)
         self._trace = trace
         self.output = tuple(output)
-        self.failure = failure
+        self.failure = None if failure is None else with_source(failure, live_line)
+        self.orders = orders
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -272,7 +296,7 @@ class Run(Sequence[Any]):
 
     def _require_success(self) -> None:
         if self.failure is not None:
-            raise RunFailed(f"{self.failure.diagnosis}: {self.failure.message}", self.failure)
+            raise RunFailed(failure_text(self.failure), self.failure)
 
     def __repr__(self) -> str:
         if self.failure is not None:
@@ -297,7 +321,13 @@ def run(
 
     The process group is set up: inside, ``dist.get_rank()`` and everything
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
-    What ranks print is shown in rank order when all have ended.
+    What ranks print is shown in rank order when all have ended, and warnings after it.
+
+    A receive from any rank takes the message of the highest rank that has sent one
+    when nothing else can happen any more, so that a run gives the same result every
+    time.  Where it could have taken another rank's, further runs try that, too, a few
+    of them and without a word; if one of them fails, it is what you are shown, and
+    the message names the receive that decides.
 
     Args:
         function: called as ``function(*arguments)`` on every rank.
@@ -317,14 +347,50 @@ def run(
     (size,) = valid_sizes([world_size])
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, luck=Luck.ARRIVAL, seconds=seconds)
-    with stoppable(backend) as launcher, ProcessWorld(launcher, size, program) as world:
-        outcome = world.run(job)
+    job = Job(name, ((),) * size, allowed=None, seconds=seconds)
+    with stoppable(backend) as launcher:
+        outcome, orders = _in_all_orders(launcher, size, program, job)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
+    for warning in outcome.trace.warnings:
+        print(f"warning: {warning}")
     results = [result.value for result in outcome.results]
-    finished = Run(results, outcome.trace, outcome.output, outcome.failure)
+    failure = outcome.failure or omission(outcome.results, job.answer_limit)
+    finished = Run(results, outcome.trace, outcome.output, failure, orders)
     if not may_fail:
         finished._require_success()
     return finished
+
+
+def _in_all_orders(
+    launcher: Launcher, size: int, program: Program, job: Job
+) -> tuple[Outcome, Orders | None]:
+    """Run a job; where a receive has a choice, in other orders as well, each in a new world.
+
+    Gives the first outcome, or that of the first order that fails, with the race named.
+    """
+
+    def run_once(job: Job) -> Outcome:
+        with ProcessWorld(launcher, size, program) as world:
+            return world.run(job)
+
+    first = run_once(job)
+    if not first.trace.choices:
+        return first, None
+    # a run that takes long is not repeated
+    exploration = Exploration(_ORDERS, _EXPLORING - first.seconds)
+    exploration.add(first.trace)
+    right, wrong = ([], [first]) if first.failure else ([first], [])
+    while not (right and wrong) and (policy := exploration.next()) is not None:
+        again = run_once(replace(job, policy=policy))
+        exploration.add(again.trace)
+        (wrong if again.failure else right).append(again)
+    orders = exploration.orders
+    if not wrong:
+        return first, orders if orders.known > 1 else None
+    outcome = wrong[0]
+    assert outcome.failure is not None
+    race = named_race(outcome.trace, [one.trace for one in right], orders)
+    message = f"{outcome.failure.message}{race}"
+    return replace(outcome, failure=replace(outcome.failure, message=message)), orders

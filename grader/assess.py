@@ -10,7 +10,7 @@ import torch
 
 from grader.cases import Case
 from grader.compare import Difference, compare, differing_bits
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Exercise, Judged
 from grader.limits import Limit
 from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
@@ -26,15 +26,23 @@ def ranks(n: int, simulated: bool = False) -> str:
     return "1 rank" if n == 1 else f"{n} ranks"
 
 
-def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdict, Evidence | None]:
-    """Compare what the ranks hold with what they should hold."""
+def assess(
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
+) -> tuple[CaseVerdict, Judged]:
+    """Compare what the ranks hold with what they should hold.
+
+    Args:
+        exercise, case: what was asked.
+        outcome: what came.
+        repeated: whether the same processes have been asked the same before.
+    """
     actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
     failure = outcome.failure
     if failure is not None:
         failure = _explain(exercise, failure)
     else:
         failure = _compare(exercise, case, outcome, expected, actual)
-        failure = failure or _told_otherwise(exercise, case, outcome, expected)
+        failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
         case.name,
         case.n,
@@ -43,21 +51,22 @@ def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdic
         output=outcome.output,
     )
     if failure is None:
-        return verdict, None
-    evidence = Evidence(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+        return verdict, Judged(case, None, actual, None, outcome.trace)
+    seen = Judged(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
-        message=failure.message,
+        message=_where_it_matters(exercise, failure.message),
         rank=failure.rank,
         site=failure.site,
-        detail=failure.detail,
+        detail=failure.detail + outcome.trace.warnings,
+        frames=failure.frames,
         waits=failure.waits,
         cycle=failure.cycle,
         ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
         misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
-    ), evidence
+    ), seen
 
 
 def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
@@ -145,32 +154,51 @@ def _compare(
 
 
 def _told_otherwise(
-    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any]
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], repeated: bool
 ) -> Failure | None:
-    """Whether right values came by another road than the network, which carried too little."""
+    """Whether right values came by another road than the network, which carried too little.
+
+    A program may remember what it has been told before, or know beforehand what does not
+    depend on the seed.  Nothing else that it may do brings numbers that were drawn.
+    """
     if outcome.moved is None or exercise.least is None:
         return None
     least = exercise.least(case, expected)
     if outcome.moved >= least:
         return None
-    return Failure(
-        Diagnosis.TAMPERING,
+    carried = (
         f"the values are right, but the network carried {max(0, outcome.moved)} bytes, and no"
-        f" algorithm needs fewer than {least}",
+        f" algorithm needs fewer than {least}"
     )
+    if repeated:
+        what = f"{carried}: this call repeats an earlier one; communicate in every call"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    if _predictable(exercise, case):
+        what = f"{carried}: the ranks have to tell each other, also what can be guessed"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    return Failure(Diagnosis.TAMPERING, carried)
+
+
+def _predictable(exercise: Exercise, case: Case) -> bool:
+    """Whether what the ranks should hold is the same whatever the seed is."""
+    held = []
+    for seed in (1, 2):
+        drawn = (one for one in exercise.cases(seed, case.n) if one.name == case.name)
+        held.append([list(exercise.expected(one)) for one in drawn])
+    return bool(held[0]) and compare(held[0], held[1]) is None
 
 
 def assess_again(
     exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
-) -> tuple[CaseVerdict, Evidence | None]:
+) -> tuple[CaseVerdict, Judged]:
     """Judge another run of a case whose outcome was right, in another order of arrival.
 
     Where the exercise asks for the same bits, they are compared between ranks
     and between the runs.
     """
-    verdict, evidence = assess(exercise, case, again)
+    verdict, seen = assess(exercise, case, again, repeated=True)
     if not verdict.passed or not exercise.same_bits:
-        return verdict, evidence
+        return verdict, seen
     first, second = (_actual(exercise, case, run) for run in (outcome, again))
     message = ""
     for rank in case.ranks:
@@ -183,15 +211,15 @@ def assess_again(
             message = f"rank {rank} does not hold the same bits when it is run again, {found}"
             break
     if not message:
-        return verdict, None
-    evidence = Evidence(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
+        return verdict, seen
+    seen = Judged(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
     return replace(
         verdict,
         status=Status.FAILED,
         diagnosis=Diagnosis.NONDETERMINISTIC,
         message=message,
         rank=rank,
-    ), evidence
+    ), seen
 
 
 def _changed_argument(
@@ -217,9 +245,10 @@ def _explain(exercise: Exercise, failure: Failure) -> Failure:
 def _rows(
     exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
 ) -> tuple[RankRow, ...]:
+    """What each rank should hold, and holds; nothing if all are right: the fault lies elsewhere."""
     if not actual:
         return ()
-    return tuple(
+    rows = tuple(
         RankRow(
             rank,
             show(expected[rank]),
@@ -228,6 +257,14 @@ def _rows(
         )
         for rank in case.ranks
     )
+    return () if all(row.right for row in rows) else rows
+
+
+def _where_it_matters(exercise: Exercise, message: str) -> str:
+    """A message without the number of the rank, where there is one rank only."""
+    if exercise.world_sizes != (1,):
+        return message
+    return message.removeprefix("rank 0: ").removeprefix("rank 0, ")
 
 
 def assess_limit(
@@ -235,7 +272,7 @@ def assess_limit(
     n: int,
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
-) -> tuple[CaseVerdict, Evidence | None]:
+) -> tuple[CaseVerdict, Judged | None]:
     """Judge the traffic of the runs whose values were right, and that ask for something."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
@@ -260,8 +297,8 @@ def assess_limit(
         misses_point=bool(broken) and limit.point,
     )
     if not broken:
-        return verdict, None
+        return verdict, Judged(case, None, (), None, outcome.trace, bound)
     diagnosis = limit.diagnose(bound)
     message = f"{case.name}: {bound}"
-    evidence = Evidence(case, diagnosis, (), None, outcome.trace)
-    return replace(verdict, diagnosis=diagnosis, message=message), evidence
+    seen = Judged(case, diagnosis, (), None, outcome.trace, bound)
+    return replace(verdict, diagnosis=diagnosis, message=message), seen

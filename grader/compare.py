@@ -245,13 +245,16 @@ def _wrong_value(
 def differing_bits(one: Any, other: Any) -> str | None:
     """Where two results that should be the same bit by bit are not; ``None`` if nowhere.
 
-    Reads like "element [3]: 0.30000001 and 0.3".
+    Reads like "element [3]: 0.30000001 and 0.3".  Zeros of either sign are equal numbers
+    and differ here; not-a-number is the same as any other not-a-number.
     """
     if isinstance(one, (list, tuple)):
         pairs = zip(one, other, strict=True)
         found = ((i, differing_bits(a, b)) for i, (a, b) in enumerate(pairs))
         return next((f"entry {i}, {text}" for i, text in found if text), None)
     wrong = _wrong_elements(one, other, 0, None)
+    if one.dtype.is_floating_point:
+        wrong |= torch.signbit(one) ^ torch.signbit(other) & ~torch.isnan(one)
     if not bool(wrong.any()):
         return None
     first = int(wrong.flatten().nonzero()[0])

@@ -35,7 +35,21 @@ __all__ = [
     "UnknownExercise",
     "UnreadableFile",
     "WorldError",
+    "out_of_memory",
 ]
+
+
+#: What torch says when its allocator gets no memory.
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, Python's or torch's, says that there is no more memory."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, (RuntimeError, OSError)) and any(
+        said in arg for arg in error.args if isinstance(arg, str) for said in _NO_MEMORY
+    )
 
 
 class GraderError(Exception):

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import dis
+import inspect
+import io
+import itertools
 import marshal
+import pickle
 import sys
 import types
 from collections.abc import Callable
@@ -11,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "load", "loader"]
+__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "is_stub", "load", "loader"]
 
 #: The name of the module that a submission's definitions are loaded into.
 MODULE = "submission"
@@ -58,6 +63,50 @@ class Program(msgspec.Struct, frozen=True):
         return msgspec.msgpack.decode(data, type=Program)
 
 
+#: What a stub may name: what it raises, and the call that the constructor of a module begins with.
+_NAMES = frozenset({"NotImplementedError", "super", "__init__", "__class__"})
+
+#: Beginnings of the instructions that such a body takes, in one version of Python or another.
+#: Nothing is stored, computed, decided or returned.
+_STEPS = (
+    "CACHE", "CALL", "COPY_FREE_VARS", "EXTENDED_ARG", "LOAD_", "MAKE_CELL", "NOP", "NOT_TAKEN",
+    "POP_TOP", "PRECALL", "PUSH_NULL", "RAISE_VARARGS", "RESUME",
+)  # fmt: skip
+
+
+def is_stub(defined: Any) -> bool:
+    """Whether a function does nothing but raise ``NotImplementedError``.
+
+    Of a class, whether all its methods are such.  What stands behind the ``raise`` is never
+    run, but somebody has written it, so that is no stub any more.
+    """
+    if isinstance(defined, (staticmethod, classmethod)):
+        defined = defined.__func__
+    if isinstance(defined, type):
+        methods = [
+            value
+            for value in vars(defined).values()
+            if isinstance(value, (types.FunctionType, staticmethod, classmethod, property))
+        ]
+        return bool(methods) and all(map(is_stub, methods))
+    if isinstance(defined, property):
+        return defined.fget is not None and is_stub(defined.fget)
+    # what a decorator has made of it remembers the function itself
+    code = getattr(getattr(defined, "__wrapped__", defined), "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return False
+    # a name that only dead code uses is there as well
+    named = {*code.co_names, *code.co_freevars, *code.co_cellvars}
+    if not {"NotImplementedError"} <= named <= _NAMES:
+        return False
+    flags = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+    collected = sum(bool(code.co_flags & flag) for flag in flags)
+    if code.co_nlocals > code.co_argcount + code.co_kwonlyargcount + collected:
+        return False
+    steps = [instruction.opname for instruction in dis.get_instructions(code)]
+    return steps[-1] == "RAISE_VARARGS" and all(step.startswith(_STEPS) for step in steps)
+
+
 class LoadedProgram:
     """A program loaded in this process.
 
@@ -86,6 +135,13 @@ class LoadedProgram:
             raise NotDefined(name) from error
         raise NotDefined(name)
 
+    def unwritten(self, name: str) -> bool:
+        """Whether what is to be called is still the stub."""
+        try:
+            return is_stub(self.entry(name))
+        except NotDefined:
+            return False
+
 
 def load(program: Program) -> LoadedProgram:
     """Run a program's definitions, one by one.
@@ -96,15 +152,32 @@ def load(program: Program) -> LoadedProgram:
     return loader(program)()
 
 
-def loader(program: Program) -> Callable[[], LoadedProgram]:
-    """Loads a program again and again, each time with global variables of its own.
+def loader(
+    program: Program, own: Callable[[str], bool] = lambda file: False
+) -> Callable[[], LoadedProgram]:
+    """Loads a program again and again, each time as a process of its own would.
 
-    The code is shared: a thousand copies of it would have to be fetched from
-    memory by turns, and Python would have to learn to run each of them fast.
+    Global variables, classes with their attributes, and imported modules whose file is
+    ``own`` are made anew.  The code is shared: a thousand copies of it would have to be
+    fetched from memory by turns, and Python would have to learn to run each of them fast.
     """
-    if program.live:
-        return _live_loader(program.live)
-    codes = [(unit, marshal.loads(unit.code)) for unit in program.units]
+    make = _live_loader(program.live) if program.live else _unit_loader(program.units)
+
+    def load_afresh() -> LoadedProgram:
+        known = len(sys.modules)
+        try:
+            return make()
+        finally:
+            # what was imported just now stands last
+            for name in list(itertools.islice(reversed(sys.modules), len(sys.modules) - known)):
+                if own(getattr(sys.modules[name], "__file__", None) or ""):
+                    del sys.modules[name]
+
+    return load_afresh
+
+
+def _unit_loader(units: list[Unit]) -> Callable[[], LoadedProgram]:
+    codes = [(unit, marshal.loads(unit.code)) for unit in units]
 
     def load_units() -> LoadedProgram:
         module = types.ModuleType(MODULE)
@@ -123,15 +196,33 @@ def loader(program: Program) -> Callable[[], LoadedProgram]:
 
 
 def _live_loader(live: bytes) -> Callable[[], LoadedProgram]:
-    import cloudpickle
+    from cloudpickle import cloudpickle
 
     shared: dict[types.CodeType, types.CodeType] = {}
 
-    def load_live() -> LoadedProgram:
-        function = cloudpickle.loads(live)
-        for one in (function, *getattr(function, "__globals__", {}).values()):
-            if isinstance(one, types.FunctionType):
-                one.__code__ = shared.setdefault(one.__code__, one.__code__)
-        return LoadedProgram({}, function)
+    def function(code: types.CodeType, *rest: Any) -> Any:
+        return cloudpickle._make_function(shared.setdefault(code, code), *rest)
 
-    return load_live
+    # A class that cloudpickle has made once it would give again to whoever loads the same
+    # bytes, to be one class with the one that is there; without its number, it is made anew.
+    def plain_class(kind: Any, name: Any, bases: Any, options: Any, _: Any, extra: Any) -> Any:
+        return cloudpickle._make_skeleton_class(kind, name, bases, options, None, extra)
+
+    def enum(
+        bases: Any, name: Any, qualname: Any, members: Any, module: Any, _: Any, extra: Any
+    ) -> Any:
+        return cloudpickle._make_skeleton_enum(bases, name, qualname, members, module, None, extra)
+
+    instead = {
+        "_make_function": function,
+        "_make_skeleton_class": plain_class,
+        "_make_skeleton_enum": enum,
+    }
+
+    class Unpickler(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            if module == cloudpickle.__name__ and name in instead:
+                return instead[name]
+            return super().find_class(module, name)
+
+    return lambda: LoadedProgram({}, Unpickler(io.BytesIO(live)).load())

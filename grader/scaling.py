@@ -16,7 +16,7 @@ from grader.simulation.presets import cluster_from
 from grader.submission import Submission, live_program
 from grader.traffic.trace import Trace
 from grader.values import amount, duration
-from grader.worlds.base import Job
+from grader.worlds.base import Job, omission
 from grader.worlds.simulating import MEMORY, Simulation
 from grader.worlds.simulating import simulate as run_simulated
 
@@ -43,12 +43,11 @@ class SimulatedRun(Run):
         failure: why the run failed, or ``None``.
     """
 
-    def __init__(self, ranks: int, simulation: Simulation) -> None:
+    def __init__(self, ranks: int, simulation: Simulation, limit: int) -> None:
         nothing = Trace(((),) * ranks)
         results = [result.value for result in simulation.results]
-        super().__init__(
-            results, simulation.trace or nothing, (simulation.output,), simulation.failure
-        )
+        failure = simulation.failure or omission(simulation.results, limit)
+        super().__init__(results, simulation.trace or nothing, (simulation.output,), failure)
         self.ranks = ranks
         self.seconds = simulation.seconds
         self.messages = simulation.messages
@@ -139,7 +138,9 @@ def simulate(
             algorithms=algorithms,
         )
     print(simulation.output, end="")
-    finished = SimulatedRun(ranks, simulation)
+    for warning in simulation.warnings:
+        print(f"warning: {warning}")
+    finished = SimulatedRun(ranks, simulation, job.answer_limit)
     if not may_fail:
         finished._require_success()
     return finished

@@ -97,6 +97,56 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A line of the student's source that a failure points at.
+
+    Attributes:
+        site: where it is.
+        function: the function that was running there, in a traceback.
+        text: the line itself; empty where nobody knows it.
+        place: how a report calls the site, such as "In [3], line 2", where its line
+            alone does not tell.
+    """
+
+    site: Site
+    function: str = ""
+    text: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        where = self.place or str(self.site)
+        if self.function:
+            where += f", in {self.function}"
+        return f"{where}:  {self.text}" if self.text else where
+
+
+@dataclass(frozen=True)
+class Orders:
+    """How many orders of arrival were tried, of those that are known to be possible.
+
+    ``exhausted`` is whether no others are: where a choice has not been tried, more may
+    follow from it.
+    """
+
+    tried: int
+    known: int
+    exhausted: bool
+
+    def __add__(self, other: Orders) -> Orders:
+        """Return the orders of two cases, taken together."""
+        return Orders(
+            self.tried + other.tried,
+            self.known + other.known,
+            self.exhausted and other.exhausted,
+        )
+
+    def __str__(self) -> str:
+        if self.exhausted:
+            return f"all {self.tried} orders tried"
+        return f"{self.tried} of {self.known} known orders tried"
+
+
+@dataclass(frozen=True)
 class Volume:
     """How much a run sent, point to point.
 
@@ -187,8 +237,9 @@ class Failure:
         message: one sentence, naming rank, line, what was expected and came.
         rank: the rank at fault, or ``None`` where no single one is.
         site: the place in the student's source, if one is known.
-        detail: further lines, such as the cycle of a deadlock or the
-            student's part of a traceback.
+        detail: further lines, such as the cycle of a deadlock.
+        frames: the student's part of a traceback, outermost call first; else the lines
+            that the message names, once their source is known.
     """
 
     diagnosis: Diagnosis
@@ -196,6 +247,7 @@ class Failure:
     rank: int | None = None
     site: Site | None = None
     detail: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
     #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
     #: and those that others wait for although they have returned
     waits: tuple[Wait, ...] = ()
@@ -231,12 +283,16 @@ class CaseVerdict:
     bounds: tuple[Bound, ...] = ()
     by_rank: tuple[RankRow, ...] = ()
     detail: tuple[str, ...] = ()
+    #: as in :class:`Failure`
+    frames: tuple[Frame, ...] = ()
     #: what each rank printed, in rank order
     output: tuple[str, ...] = ()
     #: of a deadlock, as in :class:`Failure`
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    #: of receives from any rank: in how many orders they were matched; none if there is one only
+    orders: Orders | None = None
     #: whether its ranks were simulated
     simulated: bool = False
     #: whether it is a limit on the traffic of other cases, also where none could be judged

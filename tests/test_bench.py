@@ -308,7 +308,7 @@ def test_a_result_of_an_earlier_call_is_wrong_in_every_element(tmp_path, name, h
 
 FAILURES = [
     ("if dist.get_rank() == 1:\n        raise ValueError('no')", "rank 1, line 6: ValueError: no"),
-    ("raise NotImplementedError", "rank 0, line 5: is not written yet"),
+    ("raise NotImplementedError", "rank 0, line 5: still raises NotImplementedError"),
     ("if dist.get_rank() == 1:\n        os._exit(3)", "rank 1: the process exits with status 3"),
     ("os.kill(os.getpid(), signal.SIGSEGV)", "rank 0: the process is killed by SIGSEGV"),
     ("x.fill_(undefined)", "rank 0, line 5: NameError: name 'undefined' is not defined"),

@@ -9,6 +9,7 @@ import struct
 import msgspec
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 import torch.distributed as dist
 from hypothesis import given
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 from grader.compare import compare
 from grader.traffic.events import Done, Posted
 from grader.values import Opaque
-from grader.worlds.codec import pack, unpack
+from grader.worlds.codec import pack, pack_answer, unpack
 from grader.worlds.errors import BrokenFrame
 from grader.worlds.framing import LONGEST, FrameReader, FrameWriter, read_frames
+from grader.worlds.watch import STRUCTURE
 from grader.worlds.wire import Raised, Resolved, Returned
 
 trees = st.recursive(
@@ -31,6 +33,7 @@ trees = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
+        | st.sets(st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), max_size=4)
         | st.dictionaries(
             st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), inner, max_size=3
         )
@@ -72,7 +75,7 @@ def test_tensors_with_gradients_and_of_other_classes():
     assert not any(t.requires_grad for t in found)
 
 
-@pytest.mark.parametrize("name", ["SUM", "AVG", "PRODUCT", "MIN", "MAX"])
+@pytest.mark.parametrize("name", sorted(dist.ReduceOp.RedOpType.__members__))
 def test_reductions(name):
     assert unpack(pack(getattr(dist.ReduceOp, name))) == getattr(dist.ReduceOp, name)
 
@@ -87,6 +90,22 @@ def test_dtypes_and_special_numbers():
     assert unpack(pack(2**200)) == 2**200
     assert math.isnan(unpack(pack(float("nan"))))
     assert unpack(pack(float("-inf"))) == -math.inf
+
+
+def test_every_dtype_can_be_an_answer():
+    every = [value for value in vars(torch).values() if isinstance(value, torch.dtype)]
+    assert unpack(pack(every)) == every
+
+
+def test_a_device_that_only_the_rank_knows_travels_as_its_name():
+    # as a rank packs it that has called torch.utils.rename_privateuse1_backend
+    data = pack(torch.device("cpu")).replace(b'"cpu"', b'"npu"')
+    assert unpack(data) == Opaque("the device npu")
+
+
+def test_numbers_are_whole_or_named():
+    assert unpack(pack(-(10**4000))) == -(10**4000)
+    assert unpack(pack(10**5000)) == Opaque("an int of 16,610 bits")
 
 
 def test_a_number_of_numpy_is_as_good_as_pythons():
@@ -137,6 +156,47 @@ def test_large_tensors_are_named_and_not_sent():
 def test_long_lists_are_cut():
     assert unpack(pack([0] * 10**6)).kind == "a list of 1000000"
     assert len(pack([[0] * 1000] * 1000)) < 10**7
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["x" * 100_000] * 1000,
+        [10**4000] * 2000,
+        ["\0" * 100_000] * 50,
+    ],
+    ids=["texts", "numbers", "controls"],
+)
+def test_however_many_there_are_the_structure_stays_small(value):
+    data, omitted = pack_answer(value)
+    assert len(data) < STRUCTURE / 2
+    assert " after " in omitted
+    unpack(data)
+
+
+@pytest.mark.parametrize(
+    "value, limit, omitted",
+    [
+        ([1, torch.ones(3)], 100, ""),
+        ([1, torch.ones(300)], 1000, "a float32 tensor of shape (300,) (1.2 kB)"),
+        ("x" * 100_001, None, "a str of 100001 characters"),
+        ([[0] * 100_001], None, "a list of 100001"),
+        ({"a": dict.fromkeys(range(100001), 0)}, None, "a dict of 100001"),
+        (2**20_000, None, "an int of 20,001 bits"),
+    ],
+    ids=["nothing", "tensor", "text", "list", "dict", "number"],
+)
+def test_what_is_left_out_is_said(value, limit, omitted):
+    assert pack_answer(value, limit)[1] == omitted
+
+
+def test_no_memory_in_the_judge_is_no_forgery(monkeypatch):
+    def nothing_left(data):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4")
+
+    monkeypatch.setattr(safetensors.torch, "load", nothing_left)
+    with pytest.raises(MemoryError):
+        unpack(pack(torch.ones(1)))
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,14 @@ def test_differing_bits_are_named_with_all_their_digits():
     assert differing_bits([one, one], [one, other]).startswith("entry 1, element [1]")
 
 
+def test_zeros_of_either_sign_are_equal_and_have_other_bits():
+    zeros = torch.tensor([0.0, 0.0, -0.0])
+    assert compare(zeros, -zeros) is None
+    assert differing_bits(zeros, torch.tensor([0.0, -0.0, -0.0])) == "element [1]: 0 and -0"
+    nan = torch.tensor([float("nan")])
+    assert differing_bits(nan, -nan) is None
+
+
 # Rounding that depends on who comes first. ------------------------------------------
 
 

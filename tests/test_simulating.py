@@ -9,6 +9,7 @@ import torch.distributed as dist
 from grader.simulation.clusters import Flat, Nodes
 from grader.submission import live_program
 from grader.verdict import Diagnosis
+from grader.worlds import simulating
 from grader.worlds.base import Job
 from grader.worlds.launch import default_launcher
 from grader.worlds.simulating import simulate
@@ -129,3 +130,23 @@ def test_a_process_that_dies_is_told_of():
     failure = play(dies, 2).failure
     assert failure.diagnosis is Diagnosis.EXITED
     assert "status 3" in failure.message
+
+
+def test_answers_that_are_too_much_together_are_said_to_be(monkeypatch):
+    monkeypatch.setattr(simulating, "ANSWERS", 100_000)
+    outcome = play(lambda: torch.zeros(10_000), 8)
+    assert outcome.results == ()
+    assert outcome.failure.diagnosis is Diagnosis.OUTPUT_LIMIT
+    assert "up to 100 kB can be brought back" in outcome.failure.message
+    assert play(lambda: torch.zeros(1000), 8).failure is None
+
+
+def test_a_result_that_cannot_be_told_is_its_ranks_fault_and_not_the_simulations():
+    class Odd(dict):
+        def items(self):
+            raise ValueError("no items today")
+
+    outcome = play(lambda: Odd(a=1), 2)
+    assert outcome.failure.diagnosis is Diagnosis.EXCEPTION
+    assert outcome.failure.rank == 0
+    assert "no items today" in outcome.failure.message

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from grader.bench.plan import Plan
 from grader.bench.rank import measure
 from grader.bench.results import Complaint, Row
-from grader.program import NotDefined, Program, load
+from grader.program import NotDefined, Program, is_stub, load
 from grader.traffic.sites import is_students, lines_of
 from grader.values import short
 from grader.verdict import Site
@@ -94,6 +94,7 @@ def _rows(
 ) -> None:
     rank = dist.get_rank()
     watch = Watch(rank, plan.timeout, complain)
+    functions: dict[str, Callable[..., Any]] = {}
     try:
         watch.begin("loading the file")
         functions = _functions(plan)
@@ -101,7 +102,7 @@ def _rows(
             if rank == 0:
                 show(row)
     except BaseException as error:
-        complain(_complaint(rank, error))
+        complain(_complaint(rank, error, any(map(is_stub, functions.values()))))
     finally:
         watch.end()
 
@@ -113,13 +114,15 @@ def _functions(plan: Plan) -> dict[str, Callable[..., Any]]:
     return {name: loaded.entry(name) for name, _ in plan.contests}
 
 
-def _complaint(rank: int, error: BaseException) -> Complaint:
+def _complaint(rank: int, error: BaseException, unwritten: bool) -> Complaint:
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     lines = lines_of(cause.__traceback__)
     site = str(Site(*lines[-1][:2])) if lines else ""
-    if isinstance(cause, NotImplementedError):
+    if unwritten and isinstance(cause, NotImplementedError):
         return Complaint(rank, "raised", "is not written yet", site)
     text = short(str(cause), 300)
+    if isinstance(cause, NotImplementedError) and not text:
+        return Complaint(rank, "raised", "still raises NotImplementedError", site)
     what = f"{type(cause).__name__}: {text}" if text else type(cause).__name__
     return Complaint(rank, "raised", what, site)
 

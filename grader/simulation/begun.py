@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from grader.simulation.builtin import Builtins, Work
 from grader.simulation.communicator import Communicator, channel_name
 from grader.simulation.meetings import Call
+from grader.traffic.addressing import destroyed_text, require_rank
 from grader.traffic.events import ANY
+from grader.traffic.signatures import signatures
 from grader.traffic.sites import line_here
-from grader.values import dtype_name
+from grader.verdict import Site
 
 if TYPE_CHECKING:
     from grader.simulation.hub import Hub
@@ -43,10 +43,23 @@ class Begun:
         self._builtins = builtins
         #: by place, what runs beside the rank, and what is to run after it
         self._queues: dict[int, deque[tuple[Run, Communicator, Work]]] = {}
+        #: by rank, the line on which it has destroyed the group
+        self._destroyed: dict[int, int] = {}
         self._seen_from = {0: self._members}
         builtins.found(self._name, self._members)
 
+    def destroy(self, line: int) -> None:
+        """The rank that runs has destroyed the group; it goes on for the others."""
+        self._require_there()
+        self._destroyed[self._hub.current.number] = line
+
+    def _require_there(self) -> None:
+        line = self._destroyed.get(self._hub.current.number)
+        if line is not None:
+            raise ValueError(destroyed_text(self._members, line))
+
     def _allow(self, kind: str) -> None:
+        self._require_there()
         self._builtins.require_allowed(self._hub.current.number, kind)
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
@@ -59,24 +72,25 @@ class Begun:
         run: Run,
         results: list[Any],
         *,
-        measure: torch.Tensor | None = None,
+        signed: tuple[Any, ...],
         root: int | None = None,
         detail: str = "",
     ) -> Work:
         """Run a collective, or see to it that it will be.
 
-        ``measure`` is a tensor that all ranks must have of one size and dtype.
+        ``signed`` is the method and its arguments, see :mod:`grader.traffic.signatures`.
         """
         hub, builtins = self._hub, self._builtins
         me = hub.current.number
-        sized = (0, 0, "")
-        if measure is not None:
-            sized = (measure.numel(), measure.nbytes, dtype_name(measure.dtype))
-        whose = ANY if root is None else self._members[root]
-        call = Call(me, kind, self._name, whose, detail, *sized, *line_here()[:2])
+        place, size = self._places[me], len(self._members)
+        if root is not None:
+            require_rank(root, size)
+        whose, first = (ANY, -1) if root is None else (self._members[root], root)
+        method, *arguments = signed
+        found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
+        call = Call(me, kind, self._name, whose, detail, found, Site(*line_here()[:2]))
         builtins.join(call)
         work = Work(hub, hub.current, call, results)
-        place = self._places[me]
         comm = self._communicator(place, root or 0)
         queue = self._queues.get(place)
         if queue is not None:

@@ -8,21 +8,35 @@ refused or reported, and only then handed on.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.distributed.constants import default_pg_timeout
 
-from grader.traffic.events import ANY, Grouped
+from grader.traffic.addressing import destroyed_text, require_peer, require_rank, require_tag
+from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
-from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
-from grader.transports.base import Backend, reduction_name
+from grader.traffic.requests import (
+    Batched,
+    Deferred,
+    Gated,
+    Request,
+    TransportError,
+    WaitExpired,
+    hand_over,
+    milliseconds,
+)
+from grader.traffic.signatures import signatures
+from grader.transports.base import FOREVER, Backend, reduction_name
 from grader.verdict import Diagnosis
 
-__all__ = ["RecordingGroup"]
+__all__ = ["RecordingGroup", "short_limit"]
 
 
 class RecordingGroup(dist.ProcessGroup):
@@ -35,6 +49,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: global ranks, by rank in the group.
         name: the group's name, the same on every member.
         recorder: the rank's recorder.
+        limit: milliseconds after which its waits give up; 0 is never.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
@@ -49,6 +64,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: Sequence[int],
         name: str,
         recorder: Recorder,
+        limit: int = 0,
     ) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(rank, size)  # type: ignore[call-arg]
@@ -62,8 +78,11 @@ class RecordingGroup(dist.ProcessGroup):
         self._desc = ""
         #: set when torch has finished making the group
         self.made = False
+        #: the line that destroyed it
+        self._destroyed: int | None = None
         self._recorder = recorder
-        recorder.emit(Grouped(name, self._members), False)
+        self._limit = limit
+        recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
 
@@ -106,19 +125,31 @@ class RecordingGroup(dist.ProcessGroup):
         """The rank is at a named place, see :func:`grader.traffic.marks.mark`."""
         self._recorder.mark(text)
 
+    def destroy(self, line: int) -> None:
+        """The rank has destroyed the group, on that line."""
+        self._require_there()
+        self._destroyed = line
+
+    def _require_there(self) -> None:
+        if self._destroyed is not None:
+            raise ValueError(destroyed_text(self._members, self._destroyed))
+
     # Point to point. ---------------------------------------------------------
 
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         tensor = self._plain(tensors, "send")
+        self._require_there()
         require_peer(dst, self.rank(), self.size())
+        require_tag(tag)
         recorder = self._recorder
         op = recorder.post(
-            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
-        )
-        verify = self._unchanged_check(tensor) if recorder.strict else None
+            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
+            limit=self._limit,
+        )  # fmt: skip
+        verify = self._unchanged_check(op, tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return Request(recorder, op, self._batch or inner, verify=verify)
+        return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -130,6 +161,8 @@ class RecordingGroup(dist.ProcessGroup):
         return self._receive(self._plain(tensors, "recv"), ANY, tag)
 
     def _receive(self, tensor: torch.Tensor, src: int, tag: int) -> Request:
+        self._require_there()
+        require_tag(tag)
         recorder, wildcard = self._recorder, src == ANY
         # A strict receive becomes visible when the student waits for it, so
         # that reading too early goes wrong every time and not now and then.
@@ -146,27 +179,39 @@ class RecordingGroup(dist.ProcessGroup):
             measure=tensor,
             writes=(tensor,),
             deferred=deferred,
+            limit=self._limit,
         )
+        verify = None
+        if recorder.strict and not recorder.waited_at_once(op):
+            verify = self._unwritten_check(op, tensor)
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
             inner = self._batch or inner
-        return Request(recorder, op, inner, source=src, finish=finish)
+        return Request(
+            recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
+        )
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
         return self._inner.recv([landing], src, tag), src
 
-    def _unchanged_check(self, tensor: torch.Tensor) -> Callable[[], None]:
+    def _unchanged_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
         before = checksum(tensor)
 
         def verify() -> None:
             if checksum(tensor) != before:
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    "a buffer was changed while its send was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
+
+        return verify
+
+    def _unwritten_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
+        """The same of a receive, where even what is written without a change will be lost."""
+        before = checksum(tensor)
+
+        def verify() -> None:
+            if self._recorder.written(op) or checksum(tensor) != before:
+                self._recorder.raced(op)
 
         return verify
 
@@ -200,12 +245,21 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
+        self._require_there()
         recorder = self._recorder
         recorder.require_allowed(kind)
         written = list(tensors_of(args[0])) if args else []
         read = list(tensors_of(args[1])) if len(args) > 1 else []
         root, detail = self._agreement(args, kwargs)
-        gate = Gated() if recorder.strict else None
+        found = signatures(
+            method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
+            root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
+        )  # fmt: skip
+        finish, given, private = None, args, None
+        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+            private = PrivateBuffers(args)
+            finish, given = private.deliver, private.args
+        gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
             kind,
             self._name,
@@ -213,51 +267,74 @@ class RecordingGroup(dist.ProcessGroup):
             detail=detail,
             deferred=gate,
             measure=written[0] if kind in SAME_SIZE and written else None,
+            signatures=found,
             reads=read,
             writes=written,
         )
-        verify, finish, given = None, None, args
-        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
-            private = PrivateBuffers(args)
-            verify = self._untouched_check(kind, private)
-            finish, given = private.deliver, private.args
-        inner = hand_over(recorder, op, lambda: self._start_inner(method, given, kwargs))
-        inner = gate.hold(inner) if gate else inner
-        return Request(recorder, op, inner, verify=verify, finish=finish)
+        verify = None if private is None else self._untouched_check(op, private)
+        return Request(
+            recorder, op, gate, verify=verify, finish=finish, private=private,
+            limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
+        )  # fmt: skip
 
-    def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
+    def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
             if private.changed():
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    f"a buffer was changed while its {kind} was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
 
         return verify
 
-    def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the transport, by whichever name it knows the method."""
+    def _starter(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """What calls the transport, by whichever name it knows the method.
+
+        Raises:
+            NotImplementedError: it does not know it by any.
+        """
         for name in (method, OTHER_NAME.get(method, method)):
             if hasattr(self._inner, name):
-                return getattr(self._inner, name)(*args, **kwargs)
+                call = getattr(self._inner, name)
+                return lambda: call(*args, **kwargs)
         if method not in ONE_BY_ONE:
             raise NotImplementedError(f"{self._backend.name} has no {method} here")
         outputs, inputs, *rest = args
-        return _Several(
-            [
-                self._start_inner(ONE_BY_ONE[method], (out, given, *rest), kwargs)
-                for out, given in zip(outputs, inputs, strict=True)
-            ]
-        )
+        starters = [
+            self._starter(ONE_BY_ONE[method], (out, given, *rest), kwargs)
+            for out, given in zip(outputs, inputs, strict=True)
+        ]
+        return lambda: _Several([start() for start in starters])
 
-    def monitored_barrier(self, *args: Any, **kwargs: Any) -> None:
+    def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
+        """The same for another thread: on a GPU, behind what this one has asked of the device."""
+        if self._device.type != "cuda":
+            return start
+        stream = torch.cuda.current_stream(self._device)
+
+        def call() -> Any:
+            with torch.cuda.stream(stream):
+                return start()
+
+        return call
+
+    def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
+        self._require_there()
         recorder.require_allowed("barrier")
+        limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
-        recorder.blocked(op)
-        hand_over(recorder, op, lambda: self._inner.monitored_barrier(*args, **kwargs))
+        given = {"timeout": timeout if limit else FOREVER, **kwargs}
+        recorder.blocked(op, limit)
+        began = time.monotonic()
+        try:
+            hand_over(recorder, op, lambda: self._inner.monitored_barrier(**given))
+        except TransportError as error:
+            if limit and time.monotonic() - began >= limit / 1000:
+                raise WaitExpired(str(error)) from error
+            raise
+        finally:
+            recorder.resumed()
         recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
@@ -265,6 +342,7 @@ class RecordingGroup(dist.ProcessGroup):
         root, reduction = ANY, ""
         for options in (*args, *kwargs.values()):
             if hasattr(options, "rootRank"):
+                require_rank(options.rootRank, self.size())
                 root = self._members[options.rootRank]
             if hasattr(options, "reduceOp"):
                 reduction = reduction_name(options.reduceOp)
@@ -275,6 +353,11 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _end_coalescing(self, device: torch.device) -> NoReturn:
         raise NotImplementedError("collectives are not coalesced here; call them one by one")
+
+
+def short_limit(timeout: timedelta | None) -> int:
+    """A time limit that somebody has asked for, in milliseconds; torch's default is none."""
+    return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
 
 
 class _Several:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+import weakref
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,17 @@ from grader.traffic.events import (
     Blocked,
     Done,
     Event,
+    Expired,
     Failed,
+    Grouped,
     Marked,
+    Outside,
     Polled,
     Posted,
+    Signature,
     Violated,
 )
-from grader.traffic.sites import line_here
+from grader.traffic.sites import NAME, TEXT, line_here
 from grader.traffic.witness import Witness
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
@@ -31,10 +36,14 @@ from grader.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.traffic.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "Recorder", "checksum", "refusal"]
+__all__ = ["GROUPS", "ForbiddenCall", "Recorder", "checksum", "refusal"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
+
+
+#: Named places of one call, and groups of one world, that a rank reports.
+MARKS, GROUPS = 50_000, 128
 
 
 class ForbiddenCall(RuntimeError):
@@ -74,11 +83,44 @@ class _Flight:
     """An operation whose buffers belong to the transport for now."""
 
     kind: str
+    file: str
     line: int
     reads: list[Span]
     writes: list[Span]
     blocking: bool
     request: Request | None = None
+    #: tensors that are all of their memory, with torch's count of the writes to each
+    counted: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+    #: the last line on which nobody had written to them, and the first on which somebody had
+    clean: int = 0
+    written: int = 0
+
+    def look(self, line: int) -> None:
+        """Note whether somebody has written to the buffers, by the call on a line."""
+        if self.written:
+            return
+        if any(tensor._version != count for tensor, count in self.counted):
+            self.written = line
+        else:
+            self.clean = line
+
+
+def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
+    """The tensors whose writes torch counts for themselves: a view shares its base's count."""
+    return [
+        (tensor, tensor._version)
+        for tensor in tensors
+        if tensor.layout is torch.strided
+        and not tensor.is_inference()
+        and tensor.nbytes == tensor.untyped_storage().nbytes() > 0
+    ]
+
+
+@dataclass(eq=False)
+class Waiting:
+    """One wait of one thread; a new one each time, so that two looks can tell them apart."""
+
+    op: int
 
 
 @dataclass
@@ -104,21 +146,34 @@ class Recorder:
     strict: bool = True
     witness: Witness | None = None
     subgroups: bool = True
+    #: the thread that the student's functions are called in
+    main: int = field(default_factory=threading.get_ident)
+    #: by thread, the operation that it waits for
+    waits: dict[int, Waiting] = field(default_factory=dict)
+    #: for each callback of a future that has yet to run, the operations that it waits for
+    callbacks: dict[object, list[int]] = field(default_factory=dict)
+    #: threads of the grader's own, which do nothing for the student
+    helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
+    _marks: int = 0
+    _groups: int = 0
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     #: their requests stay alive: what the transport still does with them is its affair
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    _outside: set[Outside] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.witness = Witness(self.emit, watched) if watched else None
-        self._next = 0
+        self._next = self._marks = 0
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
+        self._outside.clear()
+        self.callbacks.clear()
 
     def require_allowed(self, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
@@ -134,10 +189,25 @@ class Recorder:
             self.violated(Diagnosis.FORBIDDEN_CALL, message)
             raise ForbiddenCall(message)
 
-    def violated(self, diagnosis: Diagnosis, message: str) -> None:
-        """Report that this rank broke a rule, at the line that is running."""
+    def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
+        """Report that this rank broke a rule, at the line that is running.
+
+        A callback of the transport's runs no line of the student's; then it is the line
+        that began operation ``op``.
+        """
         file, line, _ = line_here()
-        self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+        if not file and op in self._flights:
+            file, line = self._flights[op].file, self._flights[op].line
+        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        self.emit(event, True)
+
+    def outside(self, function: str) -> None:
+        """Report a call on a group that this rank is not in, once for each line."""
+        file, line, _ = line_here()
+        call = Outside(function, file, line)
+        if call not in self._outside:
+            self._outside.add(call)
+            self.emit(call, True)
 
     def post(
         self,
@@ -150,35 +220,49 @@ class Recorder:
         reads: Iterable[torch.Tensor] = (),
         writes: Iterable[torch.Tensor] = (),
         detail: str = "",
+        signatures: Sequence[Signature] = (),
         deferred: Deferred | Gated | None = None,
+        limit: int = 0,
     ) -> int:
-        """Report an operation before it is handed to the transport; its number.
+        """Report an operation before it is handed to the transport; return its number.
 
-        ``measure`` is the tensor whose size and dtype both ends must agree on.
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
+        and of a collective the one that the record shows; ``signatures`` are what the ranks
+        of a collective must agree on, and ``limit`` the milliseconds after which a blocking
+        call gives up.
         """
         file, line, blocking = line_here()
         if self.witness is not None:
             self.witness.look(measure)
-        flight = _Flight(kind, line, spans(reads), spans(writes), blocking)
-        with self._lock:
-            self._check_race(flight)
-            op, self._next = self._next, self._next + 1
-            self._flights[op] = flight
-            if deferred is not None:
-                self._unresolved[op] = deferred
+        reads, writes = list(reads), list(writes)
+        flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
+        if not blocking:
+            flight.counted, flight.clean = _counted([*reads, *writes]), line
+        ident = threading.get_ident()
         if measure is None:
             count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
-        self.emit(
-            Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
-                deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset,
-            ),
-            True,
-        )  # fmt: skip
+        # threads report their operations one after another, in the order of their numbers
+        with self._lock:
+            self._look(line)
+            self._check_race(flight)
+            op, self._next = self._next, self._next + 1
+            self._flights[op] = flight
+            if deferred is not None:
+                self._unresolved[op] = deferred
+            self.emit(
+                Posted(
+                    op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
+                    deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
+        if blocking:
+            self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
 
     def _check_race(self, new: _Flight) -> None:
@@ -191,17 +275,75 @@ class Recorder:
                 )
                 return
 
+    def _look(self, line: int) -> None:
+        """Note for every buffer in flight whether somebody has written to it by now."""
+        for flight in self._flights.values():
+            if flight.counted:
+                flight.look(line)
+
+    def waited_at_once(self, op: int) -> bool:
+        """Whether the call that began ``op`` waits for it, so that its caller cannot write."""
+        return self._flights[op].blocking
+
+    def written(self, op: int) -> bool:
+        """Whether torch has counted a write to the buffers of ``op``."""
+        flight = self._flights.get(op)
+        if flight is None:
+            return False
+        flight.look(line_here()[1])
+        return bool(flight.written)
+
+    def raced(self, op: int) -> None:
+        """Report that somebody has written to the buffers of ``op`` while it was in flight."""
+        kind, where = "operation", ""
+        flight = self._flights.get(op)
+        if flight is not None:
+            kind = flight.kind
+            if flight.written:
+                where = (
+                    f", after the call on line {flight.clean} and before the one on line"
+                    f" {flight.written}"
+                )
+        self.violated(
+            Diagnosis.BUFFER_RACE,
+            f"a buffer was changed while its {kind} was in flight{where}; wait for the request"
+            " before writing to the tensor",
+            op,
+        )
+
     def hold(self, op: int, request: Request) -> None:
         """Keep a request alive while its buffers are in flight."""
         self._flights[op].request = request
 
-    def blocked(self, op: int) -> None:
-        """Report that the rank now waits for ``op``, unless the post has said so."""
+    def thread(self, ident: int) -> int:
+        """What a thread is called in reports."""
+        return 0 if ident == self.main else ident
+
+    def blocked(self, op: int, limit: int = 0) -> None:
+        """Report that this thread now waits for ``op``, unless the post has said so."""
+        ident = threading.get_ident()
         flight = self._flights.get(op)
         if flight is not None and flight.blocking:
+            flight.blocking = False
             return
         file, line, _ = line_here()
-        self.emit(Blocked(op, file, line, time.monotonic_ns()), True)
+        with self._lock:
+            self._look(line)
+        self.emit(Blocked(op, file, line, time.monotonic_ns(), self.thread(ident), limit), True)
+        self.waits[ident] = Waiting(op)  # not before the judge has been told
+
+    def resumed(self) -> None:
+        """This thread waits no more; the event that says why has been emitted."""
+        self.waits.pop(threading.get_ident(), None)
+
+    def expired(self, op: int) -> None:
+        """Report that this thread has waited for ``op`` as long as it would."""
+        self.resumed()
+        self.emit(Expired(op, self.thread(threading.get_ident()), time.monotonic_ns()), True)
+
+    def in_flight(self, op: int) -> bool:
+        """Whether nobody has seen ``op`` complete yet, nor fail."""
+        return op in self._flights
 
     def polled(self, op: int) -> None:
         """Report that the rank asks whether ``op`` is complete."""
@@ -216,8 +358,31 @@ class Recorder:
             self.witness.look()
 
     def mark(self, text: str) -> None:
-        """Report that the rank is at a named place; leaves with the next event."""
-        self.emit(Marked(text, time.monotonic_ns()), False)
+        """Report that the rank is at a named place; leaves with the next event.
+
+        Raises:
+            RuntimeError: there are too many of them.
+        """
+        self._marks += 1
+        if self._marks > MARKS:
+            raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
+        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """Report a group that the rank is in.
+
+        Raises:
+            RuntimeError: it is in too many, or the name is too long.
+        """
+        if len(name) > NAME:
+            raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
+        self._groups += 1
+        if self._groups > GROUPS:
+            raise RuntimeError(
+                f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
+                " and memory: make a group once, and use it again"
+            )
+        self.emit(Grouped(name, members), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the student's again."""
@@ -229,6 +394,7 @@ class Recorder:
 
     def refused(self, op: int) -> None:
         """Report that the transport did not take ``op``, nor then its buffers."""
+        self.resumed()
         with self._lock:
             self._flights.pop(op, None)
         self.failed(op)

@@ -7,30 +7,17 @@ follow).  The judge sees :class:`World`, and nothing below it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from grader.traffic.schedules import WildcardPolicy
 from grader.traffic.trace import Trace
-from grader.verdict import Failure
+from grader.values import amount
+from grader.verdict import Diagnosis, Failure
+from grader.worlds.codec import LONG_TEXT, MANY_PARTS
 
-__all__ = ["Job", "Luck", "Outcome", "RankResult", "World"]
-
-
-class Luck(Enum):
-    """Which message a wildcard receive gets, where it could get several.
-
-    With the first two it is chosen when nothing else can happen any more, so
-    that it is the same every time; a program that gives another result under
-    the one than under the other depends on chance.
-    """
-
-    #: the message of the highest rank: what a program is least likely to count on
-    HIGHEST = "highest"
-    #: the message of the lowest rank
-    LOWEST = "lowest"
-    #: whichever is there first, as on a real network
-    ARRIVAL = "arrival"
+__all__ = ["Job", "Outcome", "RankResult", "World", "omission"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,7 @@ class Job:
         allowed: names of the collectives that may be called; ``None`` is all.
         strict: make mistakes with buffers show every time, see
             :class:`grader.traffic.recorder.Recorder`.
-        luck: which messages wildcard receives get.
+        policy: which messages wildcard receives get.
         watched: elements of the largest tensor whose contents are recorded; 0
             for none.
         seconds: of wall clock after which the call has failed.
@@ -62,7 +49,7 @@ class Job:
     adapter: bytes = b""
     allowed: frozenset[str] | None = frozenset()
     strict: bool = True
-    luck: Luck = Luck.HIGHEST
+    policy: WildcardPolicy = field(default_factory=WildcardPolicy)
     watched: int = 0
     seconds: float = 5.0
     effort: float = math.inf
@@ -81,6 +68,7 @@ class RankResult:
         aliases: positions of arguments that share memory with the value.
         finished: nanoseconds, monotonic, when the call returned.
         replaced: positions of arguments in which other tensors stand than before the call.
+        omitted: what of the value was too much to be sent; empty if nothing was.
     """
 
     value: Any
@@ -88,6 +76,25 @@ class RankResult:
     aliases: tuple[int, ...] = ()
     finished: int = 0
     replaced: tuple[int, ...] = ()
+    omitted: str = ""
+
+
+def omission(results: Sequence[RankResult], limit: int) -> Failure | None:
+    """Why results are not whole: a rank has returned more than ``limit`` bytes, or too many parts.
+
+    A check goes on without, since no right answer comes near; who asked for the results
+    themselves must not take what stands in their place for them.
+    """
+    for rank, result in enumerate(results):
+        if result.omitted:
+            return Failure(
+                Diagnosis.OUTPUT_LIMIT,
+                f"rank {rank} returns {result.omitted}, which is too much to be brought back:"
+                f" {amount(limit)} of tensors, {LONG_TEXT:,} characters of a text and"
+                f" {MANY_PARTS:,} parts are the most; return less, such as a sum or a part",
+                rank,
+            )
+    return None
 
 
 @dataclass(frozen=True)

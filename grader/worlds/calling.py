@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import torch
 
+from grader.errors import out_of_memory
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
-from grader.traffic.requests import TransportError
+from grader.traffic.requests import TransportError, WaitExpired
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds.wire import Raised
@@ -72,33 +75,68 @@ def replaced(before: Any, after: Any) -> list[str]:
     ]
 
 
-#: What torch says when the allocator gets no memory.
-_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
+def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
+    """The exception as data; nothing the student's class does can stop that.
 
-
-def raised(stage: str, error: BaseException) -> Raised:
-    """The exception as data; nothing the student's class does can stop that."""
+    Args:
+        stage: see :class:`~grader.worlds.wire.Raised`.
+        error: the exception.
+        unwritten: whether what was called is still the stub.
+    """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     message = _text_of(cause)
+    if isinstance(cause, NotImplementedError):
+        message += _misspelt(cause)
     code = None
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     chain: BaseException | None = error
-    transport = False
+    transport = expired = False
     while chain is not None and not transport:
-        transport = isinstance(chain, TransportError)
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
+        _name_of(cause),
         message,
-        lines_of(cause.__traceback__)[-20:],
+        # a function that calls itself on one line would fill the page with that line
+        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
         transport=transport,
-        unwritten=isinstance(error, NotImplementedError),
-        memory=isinstance(error, MemoryError) or any(text in message for text in _NO_MEMORY),
+        expired=expired,
+        unwritten=unwritten and isinstance(error, NotImplementedError),
+        memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
+        earlier=_earlier(cause),
     )
+
+
+def _name_of(error: BaseException) -> str:
+    return "RuntimeError" if isinstance(error, TransportError) else type(error).__name__
+
+
+def _earlier(error: BaseException) -> str:
+    """The exception that led to this one, in a line where Python prints a traceback."""
+    hidden = error.__suppress_context__
+    earlier = error.__cause__ or (None if hidden else error.__context__)
+    if earlier is None:
+        return ""
+    how = "caused by" if error.__cause__ else "raised while handling"
+    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    lines = lines_of(earlier.__traceback__)
+    return f"{how} {what}" + (f" (line {lines[-1][1]})" if lines else "")
+
+
+def _misspelt(error: NotImplementedError) -> str:
+    """What a module may have in place of the ``forward`` that torch does not find in it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+        return ""
+    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    near = difflib.get_close_matches("forward", own, n=1)
+    return f"; should {near[0]} be called forward?" if near else ""
 
 
 def _text_of(error: BaseException) -> str:

@@ -9,7 +9,7 @@ tensor on a device that is not the rank's) travels as its name, an :class:`Opaqu
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,12 +17,15 @@ import safetensors.torch
 import torch
 import torch.distributed as dist
 
-from grader.values import DEEP, Opaque, dtype_name, short
+from grader.errors import out_of_memory
+from grader.transports.base import reduction_name
+from grader.values import DEEP, Opaque, amount, dtype_name, short
 from grader.worlds.errors import BrokenFrame
 
-__all__ = ["pack", "unpack"]
+__all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
 
-_DTYPES = {
+#: Element types of tensors that can be sent back.
+_SENT = {
     dtype_name(dtype): dtype
     for dtype in (
         torch.float64, torch.float32, torch.float16, torch.bfloat16,
@@ -31,15 +34,21 @@ _DTYPES = {
     )
 }  # fmt: skip
 
+#: Every element type, some of them under several names: any of them can be an answer itself.
+_DTYPES = {dtype_name(one): one for one in vars(torch).values() if isinstance(one, torch.dtype)}
+
 _CPU = torch.device("cpu")
 
 #: elements of all lists of a value together
-_MANY = 100_000
+MANY_PARTS = 100_000
 
-#: characters of a string
-_LONG = 100_000
+#: characters of a string, and of all strings and descriptions of tensors together
+LONG_TEXT, _TEXT = 100_000, 4 << 20
 
-_REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX")
+#: bits of a whole number
+_BITS = 14_000
+
+_REDUCTIONS = dist.ReduceOp.RedOpType.__members__
 
 
 class _Packer:
@@ -48,33 +57,55 @@ class _Packer:
         self.tensors: dict[str, torch.Tensor] = {}
         self.limit = limit
         self.nodes = 0
+        self.text = 0
         self.nbytes = 0
+        self.omitted = ""
+
+    def omit(self, what: str) -> Any:
+        """What stands in the place of a value that is not sent for its size."""
+        self.omitted = self.omitted or what
+        return {"opaque": [what, ""]}
 
     def node(self, value: Any, depth: int = 0) -> Any:
         """JSON for a value: plain where JSON has it, else a one-key object."""
         self.nodes += 1
-        if depth > DEEP or self.nodes > _MANY:
-            return {"opaque": [f"a {type(value).__name__} too deep or too late in a list", ""]}
+        kind = short(type(value).__name__)
+        if depth > DEEP:
+            return self.omit(f"a {kind} inside more than {DEEP} lists")
+        if self.nodes > MANY_PARTS:
+            return self.omit(f"a {kind} after {MANY_PARTS:,} other values")
+        if self.text > _TEXT:
+            return self.omit(f"a {kind} after {_TEXT:,} characters")
         if value is None or isinstance(value, bool):
             return value
         if type(value) is int:
             # JSON numbers stop at 64 bits, Python's do not
-            return value if abs(value) < 2**63 else {"int": str(value)[:1000]}
+            if abs(value) < 2**63:
+                return value
+            if value.bit_length() > _BITS:
+                return self.omit(f"an int of {value.bit_length():,} bits")
+            return {"int": self.count(str(value))}
         if isinstance(value, float):
             # numpy's float64 is one of Python's, and is as good an answer
             return {"float": float.hex(value)}
         if isinstance(value, str) and type(value) is str:
-            if len(value) > _LONG:
-                return {"opaque": [f"a str of {len(value)} characters", ""]}
-            return value.encode("utf-8", "replace").decode()
+            if len(value) > LONG_TEXT:
+                return self.omit(f"a str of {len(value)} characters")
+            return self.count(value.encode("utf-8", "replace").decode())
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
         if type(value) in (list, tuple):
-            if self.nodes + len(value) > _MANY:
-                return {"opaque": [f"a {type(value).__name__} of {len(value)}", ""]}
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
-        if isinstance(value, Mapping) and _plain_keys(value) and self.nodes + len(value) <= _MANY:
+        if type(value) is set and _plain(value):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
+            return {"set": [self.node(item, depth + 1) for item in value]}
+        if isinstance(value, Mapping) and _plain(value):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
             return {
                 "dict": [
                     [self.node(key, depth + 1), self.node(item, depth + 1)]
@@ -86,23 +117,30 @@ class _Packer:
         if isinstance(value, torch.device):
             return {"device": str(value)}
         if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
-            return {"reduction": next(n for n in _REDUCTIONS if value == getattr(dist.ReduceOp, n))}
+            return {"reduction": reduction_name(value)}
         if isinstance(value, Opaque):
-            return {"opaque": [value.kind, value.text]}
-        return {"opaque": [_kind(value), _text(value)]}
+            return {"opaque": [self.count(value.kind), self.count(value.text)]}
+        return {"opaque": [self.count(_kind(value)), self.count(_text(value))]}
+
+    def count(self, text: str) -> str:
+        """The text, counted."""
+        self.text += len(text)
+        return text
 
     def tensor(self, tensor: torch.Tensor) -> Any:
         tensor = tensor.detach()
         name = dtype_name(tensor.dtype)
         what = f"a {name} tensor of shape {tuple(tensor.shape)}"
+        self.text += len(what)
         if tensor.layout is not torch.strided or tensor.is_quantized:
             return {"opaque": [f"{what} of layout {tensor.layout}", ""]}
         if tensor.device.type not in ("cpu", self.home.type):
             return {"opaque": [f"{what} on device {tensor.device}", ""]}
-        if name not in _DTYPES:
+        if name not in _SENT:
             return {"opaque": [what, ""]}
         self.nbytes += tensor.numel() * tensor.element_size()
         if self.limit is not None and self.nbytes > self.limit:
+            self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
             return {"large": [name, list(tensor.shape)]}
         key = str(len(self.tensors))
         copy = tensor.resolve_conj().resolve_neg().contiguous().to("cpu", copy=True)
@@ -110,8 +148,8 @@ class _Packer:
         return {"tensor": key}
 
 
-def _plain_keys(value: Mapping[Any, Any]) -> bool:
-    return all(type(key) in (str, int) for key in value)
+def _plain(keys: Iterable[Any]) -> bool:
+    return all(type(key) in (str, int) for key in keys)
 
 
 def _kind(value: Any) -> str:
@@ -131,18 +169,28 @@ def _text(value: Any) -> str:
 
 
 def pack(value: Any, limit: int | None = None, home: torch.device = _CPU) -> bytes:
-    """A value as bytes.
+    """A value as bytes; see :func:`pack_answer`."""
+    return pack_answer(value, limit, home)[0]
+
+
+def pack_answer(
+    value: Any, limit: int | None = None, home: torch.device = _CPU
+) -> tuple[bytes, str]:
+    """A value as bytes, and what of it was left out for its size, if anything was.
+
+    Whatever the value is, its structure takes far less than the judge would believe.
 
     Args:
         value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
-            numbers; anything else becomes an :class:`Opaque`.
+            numbers, and sets of such keys; anything else becomes an :class:`Opaque`.
         limit: tensors are sent up to so many bytes together; others are named.
         home: the device that tensors may be on besides the CPU.
     """
     packer = _Packer(limit, home)
     structure = msgspec.json.encode(packer.node(value))
-    return struct.pack("<I", len(structure)) + structure + safetensors.torch.save(packer.tensors)
+    header = struct.pack("<I", len(structure)) + structure
+    return header + safetensors.torch.save(packer.tensors), packer.omitted
 
 
 def unpack(data: bytes, home: torch.device = _CPU) -> Any:
@@ -150,6 +198,7 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
 
     Raises:
         BrokenFrame: the bytes are not such a value.
+        MemoryError: there is no memory for it here.
     """
     try:
         (length,) = struct.unpack_from("<I", data)
@@ -158,6 +207,8 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
         tensors = {key: tensor.to(home) for key, tensor in loaded.items()}
         return _value(structure, tensors)
     except Exception as error:
+        if out_of_memory(error):  # this machine's fault, and not the answer's
+            raise MemoryError(short(str(error))) from error
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
 
 
@@ -173,6 +224,8 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
         return tensors[body].clone()
     if tag == "tuple":
         return tuple(_value(item, tensors, depth + 1) for item in body)
+    if tag == "set":
+        return {_value(item, tensors, depth + 1) for item in body}
     if tag == "dict":
         return {
             _value(key, tensors, depth + 1): _value(item, tensors, depth + 1) for key, item in body
@@ -185,11 +238,12 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
         return _DTYPES[body]
     if tag == "device":
         # of a number, torch would ask this machine for its devices
-        return torch.device(str(body))
+        try:
+            return torch.device(str(body))
+        except RuntimeError:  # the rank has given a device a name of its own
+            return Opaque(f"the device {short(str(body))}")
     if tag == "reduction":
-        if body not in _REDUCTIONS:
-            raise ValueError(f"no reduction {body!r}")
-        return getattr(dist.ReduceOp, body)
+        return _REDUCTIONS[body]
     if tag == "large":
         name, shape = body
         # only its shape and dtype count: no memory is behind it

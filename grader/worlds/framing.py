@@ -6,6 +6,7 @@ decode into the structs of :mod:`grader.worlds.wire` or not at all.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -23,6 +24,9 @@ _HEADER = struct.Struct("<I")
 #: No frame from a rank is longer: an answer, and nothing else, comes near.
 LONGEST = 1 << 30
 
+#: Bytes of frames that may wait for company.
+_COMPANY = 1 << 20
+
 _from_rank = msgspec.msgpack.Decoder(FromRank)
 _to_rank = msgspec.msgpack.Decoder(ToRank)
 _encode = msgspec.msgpack.Encoder().encode
@@ -35,14 +39,24 @@ class FrameWriter:
         self._sock = sock
         self._pending = bytearray()
         self._lock = threading.Lock()
+        self._owner = os.getpid()
 
     def write(self, message: msgspec.Struct, flush: bool = True) -> None:
-        """Frame a message; with ``flush``, it has left when this returns."""
+        """Frame a message; with ``flush``, it has left when this returns.
+
+        Raises:
+            RuntimeError: this is a child of the process that speaks here.
+        """
+        if os.getpid() != self._owner:
+            raise RuntimeError(
+                "this process was forked by a rank and is none itself: it cannot communicate,"
+                " nor return for it"
+            )
         body = _encode(message)
         with self._lock:
             self._pending += _HEADER.pack(len(body))
             self._pending += body
-            if flush:
+            if flush or len(self._pending) > _COMPANY:
                 self._sock.sendall(self._pending)
                 self._pending.clear()
 

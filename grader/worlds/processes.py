@@ -17,8 +17,9 @@ from grader.worlds.errors import BrokenFrame
 from grader.worlds.framing import FrameWriter
 from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
+from grader.worlds.scrutiny import NAME
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, Load, Resolved, Returned, Setup
+from grader.worlds.wire import Call, Inspect, Load, Resolved, Returned, Setup
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
@@ -68,7 +69,9 @@ class ProcessWorld:
         self._meeting = Meeting(self._tell_all)
         self._program = program
         self._subgroups = subgroups
-        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
+        self._watch = Watch(
+            self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
+        )
         self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):
@@ -118,8 +121,10 @@ class ProcessWorld:
                     _result(reply, len(arguments))
                     for reply, arguments in zip(self._watch.replies(), job.arguments, strict=True)
                 )
-            except (BrokenFrame, TypeError, ValueError) as error:
+            except BrokenFrame as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+            except MemoryError as error:
+                raise WorldError("there is no memory here for what the ranks return") from error
         output = self._watch.output()
         if failure is not None:
             self.close()
@@ -177,6 +182,9 @@ class ProcessWorld:
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))
 
+    def _inspect(self, rank: int) -> None:
+        self._tell(rank, Inspect())
+
     def close(self) -> None:
         """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
         if self._watch is not None:
@@ -196,14 +204,18 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     """An answer as data.
 
     Raises:
-        BrokenFrame, TypeError, ValueError: it was forged.
+        BrokenFrame: it was forged.
+        MemoryError: there is no memory for it here.
     """
-    after = tuple(unpack(reply.arguments))
+    after = unpack(reply.arguments)
+    if not isinstance(after, tuple) or len(after) != arguments:
+        raise BrokenFrame(f"it has not {arguments} arguments")
+    places = set(map(str, range(arguments)))
+    if not places.issuperset([*reply.aliases, *reply.replaced]):
+        raise BrokenFrame(
+            f"it shares {reply.aliases[:8]} or has replaced {reply.replaced[:8]} of its arguments"
+        )
     aliases = tuple(map(int, reply.aliases))
     replaced = tuple(map(int, reply.replaced))
-    if len(after) != arguments or not all(0 <= i < arguments for i in (*aliases, *replaced)):
-        raise BrokenFrame(
-            f"it has {len(after)} arguments, and shares {list(aliases)[:8]} or has replaced"
-            f" {list(replaced)[:8]}"
-        )
-    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced)
+    omitted = reply.omitted[:NAME]
+    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced, omitted)

@@ -26,14 +26,19 @@ from grader.traffic.sites import is_students
 from grader.values import dtype_name
 from grader.worlds import limits
 from grader.worlds.calling import raised, run
-from grader.worlds.codec import pack, unpack
-from grader.worlds.wire import Pending, Simulate, Simulated
+from grader.worlds.codec import pack, pack_answer, unpack
+from grader.worlds.wire import Answered, Pending, Simulate, Simulated
 
 __all__ = ["simulated"]
 
 
-def simulated(request: Simulate) -> Simulated:
-    """Run what a request asks for; whatever the answer does, it is told."""
+def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
+    """Run what a request asks for; whatever the answer does, it is told.
+
+    Args:
+        request: what to simulate.
+        tell: takes what the ranks hold, one after the other, if they have all returned.
+    """
     os.chdir(request.folder)
     sys.path[:] = request.path or sys.path
     torch.set_num_threads(1)
@@ -45,7 +50,7 @@ def simulated(request: Simulate) -> Simulated:
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = Ledger(size) if request.counted else None
-    load = loader(Program.from_bytes(request.program))
+    load = loader(Program.from_bytes(request.program), is_students)
     lives = [_Life(request, load, one) for one in arguments]
     network = request.cluster.network(size)
     hub = Hub([life.live for life in lives], network, request.eager, ledger)
@@ -56,30 +61,34 @@ def simulated(request: Simulate) -> Simulated:
     builtins = Builtins(request.algorithms, allowed)
     with installed(hub, builtins), surroundings(hub):
         hub.run()
-    return _told(request, hub, builtins, arguments, tap, ledger)
+    return _told(request, lives, hub, builtins, arguments, tap, ledger, tell)
 
 
 def _told(
     request: Simulate,
+    lives: Sequence[_Life],
     hub: Hub,
     builtins: Builtins,
     arguments: Sequence[Any],
     tap: Tap | None,
     ledger: Ledger | None,
+    tell: Callable[[Answered], None],
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
     # an answer that catches what it was told with has still done it
     fine = fine and not hub.misfits and not builtins.refused and not builtins.disagreements
-    limit = request.answer_limit
-    told = fine and request.answered
+    errors, excess = _errors(hub, builtins), 0
+    if fine and request.answered:
+        excess = _tell_answers(request, hub, arguments, tell, errors)
+        fine = not errors
     recorded = tap is not None and not tap.full
     return Simulated(
-        values=[pack(rank.value, limit) for rank in hub.ranks] if told else [],
-        arguments=[pack(one, limit) for one in arguments] if told else [],
         ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
         messages=hub.messages,
         nbytes=hub.bytes,
-        raised={rank: raised("call", error) for rank, error in _errors(hub, builtins).items()},
+        raised={
+            rank: raised("call", error, lives[rank].unwritten) for rank, error in errors.items()
+        },
         returned=[rank.number for rank in hub.ranks if rank.ended is not None],
         pending=[
             *_misfits(hub),
@@ -90,7 +99,37 @@ def _told(
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
         tally=ledger.tally() if ledger is not None else None,
+        outside=list(builtins.warned),
+        excess=excess,
     )
+
+
+def _tell_answers(
+    request: Simulate,
+    hub: Hub,
+    arguments: Sequence[Any],
+    tell: Callable[[Answered], None],
+    errors: dict[int, BaseException],
+) -> int:
+    """Tell what each rank holds; the bytes so far once they are too many, or 0.
+
+    One at a time: nothing has to hold all of them twice.  What cannot be told is an error of
+    its rank's.
+    """
+    total = 0
+    for rank, own in zip(hub.ranks, arguments, strict=True):
+        try:
+            value, omitted = pack_answer(rank.value, request.answer_limit)
+            answer = Answered(value, pack(own, request.answer_limit), omitted)
+        except Exception as error:
+            errors[rank.number] = error
+            break
+        rank.value = None
+        total += len(answer.value) + len(answer.arguments)
+        if total > request.answers:
+            return total
+        tell(answer)
+    return 0
 
 
 def _errors(hub: Hub, builtins: Builtins) -> dict[int, BaseException]:
@@ -113,20 +152,25 @@ class _Life:
         self._load = load
         self._arguments = arguments
         self.tap: Tap | None = None
+        self.unwritten = False
 
     def live(self) -> Any:
         request, tap = self._request, self.tap
         loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
-        if tap is None:
-            return run(loaded, request.entry, adapter, self._arguments)
-        tap.entered()
+        if tap is not None:
+            tap.entered()
         try:
             value = run(loaded, request.entry, adapter, self._arguments)
-        except BaseException:
-            tap.left(raised=True)
+        except BaseException as error:
+            self.unwritten = isinstance(error, NotImplementedError) and loaded.unwritten(
+                request.entry
+            )
+            if tap is not None:
+                tap.left(raised=True)
             raise
-        tap.left(raised=False)
+        if tap is not None:
+            tap.left(raised=False)
         return value
 
 
@@ -153,17 +197,18 @@ def _call(call: Call, waits: Request | Work | None) -> Pending:
     return Pending(
         call.rank,
         call.kind,
-        call.root,
+        call.peer,
         0,
         call.group,
-        call.count,
-        call.nbytes,
-        call.dtype,
+        0,
+        0,
+        "",
         waits is not None,
-        call.file,
-        call.line,
+        call.site.file,
+        call.site.line,
         call.detail,
         ("", 0) if waits is None else _line(waits.rank),
+        signatures=list(call.signatures),
     )
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched
+from grader.traffic.events import Event, Matched, Outside, Signature
 
 __all__ = [
+    "Answered",
     "Call",
     "FromRank",
+    "Inspect",
     "Joined",
     "Load",
     "Parse",
@@ -85,6 +88,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
         answer_limit, allowed: as in :class:`Call`.
+        answers: bytes that all ranks together may answer.
         algorithms: names, by collective, of those that are not done by the default.
     """
 
@@ -102,6 +106,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     folder: str
     sealed: bool
     answer_limit: int
+    answers: int
     allowed: list[str] | None = None
     algorithms: dict[str, str] = {}
 
@@ -158,7 +163,11 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Simulate | Setup | Load | Call | Resolved | Told
+class Inspect(msgspec.Struct, tag="inspect", frozen=True):
+    """Say what your threads do: the answer is an :class:`~grader.traffic.events.Inspected`."""
+
+
+ToRank = Parse | Simulate | Setup | Load | Call | Inspect | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -196,6 +205,7 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
             share memory.
         time: nanoseconds when the call had returned.
         replaced: places of arguments that hold other tensors than before the call.
+        omitted: what of the result was too much to be sent; empty if nothing was.
     """
 
     value: bytes
@@ -203,21 +213,23 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     aliases: list[str]
     time: int
     replaced: list[str] = []
+    omitted: str = ""
 
 
 class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     """The call, or loading the program, raised.
 
     Attributes:
-        stage: ``join`` (the grader's own), ``load``, ``call`` or ``pack``.
+        stage: ``join`` and ``simulate`` (the grader's own), ``load``, ``call`` or ``pack``.
         kind: name of the exception's class.
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
-        unwritten: whether it is a ``NotImplementedError``.
+        unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
+        earlier: the exception that this one followed from, in a few words.
     """
 
     stage: str
@@ -225,10 +237,12 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     message: str
     frames: list[tuple[str, int, str]]
     transport: bool = False
+    expired: bool = False
     unwritten: bool = False
     memory: bool = False
     forbidden: bool = False
     code: int | None = None
+    earlier: str = ""
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
@@ -239,6 +253,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -248,6 +263,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
@@ -263,6 +279,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
         file, line: where it was posted.
         stands: where its rank stands, if it waits.
         matched: whether it has its other end.
+        signatures: of a collective, as of an operation.
     """
 
     rank: int
@@ -279,13 +296,25 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     detail: str = ""
     stands: tuple[str, int] = ("", 0)
     matched: bool = False
+    signatures: list[Signature] = []
+
+
+class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
+    """What the next simulated rank holds, if all have returned and it was asked for.
+
+    Attributes:
+        value, arguments, omitted: as of :class:`Returned`.
+    """
+
+    value: bytes
+    arguments: bytes
+    omitted: str = ""
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     """How a simulation has ended.
 
     Attributes:
-        values, arguments: packed, by rank, if all ranks have returned and it was asked for.
         ended: ticks when each rank had returned, as text: they are more than 64 bits
             hold; empty unless all have.
         messages, nbytes: that were received.
@@ -296,10 +325,11 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        outside: calls of ranks on groups that they are not in.
+        excess: bytes that the ranks hold, as far as they were counted, if that is too much
+            to be told.
     """
 
-    values: list[bytes]
-    arguments: list[bytes]
     ended: list[str]
     messages: int
     nbytes: int
@@ -310,6 +340,8 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    outside: list[tuple[int, Outside]] = []
+    excess: int = 0
 
 
-FromRank = Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
+FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated

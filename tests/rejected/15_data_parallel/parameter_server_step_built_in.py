@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: forbidden_call
-# hint: Build it from send
+# hint: Leave this call out
 import torch.distributed as dist
 
 
