@@ -42,9 +42,9 @@ class Work:
         self.waiter: Rank | None = None
 
     def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete."""
+        """Block, in virtual time, until it is complete, or ``timeout`` ends."""
         if self.done is None:
-            self._hub.wait(self)
+            self._hub.wait(self, timeout)
         return True
 
     def is_completed(self) -> bool:

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch.distributed.constants import default_pg_timeout
 
 from grader.traffic.addressing import destroyed_text, require_peer, require_rank, require_tag
-from grader.traffic.events import ANY, Grouped
+from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
@@ -82,7 +82,7 @@ class RecordingGroup(dist.ProcessGroup):
         self._destroyed: int | None = None
         self._recorder = recorder
         self._limit = limit
-        recorder.emit(Grouped(name, self._members), False)
+        recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
 

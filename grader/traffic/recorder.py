@@ -9,7 +9,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,6 +20,7 @@ from grader.traffic.events import (
     Event,
     Expired,
     Failed,
+    Grouped,
     Marked,
     Outside,
     Polled,
@@ -27,7 +28,7 @@ from grader.traffic.events import (
     Signature,
     Violated,
 )
-from grader.traffic.sites import line_here
+from grader.traffic.sites import NAME, TEXT, line_here
 from grader.traffic.witness import Witness
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
@@ -35,10 +36,14 @@ from grader.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.traffic.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "Recorder", "checksum", "refusal"]
+__all__ = ["GROUPS", "ForbiddenCall", "Recorder", "checksum", "refusal"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
+
+
+#: Named places of one call, and groups of one world, that a rank reports.
+MARKS, GROUPS = 50_000, 128
 
 
 class ForbiddenCall(RuntimeError):
@@ -149,6 +154,8 @@ class Recorder:
     callbacks: dict[object, list[int]] = field(default_factory=dict)
     #: threads of the grader's own, which do nothing for the student
     helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
+    _marks: int = 0
+    _groups: int = 0
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     #: their requests stay alive: what the transport still does with them is its affair
@@ -161,7 +168,7 @@ class Recorder:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.witness = Witness(self.emit, watched) if watched else None
-        self._next = 0
+        self._next = self._marks = 0
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
@@ -191,7 +198,8 @@ class Recorder:
         file, line, _ = line_here()
         if not file and op in self._flights:
             file, line = self._flights[op].file, self._flights[op].line
-        self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        self.emit(event, True)
 
     def outside(self, function: str) -> None:
         """Report a call on a group that this rank is not in, once for each line."""
@@ -201,7 +209,16 @@ class Recorder:
             self._outside.add(call)
             self.emit(call, True)
 
-    def post(
+    def post(self, kind: str, group: str, **what: Any) -> int:
+        """Report an operation before it is handed to the transport; its number.
+
+        See :meth:`_post` for what can be said of it.  Of several threads the judge hears in
+        the order of their numbers.
+        """
+        with self._lock:
+            return self._post(kind, group, **what)
+
+    def _post(
         self,
         kind: str,
         group: str,
@@ -216,7 +233,7 @@ class Recorder:
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
     ) -> int:
-        """Report an operation before it is handed to the transport; its number.
+        """Report an operation.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
         and of a collective the one that the record shows; ``signatures`` are what the ranks
@@ -231,13 +248,12 @@ class Recorder:
         if not blocking:
             flight.counted, flight.clean = _counted([*reads, *writes]), line
         ident = threading.get_ident()
-        with self._lock:
-            self._look(line)
-            self._check_race(flight)
-            op, self._next = self._next, self._next + 1
-            self._flights[op] = flight
-            if deferred is not None:
-                self._unresolved[op] = deferred
+        self._look(line)
+        self._check_race(flight)
+        op, self._next = self._next, self._next + 1
+        self._flights[op] = flight
+        if deferred is not None:
+            self._unresolved[op] = deferred
         if measure is None:
             count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
@@ -245,7 +261,7 @@ class Recorder:
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
         self.emit(
             Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
+                op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
                 deferred is not None,
                 file, line, time.monotonic_ns(), buffer, offset, list(signatures),
                 self.thread(ident), limit,
@@ -349,8 +365,31 @@ class Recorder:
             self.witness.look()
 
     def mark(self, text: str) -> None:
-        """Report that the rank is at a named place; leaves with the next event."""
-        self.emit(Marked(text, time.monotonic_ns()), False)
+        """Report that the rank is at a named place; leaves with the next event.
+
+        Raises:
+            RuntimeError: there are too many of them.
+        """
+        self._marks += 1
+        if self._marks > MARKS:
+            raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
+        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """Report a group that the rank is in.
+
+        Raises:
+            RuntimeError: it is in too many, or the name is too long.
+        """
+        if len(name) > NAME:
+            raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
+        self._groups += 1
+        if self._groups > GROUPS:
+            raise RuntimeError(
+                f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
+                " and memory: make a group once, and use it again"
+            )
+        self.emit(Grouped(name, members), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the student's again."""

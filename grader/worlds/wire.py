@@ -229,6 +229,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
+        earlier: the exception that this one followed from, in a few words.
     """
 
     stage: str
@@ -241,6 +242,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     memory: bool = False
     forbidden: bool = False
     code: int | None = None
+    earlier: str = ""
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
