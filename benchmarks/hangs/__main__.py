@@ -105,7 +105,8 @@ def _print(
     table.add_row("all", *_cells(total))
     console.print(table)
     for verdict in every:
-        for miss in verdict.misses:
+        slow = [f"takes {verdict.seconds:.2f} s"] if verdict.slow else []
+        for miss in verdict.misses + slow:
             where = f"{verdict.program.error_class}: {verdict.program.name}"
             console.print(f"✗ {where}: {miss}\n    {verdict.message}", markup=False)
     for program, said in changing:

@@ -74,11 +74,6 @@ class Verdict:
     @property
     def misses(self) -> list[str]:
         """What it should have said and did not, in words."""
-        slow = [f"takes {self.seconds:.2f} s"] if self.seconds > SECONDS else []
-        return self._misjudged + slow
-
-    @property
-    def _misjudged(self) -> list[str]:
         if self.program.word is None:
             return [f"a false alarm: {self.word}"] if self.found else []
         if not self.found:
@@ -90,6 +85,11 @@ class Verdict:
             marked = " or ".join(map(str, self.program.lines))
             found.append(f"names line {self.line} first, expected {marked}")
         return found
+
+    @property
+    def slow(self) -> bool:
+        """Whether it took longer than a verdict may."""
+        return self.seconds > SECONDS
 
 
 def judge(program: Program) -> Verdict:
