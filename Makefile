@@ -13,7 +13,7 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test check notebooks imgs bench lint format repeat mutants kills clean
+.PHONY: help lab test check notebooks imgs bench hangs lint format repeat mutants kills clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -61,6 +61,9 @@ bench: $(VENV)/.tools ## measure the engine, the ring beside gloo, a replay's st
 	$(BIN)/python -m benchmarks.ring
 	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.memory
+
+hangs: $(VENV)/.tools ## programs that hang or disagree: is each found, and no right one accused?
+	$(BIN)/python -m benchmarks.hangs $(ARGS)
 
 lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .

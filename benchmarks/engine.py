@@ -32,7 +32,7 @@ from rich.table import Table
 from grader.api import catalogue
 from grader.judge import Judge, Settings
 from grader.submission import Submission, live_program
-from grader.worlds.base import Job, Luck
+from grader.worlds.base import Job
 from grader.worlds.launch import default_launcher
 from grader.worlds.processes import ProcessWorld
 
@@ -165,8 +165,7 @@ def _recorded_ping_pong(count: int, elements: int) -> list[float]:
 def recorder_cost(floor: Floor, elements: int, strict: bool) -> tuple[float, float]:
     """Microseconds per message with the recorder and without, alternating worlds."""
     launcher = default_launcher()
-    luck = Luck.HIGHEST if strict else Luck.ARRIVAL
-    job = Job("answer", ((200, elements),) * 2, allowed=None, strict=strict, luck=luck, seconds=100)
+    job = Job("answer", ((200, elements),) * 2, allowed=None, strict=strict, seconds=100)
     recorded: list[float] = []
     plain: list[float] = []
     for _ in range(3):

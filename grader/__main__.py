@@ -282,16 +282,18 @@ def _grade(request: argparse.Namespace) -> int:
         sandbox=request.sandbox != "none",
     )
     options = Options(limits, request.seed, request.force)
-    engine: Engine = LocalEngine(request.jobs)
-    if request.engine != "local" or request.scheduler:
+
+    def make_engine() -> Engine:
+        if request.engine == "local" and not request.scheduler:
+            return LocalEngine(request.jobs)
         from grader.classroom.engines import dask
 
-        cluster = request.engine == "slurm"
-        engine = (
-            dask.slurm(request.jobs) if cluster else dask.connect(request.scheduler, request.jobs)
-        )
+        if request.engine == "slurm":
+            return dask.slurm(request.jobs)
+        return dask.connect(request.scheduler, request.jobs)
+
     source, out = Path(request.submissions), Path(request.out)
-    return grade(source, out, engine, catalogue(), options, request.json)
+    return grade(source, out, make_engine, catalogue(), options, request.json)
 
 
 def _export(request: argparse.Namespace) -> int:
@@ -299,7 +301,7 @@ def _export(request: argparse.Namespace) -> int:
 
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), book):
-        print(line)
+        print(line, file=sys.stderr)
     return 0
 
 

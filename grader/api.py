@@ -6,19 +6,22 @@ import contextlib
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 from grader.errors import RequestError, RunFailed, Stopped
 from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
+from grader.program import Program
 from grader.reports.html import exercise_html, failure_html, progress_html
 from grader.reports.text import exercise_report, failure_report, plain, progress_report
 from grader.standing import Overview, note, origin_of, overview
 from grader.submission import Submission, live_program
+from grader.traffic.schedules import Exploration, named_race
 from grader.traffic.trace import Trace
 from grader.values import show
-from grader.verdict import ExerciseVerdict, Failure
-from grader.worlds.base import Job, Luck, omission
+from grader.verdict import ExerciseVerdict, Failure, Orders
+from grader.worlds.base import Job, Outcome, omission
 from grader.worlds.crew import Launcher
 from grader.worlds.launch import call_seconds, discard_launcher, launcher_on
 from grader.worlds.processes import ProcessWorld
@@ -35,6 +38,9 @@ __all__ = [
     "progress",
     "run",
 ]
+
+#: Orders of arrival that a run is tried in, and seconds for those after the first.
+_ORDERS, _EXPLORING = 8, 1.0
 
 _catalogue: Catalogue | None = None
 _hints_given: dict[str, int] = {}
@@ -235,6 +241,8 @@ class Run(Sequence[Any]):
     Attributes:
         output: what each rank printed.
         failure: why the run failed, or ``None``.
+        orders: in how many orders of arrival it was tried, of how many that are known;
+            ``None`` if there is one only.
     """
 
     def __init__(
@@ -243,11 +251,13 @@ class Run(Sequence[Any]):
         trace: Trace,
         output: Sequence[str],
         failure: Failure | None,
+        orders: Orders | None = None,
     ) -> None:
         self._results = tuple(results)
         self._trace = trace
         self.output = tuple(output)
         self.failure = failure
+        self.orders = orders
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -299,6 +309,12 @@ def run(
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
     What ranks print is shown in rank order when all have ended.
 
+    A receive from any rank takes the message of the highest rank that has sent one
+    when nothing else can happen any more, so that a run gives the same result every
+    time.  Where it could have taken another rank's, further runs try that, too, a few
+    of them and without a word; if one of them fails, it is what you are shown, and
+    the message names the receive that decides.
+
     Args:
         function: called as ``function(*arguments)`` on every rank.
         world_size: how many ranks.
@@ -317,15 +333,48 @@ def run(
     (size,) = valid_sizes([world_size])
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, luck=Luck.ARRIVAL, seconds=seconds)
-    with stoppable(backend) as launcher, ProcessWorld(launcher, size, program) as world:
-        outcome = world.run(job)
+    job = Job(name, ((),) * size, allowed=None, seconds=seconds)
+    with stoppable(backend) as launcher:
+        outcome, orders = _in_all_orders(launcher, size, program, job)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
-    finished = Run(results, outcome.trace, outcome.output, failure)
+    finished = Run(results, outcome.trace, outcome.output, failure, orders)
     if not may_fail:
         finished._require_success()
     return finished
+
+
+def _in_all_orders(
+    launcher: Launcher, size: int, program: Program, job: Job
+) -> tuple[Outcome, Orders | None]:
+    """Run a job; where a receive has a choice, in other orders as well, each in a new world.
+
+    Gives the first outcome, or that of the first order that fails, with the race named.
+    """
+
+    def run_once(job: Job) -> Outcome:
+        with ProcessWorld(launcher, size, program) as world:
+            return world.run(job)
+
+    first = run_once(job)
+    if not first.trace.choices:
+        return first, None
+    # a run that takes long is not repeated
+    exploration = Exploration(_ORDERS, _EXPLORING - first.seconds)
+    exploration.add(first.trace)
+    right, wrong = ([], [first]) if first.failure else ([first], [])
+    while not (right and wrong) and (policy := exploration.next()) is not None:
+        again = run_once(replace(job, policy=policy))
+        exploration.add(again.trace)
+        (wrong if again.failure else right).append(again)
+    orders = exploration.orders
+    if not wrong:
+        return first, orders if orders.known > 1 else None
+    outcome = wrong[0]
+    assert outcome.failure is not None
+    race = named_race(outcome.trace, [one.trace for one in right], orders)
+    message = f"{outcome.failure.message}{race}"
+    return replace(outcome, failure=replace(outcome.failure, message=message)), orders

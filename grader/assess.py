@@ -10,7 +10,7 @@ import torch
 
 from grader.cases import Case
 from grader.compare import Difference, compare, differing_bits
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Exercise, Judged
 from grader.limits import Limit
 from grader.values import describe, show
 from grader.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
@@ -28,7 +28,7 @@ def ranks(n: int, simulated: bool = False) -> str:
 
 def assess(
     exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
-) -> tuple[CaseVerdict, Evidence | None]:
+) -> tuple[CaseVerdict, Judged]:
     """Compare what the ranks hold with what they should hold.
 
     Args:
@@ -51,8 +51,8 @@ def assess(
         output=outcome.output,
     )
     if failure is None:
-        return verdict, None
-    evidence = Evidence(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+        return verdict, Judged(case, None, actual, None, outcome.trace)
+    seen = Judged(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
@@ -65,7 +65,7 @@ def assess(
         ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
         misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
-    ), evidence
+    ), seen
 
 
 def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
@@ -189,15 +189,15 @@ def _predictable(exercise: Exercise, case: Case) -> bool:
 
 def assess_again(
     exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
-) -> tuple[CaseVerdict, Evidence | None]:
+) -> tuple[CaseVerdict, Judged]:
     """Judge another run of a case whose outcome was right, in another order of arrival.
 
     Where the exercise asks for the same bits, they are compared between ranks
     and between the runs.
     """
-    verdict, evidence = assess(exercise, case, again, repeated=True)
+    verdict, seen = assess(exercise, case, again, repeated=True)
     if not verdict.passed or not exercise.same_bits:
-        return verdict, evidence
+        return verdict, seen
     first, second = (_actual(exercise, case, run) for run in (outcome, again))
     message = ""
     for rank in case.ranks:
@@ -210,15 +210,15 @@ def assess_again(
             message = f"rank {rank} does not hold the same bits when it is run again, {found}"
             break
     if not message:
-        return verdict, None
-    evidence = Evidence(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
+        return verdict, seen
+    seen = Judged(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
     return replace(
         verdict,
         status=Status.FAILED,
         diagnosis=Diagnosis.NONDETERMINISTIC,
         message=message,
         rank=rank,
-    ), evidence
+    ), seen
 
 
 def _changed_argument(
@@ -262,7 +262,7 @@ def assess_limit(
     n: int,
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
-) -> tuple[CaseVerdict, Evidence | None]:
+) -> tuple[CaseVerdict, Judged | None]:
     """Judge the traffic of the runs whose values were right, and that ask for something."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
@@ -287,8 +287,8 @@ def assess_limit(
         misses_point=bool(broken) and limit.point,
     )
     if not broken:
-        return verdict, None
+        return verdict, Judged(case, None, (), None, outcome.trace, bound)
     diagnosis = limit.diagnose(bound)
     message = f"{case.name}: {bound}"
-    evidence = Evidence(case, diagnosis, (), None, outcome.trace)
-    return replace(verdict, diagnosis=diagnosis, message=message), evidence
+    seen = Judged(case, diagnosis, (), None, outcome.trace, bound)
+    return replace(verdict, diagnosis=diagnosis, message=message), seen

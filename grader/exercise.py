@@ -22,6 +22,7 @@ entry per rank; ``c.src`` an argument that is the same on every rank.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,14 +34,17 @@ import cloudpickle
 from grader.cases import Case, Draw
 from grader.errors import DeclarationError
 from grader.limits import Limit
+from grader.outline import Outline
 from grader.traffic.trace import Trace
-from grader.verdict import Diagnosis, Failure
+from grader.verdict import Bound, Diagnosis, Failure
 
 __all__ = [
     "STANDARD_SIZES",
     "Evidence",
     "Exercise",
+    "Gives",
     "Growth",
+    "Judged",
     "Mistake",
     "packed",
 ]
@@ -50,46 +54,144 @@ STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What is known of a failed case when a hint is chosen.
+class Judged:
+    """One case or limit that was judged, and what came of it.
 
     Attributes:
         case: the input.
-        diagnosis: the word.
-        actual: what each rank holds; empty if the world failed.
+        diagnosis: the word; ``None`` if it passed.
+        actual: what each rank holds; empty if the world failed, and for a limit.
         failure: why the world failed, if it did.
         trace: the traffic.
+        limit: the limit on the traffic that was judged; ``None`` for values.
     """
 
     case: Case
-    diagnosis: Diagnosis
+    diagnosis: Diagnosis | None
     actual: Sequence[Any]
     failure: Failure | None
     trace: Trace
+    limit: Bound | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed."""
+        return self.diagnosis is None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of a wrong answer when a hint is chosen.
+
+    It holds every case and limit that was judged until two world sizes of more than
+    one rank had failed, passed ones too: what works says as much about a mistake as
+    what does not.  ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are
+    those of the first failure, which the message speaks of.
+
+    Attributes:
+        judged: in the order of the exercise.
+        source: the answer's function, then the helpers that it calls; empty where
+            the source is not to be had.
+    """
+
+    judged: tuple[Judged, ...]
+    source: tuple[Outline, ...] = ()
+
+    @property
+    def here(self) -> Judged:
+        """The first failure."""
+        return next(one for one in self.judged if not one.passed)
+
+    @property
+    def case(self) -> Case:
+        """The input."""
+        return self.here.case
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The word."""
+        assert self.here.diagnosis is not None
+        return self.here.diagnosis
+
+    @property
+    def actual(self) -> Sequence[Any]:
+        """What each rank holds."""
+        return self.here.actual
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the world failed, if it did."""
+        return self.here.failure
+
+    @property
+    def trace(self) -> Trace:
+        """The traffic."""
+        return self.here.trace
 
     @property
     def wildcards(self) -> bool:
         """Whether a rank received from any rank."""
         return self.trace.wildcards
 
+    @property
+    def failed(self) -> list[Judged]:
+        """What failed."""
+        return [one for one in self.judged if not one.passed]
+
+    @property
+    def passed(self) -> list[Judged]:
+        """What passed."""
+        return [one for one in self.judged if one.passed]
+
     def says(self, words: str) -> bool:
         """Whether the world failed with these words."""
         return self.failure is not None and words in self.failure.message
+
+    def calls(self, *names: str) -> bool:
+        """Whether the source calls one of these: ``send`` is ``dist.send``, too."""
+        return any(
+            call == name or call.endswith(f".{name}")
+            for part in self.source
+            for call in part.calls
+            for name in names
+        )
+
+    def loops(self, pattern: str) -> bool:
+        """Whether the source has a loop over what this regular expression matches, as a whole."""
+        return any(re.fullmatch(pattern, loop) for part in self.source for loop in part.loops)
+
+    def written(self, pattern: str) -> bool:
+        """Whether the code matches this regular expression somewhere, comments left out."""
+        return any(re.search(pattern, part.text) for part in self.source)
+
+
+#: What each rank would hold, like the oracle; ``None`` if the case cannot tell.
+Gives = Callable[[Case], Sequence[Any] | None]
 
 
 @dataclass(frozen=True)
 class Mistake:
     """A mistake that is often made, and the hint that fits it.
 
+    A hint is given only if the mistake is proved.  ``gives`` must agree with every case
+    whose values came back, failed or passed, except where it says ``None``; ``when`` sees
+    the first failure and all other evidence.  A mistake with more conditions fits better,
+    and then one that explains more failures.  If two with different hints fit equally well
+    by their values, neither is named; if by their signs, the one that is listed first, so
+    a special case stands before the general one.
+
     Attributes:
         hint: what to say.
-        gives: what each rank would hold if this mistake were made, like the
-            oracle; ``None`` from it means that the case cannot tell.
-        when: other evidence of the mistake.
+        gives: what each rank would hold if this mistake were made, like the oracle.
+            Where the mistake does no harm it gives the right result; ``None`` is for
+            cases that it says nothing of.  Several are alternatives: one of them has to
+            agree with all cases.
+        when: other evidence of the mistake, in the traffic, the failure or the source.  It
+            must be a sign of this mistake alone, and not of a wrong answer as such.
     """
 
     hint: str
-    gives: Callable[[Case], Sequence[Any] | None] | None = None
+    gives: Gives | tuple[Gives, ...] | None = None
     when: Callable[[Evidence], bool] | None = None
 
 

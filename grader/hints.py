@@ -1,15 +1,25 @@
-"""Which hint to give: the one that fits the mistake, if it is recognised."""
+"""Which hint to give: the one whose cause is proved by all that was seen, or none.
+
+A misleading hint is worse than none.  So a hint has to agree with every case, the passed
+ones too; where two causes explain the same, neither is named, and the plain finding stands
+with a gentle question.
+"""
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
+from grader.cases import Case
 from grader.compare import compare
-from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Gives, Mistake
 from grader.verdict import Diagnosis
 
 __all__ = ["choose_hint"]
@@ -22,7 +32,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.EXCEPTION: "Run it yourself to see the whole traceback: run(function, world_size,"
     " arguments...).",
     Diagnosis.EXITED: "A rank has to return; it may not call sys.exit or os._exit.",
-    Diagnosis.CRASHED: "A crash below Python usually means a buffer of the wrong size or type.",
+    Diagnosis.CRASHED: "A crash below Python can come from a buffer of the wrong size or type:"
+    " check those of every message.",
     Diagnosis.TIMEOUT: "Look at the line that is named: does the loop there ever end?",
     Diagnosis.DEADLOCK: "Follow the lines above from rank to rank: somebody has to go first, or"
     " use isend and irecv, which do not wait.",
@@ -31,12 +42,10 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.WRONG_SHAPE: "Compare the shape with that of the input.",
     Diagnosis.WRONG_DTYPE: "Make buffers like the input: torch.empty_like(x) keeps shape and"
     " dtype.",
-    Diagnosis.WRONG_VALUE: "Take two ranks and a tensor of one number, and follow every message by"
-    " hand.",
     Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
     Diagnosis.ALIASED: "Return a copy: x.clone().",
-    Diagnosis.FORBIDDEN_CALL: "That call does work that is left to you here. Build it from send,"
-    " recv, isend, irecv and batch_isend_irecv.",
+    Diagnosis.FORBIDDEN_CALL: "The message says which calls this exercise allows; the work of"
+    " this one is left to you.",
     Diagnosis.TOO_MANY_MESSAGES: "Somebody is sent something that it has or does not need.",
     Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
     " something sent in a larger piece than it should be?",
@@ -69,52 +78,213 @@ GENERAL: Mapping[Diagnosis, str] = {
 
 
 def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
-    """A hint for a diagnosis.
+    """A hint for a diagnosis, which says no more than is proved.
 
-    In this order: a known mistake that explains the evidence, the exercise's
-    advice for the diagnosis, what helps in general, the exercise's first hint.
+    In this order: what Python's own words or the source prove in any exercise, the one
+    known mistake that explains all of the evidence, a parameter that the source rebinds
+    for nothing, the exercise's advice for the diagnosis, what helps in general, and the
+    exercise's first hint, which is a question.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.hints[0]
-    if evidence is not None:
-        for mistake in exercise.mistakes:
-            # what ranks hold after a race is not what their program computes
-            raced = diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None
-            if not raced and _explains(exercise, mistake, evidence):
-                return mistake.hint
-    return exercise.advice.get(diagnosis) or GENERAL.get(diagnosis) or exercise.hints[0]
+    if evidence is not None and evidence.failed:
+        for prove in (misused, _known, rebound):
+            hint = prove(exercise, evidence)
+            if hint:
+                return hint
+    hint = exercise.advice.get(diagnosis, GENERAL.get(diagnosis, ""))
+    if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
+        hint = _smallest(evidence)
+    return hint or exercise.hints[0]
+
+
+def _smallest(evidence: Evidence) -> str:
+    """Where to look for a wrong value: in the smallest world that has one."""
+    n = min((one.case.n for one in evidence.failed), default=1)
+    right = {one.case.n for one in evidence.passed if one.limit is None} - {
+        one.case.n for one in evidence.failed
+    }
+    if n == 1:
+        return "It is wrong with one rank already, where nothing can be sent: begin there."
+    fewer = f" With {max(right)} it is right: what is new?" if right and max(right) > 1 else ""
+    return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
+
+
+def _known(exercise: Exercise, evidence: Evidence) -> str:
+    """The hint of the mistake that explains the evidence; empty if none does, or several do."""
+    fits: list[tuple[tuple[int, int], Mistake]] = []
+    for mistake in exercise.mistakes:
+        # what ranks hold after a race is not what their program computes
+        if evidence.diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None:
+            continue
+        weight = _weight(exercise, mistake, evidence)
+        if weight is not None:
+            fits.append((weight, mistake))
+    if not fits:
+        return ""
+    most = max(weight for weight, _ in fits)
+    best = [mistake for weight, mistake in fits if weight == most]
+    # signs are listed from particular to general; values that agree are equally good
+    told = {mistake.hint for mistake in best if mistake.when is None}
+    return best[0].hint if len(told) < 2 else ""
+
+
+def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:
+    """How well a mistake fits: its conditions, and the failures it explains; ``None`` if not."""
+    explained = 0
+    if mistake.gives is not None:
+        alternatives = mistake.gives if isinstance(mistake.gives, tuple) else (mistake.gives,)
+        explained = max(_explained(exercise, gives, evidence) for gives in alternatives)
+        if not explained:
+            return None
+    if mistake.when is not None and not _holds(mistake.when, evidence):
+        return None
+    return (mistake.gives is not None) + (mistake.when is not None), explained
+
+
+def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
+    # a condition may look into values or traffic that the case does not have
+    absent = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
+    with contextlib.suppress(*absent):
+        return bool(when(evidence))
+    return False
+
+
+def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
+    """How many failures a mistake explains; 0 if it contradicts any case, or not the first."""
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
+        return 0  # something is returned, and what is in place was not meant
+    explained = 0
+    # the first failure first: most mistakes end there
+    others = (one for one in evidence.judged if one is not evidence.here)
+    for one in (evidence.here, *others):
+        if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:
+            if one is evidence.here:
+                return 0
+            continue
+        if one.passed and one.case.n == 1 < max(exercise.world_sizes):
+            continue  # alone, most mistakes do no harm
+        would = _would(gives, one.case)
+        if would is None:
+            if one is evidence.here:
+                return 0
+            continue
+        if len(would) != one.case.n or not _agree(exercise, one.case, would, one.actual):
+            return 0
+        if not one.passed:
+            explained += not _agree(exercise, one.case, exercise.expected(one.case), one.actual)
+    return explained
+
+
+def _would(gives: Gives, case: Case) -> Sequence[Any] | None:
+    # a mistake may have no result at all in a case: no rank is left, or it divides by zero
+    with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
+        return gives(case)
+    return None
+
+
+def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
+    """Whether ranks hold what a mistake would give, up to rounding."""
+    terms = exercise.reduced(case) if exercise.reduced else 0
+    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
+    return all(
+        compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
+        for want, got, scale in zip(would, actual, scales, strict=True)
+    )
 
 
 def _slack(want: Any, scale: Any) -> Any:
     """What rounding errors are relative to: the terms, or a larger result of the mistake."""
-    fits = isinstance(scale, torch.Tensor) and isinstance(want, torch.Tensor)
-    return torch.maximum(scale, want.abs()) if fits and scale.shape == want.shape else None
+    if isinstance(scale, dict) and isinstance(want, dict):
+        return {name: _slack(want.get(name), one) for name, one in scale.items()}
+    if isinstance(scale, (list, tuple)) and isinstance(want, (list, tuple)):
+        fits = len(scale) == len(want)
+        return [_slack(*pair) for pair in zip(want, scale, strict=True)] if fits else None
+    if not isinstance(scale, torch.Tensor) or not isinstance(want, torch.Tensor):
+        return None
+    fits = want.dtype != torch.bool and scale.shape == want.shape
+    return torch.maximum(scale, want.abs()) if fits else None
 
 
-def _explains(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> bool:
-    """Whether a mistake fits: what it would give, and whatever else it says."""
-    if mistake.gives is not None:
-        would = mistake.gives(evidence.case)
-        if would is None or len(evidence.actual) != len(would):
-            return False
-        terms = exercise.reduced(evidence.case) if exercise.reduced else 0
-        scales = exercise.magnitude(evidence.case) if exercise.magnitude else [None] * len(would)
-        told = zip(would, evidence.actual, scales, strict=True)
-        off = exercise.relative
-        if any(
-            compare(want, got, terms, _slack(want, scale), relative=off)
-            for want, got, scale in told
-        ):
-            return False
-        # every rank is as the mistake would have it; with right values it
-        # would explain nothing
-        right = zip(exercise.expected(evidence.case), evidence.actual, strict=True)
-        if all(compare(want, got, terms, relative=off) is None for want, got in right):
-            return False
-    if mistake.when is not None:
-        with contextlib.suppress(
-            LookupError, TypeError, AttributeError, ValueError, ArithmeticError
-        ):
-            return mistake.when(evidence)
+# What can be proved in any exercise. ------------------------------------------------
+
+_NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
+_NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
+_UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
+
+
+def misused(exercise: Exercise, evidence: Evidence) -> str:
+    """What the words of an error prove, together with the source."""
+    text = evidence.failure.message if evidence.failure is not None else ""
+    if found := _NO_NAME.search(text):
+        return _misspelt(found[1], _known_names(exercise, evidence), "")
+    if found := _UNBOUND.search(text):
+        return (
+            f"{found[1]} is used here before this function has given it a value: is it set in"
+            " a branch or a loop that was not entered, or assigned only further down?"
+        )
+    if found := _NO_ATTRIBUTE.search(text):
+        owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
+        return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
+    if "initialize the default process group twice" in text:
+        return (
+            "The process group is set up before your function is called: leave out"
+            " init_process_group, and call dist.get_rank() right away."
+        )
+    if "same as the rank of the current process" in text:
+        return _TO_ITSELF
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and _returns_nothing(exercise, evidence):
+        return (
+            f"{exercise.name} never returns anything: a function without return gives None."
+            " End it with return and the result."
+        )
+    return ""
+
+
+_TO_ITSELF = (
+    "A rank sends to itself, or receives from itself, and torch refuses that. What a rank has"
+    " already needs no message: leave its own number out, or copy."
+)
+
+
+def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
+    names = {name for part in evidence.source for name in (part.name, *part.assigned)}
+    return [*names, *exercise.parameters, "dist", "torch", *dir(builtins)]
+
+
+def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
+    """Whether a name is nearly one that exists; names with underscores in front are nobody's."""
+    public = sorted({other for other in known if not other.startswith("_") and other != name})
+    close = difflib.get_close_matches(name, public, 3, 0.75)
+    lower = [other for other in public if other.lower() == name.lower()]
+    if lower or close:
+        return f"{begin or 'There is no '}{name}. Did you mean {(lower or close)[0]}?"
+    if begin:
+        return f"{begin}{name}."
+    return (
+        f"Nothing is called {name} where this line runs: is it defined, in a cell that you have"
+        " run, and spelt the same?"
+    )
+
+
+def _returns_nothing(exercise: Exercise, evidence: Evidence) -> bool:
+    """Whether every rank gives None, and the function has no return with a value."""
+    if exercise.result is not None or not evidence.source or evidence.source[0].returns:
         return False
-    return mistake.gives is not None
+    given = [value for one in evidence.judged for value in one.actual if one.limit is None]
+    return bool(given) and all(value is None for value in given)
+
+
+def rebound(exercise: Exercise, evidence: Evidence) -> str:
+    """What the source proves of values that are lost: a parameter that is bound to a new one."""
+    if evidence.diagnosis is not Diagnosis.WRONG_VALUE:
+        return ""
+    for part in evidence.source:
+        for lost in part.lost:
+            name = lost.parameter
+            return (
+                f"`{lost.text}` in {part.name} makes a new tensor and calls it {name}; the"
+                f" tensor that {part.name} was given stays as it was, and nobody sees the new"
+                f" one. Write into it: {name}.copy_(...), or an operation such as {name} += ..."
+            )
+    return ""

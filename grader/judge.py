@@ -11,15 +11,17 @@ from functools import partial
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
 from grader.errors import WorldError
-from grader.exercise import Evidence, Exercise
+from grader.exercise import Evidence, Exercise, Judged
 from grader.growth import grown
 from grader.hints import choose_hint
 from grader.native import Native, build
+from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
+from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
-from grader.worlds.base import Job, Luck, Outcome, World
+from grader.worlds.base import Job, Outcome, World
 from grader.worlds.crew import Launcher
 from grader.worlds.processes import SETUP_SECONDS, ProcessWorld
 
@@ -42,6 +44,22 @@ _CROWD = 6
 _EFFORT = 0.2
 
 
+#: Orders of arrival that are tried of the first case of a world size that has several.
+_ORDERS = 12
+
+#: The same of further cases, whose data differ and seldom their orders.
+_FEW_ORDERS = 2
+
+#: Orders that are tried to find one that passes, where the first does not.
+_ORDERS_TO_PASS = 6
+
+#: How wildcards are matched in the first run of a case.
+_USUAL = WildcardPolicy()
+
+#: A run of a case, and what is made of it.
+_Run = tuple[Outcome, CaseVerdict, Judged]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to judge.
@@ -52,6 +70,8 @@ class Settings:
         seconds: wall clock that one call may take.
         memory: bytes that a rank may allocate.
         first_failure: stop there; the score is then of no use.
+        until_hint: stop when all is known that a hint is chosen by; the verdict's
+            message and hint are those of a whole check, its score is of no use.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
@@ -62,6 +82,7 @@ class Settings:
     seconds: float = 5.0
     memory: int = 2 << 30
     first_failure: bool = False
+    until_hint: bool = False
     patience: float = math.inf
     answer: int = 256 << 20
 
@@ -127,11 +148,15 @@ class Judge:
                 for limit in exercise.limits:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
-                    found.see(verdict, seen)
+                    found.see(seen)
+                found.end(n)
+                if found.known and self._settings.until_hint:
+                    break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
         inputs = [case for cases in plan.values() for case in cases]
-        return self._conclude(exercise, inputs, found)
+        source = tuple(submission.outlines.get(exercise.name, ()))
+        return self._conclude(exercise, inputs, found, source)
 
     def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
@@ -162,6 +187,7 @@ class Judge:
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; those that are right, with what came of them."""
         verdicts: dict[int, CaseVerdict] = {}
+        judged: dict[int, Judged] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
         turns = Turns(cases)
         for i, case in turns:
@@ -171,9 +197,9 @@ class Judge:
             if time.monotonic() > found.deadline:
                 found.stop = verdicts[i] = too_late(case, self._settings.patience)
                 continue
-            outcome, verdict, seen = self._run_case(exercise, case, worlds)
+            outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
-            found.see(verdict, seen)
+            found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
                 if exercise.remark is not None and not found.remark:
@@ -184,17 +210,58 @@ class Judge:
                 verdicts[j] = not_run(other, verdict)
         # they may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
+        for i in sorted(judged):
+            found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
-    def _run_case(
-        self, exercise: Exercise, case: Case, worlds: _Worlds
-    ) -> tuple[Outcome, CaseVerdict, Evidence | None]:
+    def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found) -> _Run:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
-        verdict, seen = assess(exercise, case, outcome)
-        if verdict.passed and _may_vary(exercise, case, outcome):
-            again = worlds.run(case.n, _job(exercise, case, self._settings, Luck.LOWEST))
-            verdict, seen = assess_again(exercise, case, outcome, again)
-        return outcome, verdict, seen
+        first = outcome, *assess(exercise, case, outcome)
+        if outcome.trace.choices and _worth_exploring(first, found):
+            first = self._explore(exercise, case, worlds, found, first)
+        _, verdict, _ = first
+        if (
+            verdict.passed
+            and not verdict.orders
+            and exercise.same_bits
+            and rounding(exercise, case)
+        ):
+            again = worlds.run(case.n, _job(exercise, case, self._settings))
+            return outcome, *assess_again(exercise, case, outcome, again)
+        return first
+
+    def _explore(
+        self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found, first: _Run
+    ) -> _Run:
+        """Run a case in other orders of arrival: it must be right in all of them.
+
+        If the first run is wrong, one that is right is looked for, to name the choice
+        that decides.
+        """
+        most = _FEW_ORDERS if case.n in found.explored else _ORDERS
+        if not first[1].passed:
+            most = _ORDERS_TO_PASS
+        exploration = Exploration(most, self._settings.seconds)
+        exploration.add(first[0].trace)
+        right, wrong = ([first], []) if first[1].passed else ([], [first])
+        while not (right and wrong) and (policy := exploration.next()) is not None:
+            again = worlds.run(case.n, _job(exercise, case, self._settings, policy))
+            exploration.add(again.trace)
+            if right:
+                verdict, seen = assess_again(exercise, case, right[0][0], again)
+            else:
+                verdict, seen = assess(exercise, case, again, repeated=True)
+            (right if verdict.passed else wrong).append((again, verdict, seen))
+        orders = exploration.orders
+        if wrong:
+            outcome, verdict, seen = wrong[0]
+            race = named_race(outcome.trace, [run.trace for run, _, _ in right], orders)
+            return outcome, replace(verdict, message=f"{verdict.message}{race}"), seen
+        if orders.known == 1:
+            return first
+        found.explored.add(case.n)
+        outcome, verdict, seen = first
+        return outcome, replace(verdict, orders=orders), seen
 
     def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
@@ -212,7 +279,11 @@ class Judge:
         return open_world
 
     def _conclude(
-        self, exercise: Exercise, inputs: Sequence[Case], found: _Found
+        self,
+        exercise: Exercise,
+        inputs: Sequence[Case],
+        found: _Found,
+        source: tuple[Outline, ...],
     ) -> ExerciseVerdict:
         cases = found.verdicts
         failed = next((case for case in cases if not case.passed), None)
@@ -227,7 +298,7 @@ class Judge:
             cases,
             failure,
             score=score(exercise, inputs, cases),
-            hint=choose_hint(exercise, failure.diagnosis, found.evidence),
+            hint=choose_hint(exercise, failure.diagnosis, Evidence(tuple(found.judged), source)),
         )
 
     def _verdict(
@@ -254,6 +325,10 @@ class Judge:
         )
 
 
+#: World sizes that have to fail before all is known that a hint is chosen by.
+_TELLING_SIZES = 2
+
+
 @dataclass
 class _Found:
     """What is known of an answer so far.
@@ -261,21 +336,37 @@ class _Found:
     Attributes:
         deadline: when no further case is started, on the monotonic clock.
         verdicts: on the cases and limits, in the order of the exercise.
-        evidence: of the first failure.
+        judged: what a hint is chosen by.
+        failing: sizes of worlds of several ranks that have failed.
+        failed: whether a case has failed.
+        explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
         remark: on the first right run of which there is something to remark.
     """
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
-    evidence: Evidence | None = None
+    judged: list[Judged] = field(default_factory=list)
+    failing: int = 0
+    failed: bool = False
+    explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
     remark: str = ""
 
-    def see(self, verdict: CaseVerdict, evidence: Evidence | None) -> None:
-        """Keep the evidence of the first failure."""
-        if self.evidence is None and not verdict.passed:
-            self.evidence = evidence
+    @property
+    def known(self) -> bool:
+        """Whether enough is known to choose a hint; what comes later is not kept for it."""
+        return self.stop is not None or self.failing >= _TELLING_SIZES
+
+    def see(self, seen: Judged | None) -> None:
+        """Keep what was judged."""
+        if seen is not None and self.failing < _TELLING_SIZES:
+            self.judged.append(seen)
+
+    def end(self, n: int) -> None:
+        """A world size has been judged whole."""
+        if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
+            self.failing += 1
 
 
 class _Worlds:
@@ -328,6 +419,13 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     return None
 
 
+def _worth_exploring(first: _Run, found: _Found) -> bool:
+    """Whether other orders of a case's messages would tell anything that is reported."""
+    _, verdict, _ = first
+    # of failures the first one is reported, and with it the choice that decides
+    return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
+
+
 def _telling(
     exercise: Exercise, cases: Sequence[Case], right: list[tuple[Case, Outcome]]
 ) -> list[tuple[Case, Outcome]]:
@@ -360,18 +458,15 @@ def _told(failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
     return f"{found}\n{reason}, so it earns at most half its points."
 
 
-def _may_vary(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
-    """Whether a right answer may be wrong when messages arrive in another order."""
-    return outcome.trace.wildcards or (exercise.same_bits and rounding(exercise, case))
-
-
-def _job(exercise: Exercise, case: Case, settings: Settings, luck: Luck = Luck.HIGHEST) -> Job:
+def _job(
+    exercise: Exercise, case: Case, settings: Settings, policy: WildcardPolicy = _USUAL
+) -> Job:
     return Job(
         entry=exercise.function,
         arguments=tuple(case.arguments(rank) for rank in case.ranks),
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
-        luck=luck,
+        policy=policy,
         seconds=settings.seconds,
         effort=settings.seconds * _EFFORT,
         answer_limit=settings.answer,

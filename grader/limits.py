@@ -14,6 +14,7 @@ __all__ = [
     "Limit",
     "calls",
     "largest_call",
+    "levels",
     "messages",
     "neighbours_only",
     "overlaps",
@@ -124,6 +125,11 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.TOO_MANY_ROUNDS,
         Diagnosis.TOO_FEW_ROUNDS,
     )
+
+
+def levels(n: int) -> int:
+    """⌈log₂ n⌉, the rounds of a binomial tree, without a logarithm that could round."""
+    return (n - 1).bit_length()
 
 
 def neighbours_only() -> Limit:

@@ -23,6 +23,7 @@ import cloudpickle
 
 from grader.definitions import Broken, Chunk, select
 from grader.errors import RequestError, UnreadableFile
+from grader.outline import Outline, outline, outline_live
 from grader.program import Program
 from grader.reading import contents
 from grader.traffic.sites import is_students
@@ -48,6 +49,7 @@ class Submission:
         unparsed: every piece that does not parse.
         sources: text by file or cell, to quote lines from.
         prints: fingerprints by exercise, where somebody asked for them.
+        outlines: what the source of each exercise says, for hints.
     """
 
     label: str
@@ -57,6 +59,7 @@ class Submission:
     unparsed: tuple[Broken, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     prints: dict[str, list[int]] = field(default_factory=dict)
+    outlines: dict[str, list[Outline]] = field(default_factory=dict)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
@@ -65,7 +68,8 @@ class Submission:
         Raises:
             RequestError: it cannot travel to another process.
         """
-        return cls(name, live_program(function), frozenset({name}))
+        found = {name: outline_live(function)} if callable(function) else {}
+        return cls(name, live_program(function), frozenset({name}), outlines=found)
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
@@ -109,6 +113,7 @@ class Submission:
             found.broken,
             tuple(found.unparsed),
             {chunk.label: chunk.source for chunk in chunks},
+            outlines=outline((chunk.source for chunk in chunks), wanted),
         )
 
     def quote(self, site: Site) -> str:

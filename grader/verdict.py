@@ -97,6 +97,32 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Orders:
+    """How many orders of arrival were tried, of those that are known to be possible.
+
+    ``exhausted`` is whether no others are: where a choice has not been tried, more may
+    follow from it.
+    """
+
+    tried: int
+    known: int
+    exhausted: bool
+
+    def __add__(self, other: Orders) -> Orders:
+        """Return the orders of two cases, taken together."""
+        return Orders(
+            self.tried + other.tried,
+            self.known + other.known,
+            self.exhausted and other.exhausted,
+        )
+
+    def __str__(self) -> str:
+        if self.exhausted:
+            return f"all {self.tried} orders tried"
+        return f"{self.tried} of {self.known} known orders tried"
+
+
+@dataclass(frozen=True)
 class Volume:
     """How much a run sent, point to point.
 
@@ -237,6 +263,8 @@ class CaseVerdict:
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    #: of receives from any rank: in how many orders they were matched; none if there is one only
+    orders: Orders | None = None
     #: whether its ranks were simulated
     simulated: bool = False
     #: whether it is a limit on the traffic of other cases, also where none could be judged

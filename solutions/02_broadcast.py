@@ -6,7 +6,7 @@
 #
 # **You need** chapter [01](01_point_to_point.ipynb): `send`, `recv`, requests, rounds.
 #
-# **Time:** 45 minutes, and 2 exercises.
+# **Time:** 60 minutes, and 3 exercises.
 
 # %%
 import torch
@@ -154,7 +154,7 @@ print("after write_into:", b.item())
 # *binomial* tree. MPI libraries use it for short messages:
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), section 4.)
 #
-# Here are both, for a source of 0, so that you can count:
+# Here are both on four ranks, with the source 0. The tree is written out message by message:
 
 # %%
 def flat(x):
@@ -165,31 +165,79 @@ def flat(x):
         dist.recv(x, 0)
 
 
-def tree(x):
-    rank, n = dist.get_rank(), dist.get_world_size()
+def tree_of_four(x):
+    rank = dist.get_rank()
+    if rank == 0:
+        dist.send(x, 1)
+        dist.send(x, 2)
+    elif rank == 1:
+        dist.recv(x, 0)
+        dist.send(x, 3)
+    elif rank == 2:
+        dist.recv(x, 0)
+    elif rank == 3:
+        dist.recv(x, 1)
+
+
+for algorithm in (flat, tree_of_four):
+    print(algorithm.__name__)
+    print(run(algorithm, 4, torch.ones(10)).trace)
+
+# %% [markdown]
+# The same three messages, but two rounds instead of three: in the second round ranks 0 and 1 send at
+# the same time.
+#
+# ## Exercise: tree_broadcast
+#
+# Write the tree for **any** number of ranks and any source. It works in place, like `broadcast`, with
+# $n-1$ messages, and it takes exactly $\lceil \log_2 n \rceil$ rounds. The rounds are the point of
+# this exercise: the loop of before, which is right, earns half.
+#
+# Three questions will get you there. In which round does rank 5 receive, and from whom? To whom does it
+# send in the rounds after that? And what changes if the source is not rank 0? (Ranks can be counted from
+# any rank, if you go round in a circle.) Mind the worlds that are not a power of two: with five ranks,
+# only one message travels in the last round.
+
+# %%
+def tree_broadcast(x: torch.Tensor, src: int) -> None:
+    """Everyone's x becomes src's x, in ⌈log₂ n⌉ rounds."""
+    ### BEGIN SOLUTION
+    n = dist.get_world_size()
+    v = (dist.get_rank() - src) % n  # ranks counted from the source
     step = 1
     while step < n:
-        if rank < step and rank + step < n:
-            dist.send(x, rank + step)
-        elif step <= rank < 2 * step:
-            dist.recv(x, rank - step)
+        if v < step and v + step < n:
+            dist.send(x, (v + step + src) % n)
+        elif step <= v < 2 * step:
+            dist.recv(x, (v - step + src) % n)
         step *= 2
+    ### END SOLUTION
 
 
-for n in (2, 3, 4, 5, 8):
-    counts = []
-    for algorithm in (flat, tree):
-        traffic = run(algorithm, n, torch.ones(10)).trace.traffic
-        counts.append(f"{algorithm.__name__}: {traffic.messages} messages, {traffic.rounds} rounds")
-    print(f"{n} ranks   {counts[0]}   {counts[1]}")
+check(tree_broadcast)
+
+# %% [markdown]
+# Now count, for worlds of several sizes. **Predict:** how many rounds does each take on 5 ranks, and on
+# 8?
+
+# %%
+def your_tree(x):
+    tree_broadcast(x, 0)
+
+
+if check(tree_broadcast):
+    for n in (2, 3, 4, 5, 8):
+        counts = []
+        for algorithm in (flat, your_tree):
+            traffic = run(algorithm, n, torch.ones(10)).trace.traffic
+            counts.append(
+                f"{algorithm.__name__}: {traffic.messages} messages, {traffic.rounds} rounds"
+            )
+        print(f"{n} ranks   {counts[0]}   {counts[1]}")
 
 # %% [markdown]
 # The same number of messages, but on 8 ranks 3 rounds instead of 7. On 1024 ranks it would be 10
 # instead of 1023.
-#
-# **If you like a challenge:** make your `broadcast` a tree for *any* source. (Give the source the
-# number 0 by counting ranks from it: $v = (r - src) \bmod n$.) `check` accepts every algorithm that
-# sends $n-1$ messages.
 #
 # ## Exercise: the same weights everywhere
 #

@@ -6,7 +6,7 @@
 #
 # **You need** chapter [03](03_scatter_gather.ipynb).
 #
-# **Time:** 45 minutes, and 1 exercise that is a little longer.
+# **Time:** 75 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -118,11 +118,6 @@ print("a + (b + c) =", (a + (b + c)).item())
 #     send x to the destination
 # ```
 #
-# As with the broadcast, a tree needs fewer rounds. It is the broadcast's tree with all arrows turned
-# round:
-#
-# ![Eight ranks. In round 1 ranks 1, 3, 5, 7 send to 0, 2, 4, 6; in round 2 ranks 2 and 6 send to 0 and 4; in round 3 rank 4 sends to rank 0, which then holds the sum of all](../imgs/reduce_tree.png)
-#
 # ## Exercise: reduce
 #
 # Write it for all five operations. The result is in place, in `x` on `dst`; on every other rank `x`
@@ -192,30 +187,93 @@ def flat_reduce(x):
         dist.send(x, 0)
 
 
-def tree_reduce(x):
-    rank, n = dist.get_rank(), dist.get_world_size()
-    total, buffer = x.clone(), torch.empty_like(x)
-    step = 1
-    while step < n:
-        if rank % (2 * step) == step:
-            dist.send(total, rank - step)
-            return
-        if rank + step < n:
-            dist.recv(buffer, rank + step)
-            total += buffer
-        step *= 2
-    x.copy_(total)
-
-
 for n in (2, 4, 8):
-    flat_rounds = run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds
-    tree_rounds = run(tree_reduce, n, torch.ones(10)).trace.traffic.rounds
-    print(f"{n} ranks: {flat_rounds} rounds flat, {tree_rounds} rounds as a tree")
+    print(f"{n} ranks: {run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds} rounds")
 
 # %% [markdown]
-# Notice the line `total = x.clone()` in the tree. Ranks in the middle of the tree add up partial
-# sums, and they do it in a copy, because their `x` must not change. That is what gloo saves itself.
+# As with the broadcast, a tree needs fewer rounds. Turn a broadcast's tree round, and what was sent last
+# is received first: half of the ranks hand over what they have and are done, then half of the rest, until
+# only the destination is left. Ranks in the middle of the tree combine what comes with what they have,
+# and pass on the partial result.
 #
+# ![Eight ranks. In round 1 ranks 1, 3, 5, 7 send to 0, 2, 4, 6; in round 2 ranks 2 and 6 send to 0 and 4; in round 3 rank 4 sends to rank 0, which then holds the sum of all](../imgs/reduce_tree.png)
+#
+# **Predict** with pencil: four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first
+# round, and which one in the second?
+
+# %%
+def tree_of_four(x):
+    rank, partial, buffer = dist.get_rank(), x.clone(), torch.empty_like(x)
+    if rank in (0, 2):
+        dist.recv(buffer, rank + 1)
+        partial += buffer
+    else:
+        dist.send(x, rank - 1)
+    if rank == 2:
+        dist.send(partial, 0)
+    elif rank == 0:
+        dist.recv(buffer, 2)
+        partial += buffer
+    return x.item(), partial.item()
+
+
+def powers():
+    return tree_of_four(torch.tensor([10 ** dist.get_rank()]))
+
+
+for rank, (own, partial) in enumerate(run(powers, 4)):
+    print(f"rank {rank}: x is still {own:4}, the partial sum is {partial}")
+
+# %% [markdown]
+# Notice `x.clone()`: rank 2 adds up a partial sum, and does so in a copy, because its `x` must not
+# change. That is the work that gloo saves itself.
+#
+# ## Exercise: tree_reduce
+#
+# The same as `reduce`, with all five operations and for any destination, on a tree: $n-1$ messages in
+# $\lceil \log_2 n \rceil$ rounds, for any number of ranks. The rounds are the point of this exercise, so
+# the queue of before earns half. `x` must stay as it was everywhere but on `dst`.
+
+# %%
+def tree_reduce(x: torch.Tensor, dst: int, op: dist.ReduceOp) -> None:
+    """On dst, x becomes the reduction of everyone's x, in ⌈log₂ n⌉ rounds."""
+    ### BEGIN SOLUTION
+    n = dist.get_world_size()
+    v = (dist.get_rank() - dst) % n  # ranks counted from the destination
+    total, buffer, step = x.clone(), torch.empty_like(x), 1
+    while step < n:
+        if v & step:
+            dist.send(total, (v - step + dst) % n)
+            return
+        if v + step < n:
+            dist.recv(buffer, (v + step + dst) % n)
+            if op == dist.ReduceOp.MIN:
+                total = torch.minimum(total, buffer)
+            elif op == dist.ReduceOp.MAX:
+                total = torch.maximum(total, buffer)
+            elif op == dist.ReduceOp.PRODUCT:
+                total = total * buffer
+            else:
+                total = total + buffer
+        step *= 2
+    x.copy_(total / n if op == dist.ReduceOp.AVG else total)
+    ### END SOLUTION
+
+
+check(tree_reduce)
+
+# %%
+def your_tree(x):
+    tree_reduce(x, 0, dist.ReduceOp.SUM)
+
+
+if check(tree_reduce):
+    for n in (2, 4, 8):
+        flat_rounds = run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds
+        tree_rounds = run(your_tree, n, torch.ones(10)).trace.traffic.rounds
+        print(f"{n} ranks: {flat_rounds} rounds flat, {tree_rounds} rounds as a tree")
+
+# %% [markdown]
 # ## Summary
 #
 # - **Reduce**: everyone has an x, one rank ends with the sum (or average, minimum, maximum,

@@ -8,7 +8,7 @@
 # **You need** chapters [01](01_point_to_point.ipynb) and [02](02_broadcast.ipynb), and what an
 # all-reduce does: everybody ends with the sum of all.
 #
-# **Time:** 75 minutes, and 4 exercises.
+# **Time:** 90 minutes, and 5 exercises.
 
 # %%
 import os
@@ -163,7 +163,8 @@ def early_return(values):
     return total
 
 
-run(early_return, 4, [3, 1, 0, 2], may_fail=True)
+early = run(early_return, 4, [3, 1, 0, 2], may_fail=True)
+early
 
 # %% [markdown]
 # No circle: the arrows end at rank 2, and rank 2 **has returned**. It will post nothing more, so
@@ -369,37 +370,10 @@ for others in ("OR", "AND"):
 # With OR, one live rank is enough, and a circle alone proves nothing: rank 0 had an arrow to the
 # circle and left all the same. With AND a single stuck rank is enough to stop everybody.
 #
-# How does one compute that? Begin with the ranks that run. Add every rank whose wait they satisfy:
-# AND when *all* that it waits for are in, OR when *one* is. Repeat until nothing changes. **Whoever is
-# not in by then is stuck**, for certain and at once, without any timeout. The grader does this each
-# time a rank reports something; the idea is from the MPI checker MUST (Hilbrich and others,
-# [MPI Runtime Error Detection with MUST: Advances in Deadlock Detection](https://doi.org/10.1109/SC.2012.79),
-# 2012).
-
-# %%
-def can_go_on(waits, ranks):
-    """Ranks that can go on; waits maps a rank to (all or any, the ranks it waits for)."""
-    live = {rank for rank in ranks if rank not in waits}
-    while True:
-        freed = {
-            rank
-            for rank, (needs, peers) in waits.items()
-            if rank not in live and needs(peer in live for peer in peers)
-        }
-        if not freed:
-            return sorted(live)
-        live |= freed
-
-
-circle = {1: (all, [2]), 2: (all, [1])}
-print("OR: ", can_go_on(circle | {0: (any, [1, 2, 3])}, range(4)))
-print("AND:", can_go_on(circle | {0: (all, [1, 2]), 3: (all, [1, 2])}, range(4)))
-
-# %% [markdown]
 # ## Exercise: who can never go on?
 #
-# Write the detector for the plain kind of waiting, where each rank waits for at most one other. It
-# is a pure function; nothing is sent.
+# Begin with the plain kind of waiting, where each rank waits for at most one other. This is a pure
+# function; nothing is sent.
 #
 # `waits_for` maps a rank to the rank that it waits for. A rank that maps to `None` is running, and so
 # is a rank that is no key. Return the ranks that can **never** go on, sorted, as a list: those on a
@@ -434,6 +408,76 @@ if check(stuck_ranks):
     print("patient 1:  ", stuck_ranks(patient))
 
 # %% [markdown]
+# ## Exercise: AND, OR, and ranks that are gone
+#
+# Now the whole detector, for every kind of waiting that you have met. A rank may wait for *any* or for
+# *all* of several ranks, and some ranks have returned, as in patient 3: they are not stuck, but they will
+# post nothing more, and whoever needs them waits for ever.
+#
+# **Work this one out with pencil first.** Rank 4 runs, and rank 5 has returned.
+#
+# | rank | waits for |
+# |---|---|
+# | 0 | all of 1 and 2 |
+# | 1 | any of 0 and 4 |
+# | 2 | all of 1 |
+# | 3 | any of 3 and 5 |
+#
+# Who can certainly go on? Who else, because of those? And if you cannot find any more, what do you know of
+# the rest? Following arrows, as before, will not do here: ranks 0, 1 and 2 wait for each other, and yet
+# none of them is stuck.
+#
+# `waits_for` maps a rank to `("any", ranks)` or `("all", ranks)`; a rank that maps to `None`, or is no
+# key, is running. `gone` is the set of ranks that have returned. They are never listed, keys or not. A
+# wait for any of *no* ranks never ends, and a wait for all of no ranks has ended already. Return the ranks
+# that can never go on, sorted.
+
+# %%
+def stuck_ranks_any_all(
+    waits_for: dict[int, tuple[str, list[int]] | None], gone: set[int]
+) -> list[int]:
+    """Ranks that can never go on, where they wait for any or all of several, and some are gone."""
+    ### BEGIN SOLUTION
+    waiting = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
+    stuck = set(waiting)
+    changed = True
+    while changed:
+        changed = False
+        for r in list(stuck):
+            how, peers = waiting[r]
+            live = [p not in stuck and p not in gone for p in peers]
+            if any(live) if how == "any" else all(live):
+                stuck.remove(r)
+                changed = True
+    return sorted(stuck)
+    ### END SOLUTION
+
+
+check(stuck_ranks_any_all)
+
+# %% [markdown]
+# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run,
+# each wait says for whom it is, and whether one of them would do.
+
+# %%
+def graph_of(failure):
+    waits = {w.rank: ("any" if w.any_of else "all", list(w.peers)) for w in failure.waits}
+    return waits, set(failure.ended)
+
+
+if check(stuck_ranks_any_all):
+    table = {0: ("all", [1, 2]), 1: ("any", [0, 4]), 2: ("all", [1]), 3: ("any", [3, 5]), 4: None}
+    print("the table:", stuck_ranks_any_all(table, {5}))
+    for name, patient in (("patient 1:", ring), ("patient 3:", early)):
+        print(name, stuck_ranks_any_all(*graph_of(patient.failure)))
+
+# %% [markdown]
+# This is what the grader does each time that a rank reports something, and why it needs no timeout: the
+# ranks that are left over are stuck **for certain**, and at once. The idea is from the MPI checker MUST
+# (Hilbrich and others,
+# [MPI Runtime Error Detection with MUST: Advances in Deadlock Detection](https://doi.org/10.1109/SC.2012.79),
+# 2012).
+#
 # ## Why a timeout names the wrong one
 #
 # Without a wait-for graph, people use a timeout: a rank that has waited for too long complains and

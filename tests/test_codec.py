@@ -33,6 +33,7 @@ trees = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.lists(inner, max_size=4).map(tuple)
+        | st.sets(st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), max_size=4)
         | st.dictionaries(
             st.text(st.characters(exclude_categories=["Cs"])) | st.integers(), inner, max_size=3
         )

@@ -22,6 +22,7 @@ LAYERS = (
     {"errors", "verdict", "version"},
     {"bandwidth", "costs", "sizes", "transports", "values", "program", "reading", "tags"},
     {"plans", "traffic", "compare", "definitions", "winnowing"},
+    {"outline"},
     {"cases", "probes", "clocks"},
     {"devices"},
     {"oracles", "limits"},

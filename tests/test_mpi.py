@@ -264,15 +264,15 @@ def test_reductions_of_every_dtype(op):
         (dist.monitored_barrier, "only implemented for GLOO"),
         (
             lambda: dist.all_gather([torch.empty(3), torch.empty(3)], torch.ones(2)),
-            "2 torch.float32 elements do not fit 3",
+            "gives itself 2 elements and takes 3",
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3)),
-            "3 rows do not split evenly over 2 ranks",
+            "3 rows, which do not divide evenly among 2 ranks",
         ),
         (
             lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3), [1, 1], [1, 2]),
-            "[1, 1] is no way to split 3 rows over 2 ranks",
+            "are [1, 1]; for 2 ranks they have to be 2 numbers with the sum 3",
         ),
     ],
 )

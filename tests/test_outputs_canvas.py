@@ -10,7 +10,16 @@ import pytest
 from grader.classroom.outputs.canvas import canvas
 from grader.classroom.outputs.results import ClassResults, Row
 from grader.errors import RequestError
-from tests.classes import ASKED, HOSTILE, hostile_class, passed, small_class
+from grader.verdict import Status
+from tests.classes import (
+    ASKED,
+    HOSTILE,
+    failed,
+    hostile_class,
+    passed,
+    small_class,
+    without_points,
+)
 
 HEAD = "Student,ID,SIS User ID,SIS Login ID,Section"
 EXPORTED = f"""\
@@ -51,7 +60,7 @@ def test_a_gradebook_keeps_all_but_the_assignments_column(exported):
     assert [line[6] for line in after] == [
         "Week 2 (8)", "", "4",
         "4",  # Ada, by SIS user ID
-        "0.25",  # Bob, by ID
+        "0.33",  # Bob, by ID: 0.25 of the 3 points that could be judged
         "EX",  # Cyd is excused, and the grader failed on her
         "2",  # has not handed in
         "N/A",
@@ -74,7 +83,7 @@ def test_an_assignment_that_canvas_does_not_know_gets_a_column(exported):
     text = EXPORTED.replace("Week 2 (8)", "Week 1 (8)")
     after = rows(canvas(small_class(), exported(text)).data)
     assert after[0][-1] == "Week 2"
-    assert [line[-1] for line in after[1:]] == ["", "4", "4", "0.25", "", "", "1"]
+    assert [line[-1] for line in after[1:]] == ["", "4", "4", "0.33", "", "", "1"]
     assert {len(line) for line in after} == {len(after[0])}
 
 
@@ -82,7 +91,7 @@ def test_points_are_scaled_to_canvas_and_that_is_said(exported):
     found = canvas(small_class(), exported(EXPORTED.replace(",10,4,", ",10,100,")))
     assert found.scaled == 100.0
     assert rows(found.data)[3][6] == "100"
-    assert rows(found.data)[4][6] == "6.25"
+    assert rows(found.data)[4][6] == "8.33"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
@@ -126,8 +135,41 @@ def test_without_a_gradebook_there_is_a_new_one():
     assert after[0] == [*HEAD.split(","), "Week 2"]
     assert after[1] == ["    Points Possible", "", "", "", "", "4"]
     assert after[2] == ["Ada Lovelace", "", "101", "ada@example.edu", "", "4"]
-    assert [line[-1] for line in after[2:]] == ["4", "0.25", "", "", "", "1"]
+    assert [line[-1] for line in after[2:]] == ["4", "0.33", "", "", "", "1"]
     assert list(reasons(found)) == ["cyd", "dee", "eve"]
+
+
+GPU = without_points(Status.SKIPPED, "needs a GPU", ASKED[1])
+
+
+def test_what_could_be_judged_for_nobody_is_nobodys_lost_point(exported):
+    """Then the maximum in Canvas is that of the gradebook: 1 of 1, not 1 of 3."""
+    row = Row("a", "A", number="101", exercises=(passed(), GPU))
+    results = ClassResults("Week 2", "now", (row,))
+    assert (row.score, results.points_of(row), results.points) == (1.0, 1.0, 3.0)
+    after = rows(canvas(results).data)
+    assert [line[-1] for line in after] == ["Week 2", "1", "1"]
+    found = canvas(results, exported(EXPORTED.replace("Week 2", "Week 1")))
+    assert [line[-1] for line in rows(found.data)[:4]] == ["Week 2", "", "1", "1"]
+
+
+def test_what_could_not_be_judged_for_one_student_costs_that_student_nothing(exported):
+    """Canvas has one maximum for all: whoever has fewer points to earn gets them in proportion."""
+    students = (
+        Row("a", "A", number="101", exercises=(passed(), passed(ASKED[1]))),
+        Row("b", "B", number="102", exercises=(passed(), GPU)),
+        Row("c", "C", number="103", exercises=(failed("no", score=0.5), GPU)),
+    )
+    after = rows(canvas(ClassResults("Week 2", "now", students)).data)
+    assert [line[-1] for line in after[1:]] == ["3", "3", "3", "1.5"]
+
+
+def test_whoever_could_be_judged_on_nothing_gets_no_grade(exported):
+    results = ClassResults("Week 2", "now", (Row("a", "A", number="101", exercises=(GPU,)),))
+    fresh, filled = canvas(results), canvas(results, exported())
+    assert "could be judged here" in reasons(fresh)["a"]
+    assert "could be judged here" in reasons(filled)["a"]
+    assert rows(fresh.data)[2][-1] == rows(filled.data)[3][6] == ""
 
 
 def test_a_hostile_class_computes_nothing_in_canvas(exported):

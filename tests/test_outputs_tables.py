@@ -9,13 +9,23 @@ import re
 
 import pytest
 
+from grader.classroom.exporting import export
 from grader.classroom.names import is_key, key
 from grader.classroom.outputs import nbgrader as nb
 from grader.classroom.outputs.cells import number, table, text
 from grader.classroom.outputs.files import write
 from grader.classroom.outputs.gradebook import COLUMNS, gradebook
 from grader.classroom.outputs.results import ClassResults, Row
-from tests.classes import ASKED, HOSTILE, hostile_class, passed, small_class
+from grader.classroom.store import Entry, Store
+from grader.verdict import Status
+from tests.classes import (
+    ASKED,
+    HOSTILE,
+    hostile_class,
+    passed,
+    small_class,
+    without_points,
+)
 
 #: What makes a spreadsheet compute, by OWASP's list and its full-width forms.
 TRIGGERS = tuple("=+-@\t\r\n＝＋－＠")
@@ -56,7 +66,7 @@ def test_the_gradebook_has_every_row_and_the_course_in_order():
     assert said == [
         ("4", "4", "graded"),
         ("0.25", "3", "graded"),  # what could not be judged here does not count
-        ("1", "4", "error"),
+        ("", "4", "error"),  # not final
         ("", "4", "error"),
         ("0", "4", "nothing handed in"),
         ("1", "4", "graded"),
@@ -64,6 +74,28 @@ def test_the_gradebook_has_every_row_and_the_course_in_order():
     assert [row["barrier"] for row in rows] == ["1", "skipped", "error", "", "", ""]
     assert "sandbox could not be started" in rows[3]["notes"]
     assert rows[5]["notes"] == "graded without a sandbox"
+
+
+@pytest.mark.parametrize("form", ["csv", "canvas", "gradescope", "nbgrader"])
+def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, tmp_path):
+    with Store(tmp_path) as store:
+        store.course = tuple((asked.name, asked.chapter, asked.points) for asked in ASKED)
+        for name, second in (
+            ("ada", without_points(Status.SKIPPED, "needs a GPU", ASKED[1])),
+            ("bob", without_points(Status.ERROR, "no memory", ASKED[1])),
+        ):
+            row_key = key(name.encode(), name)
+            done = (passed(), second)
+            store.note(0, Entry(row_key, name, "digest", [one.name for one in done], [], []))
+            for verdict in done:
+                store.save(row_key, "mark", verdict)
+    said = export(tmp_path, form, tmp_path / "to")
+    who = "results" if form == "gradescope" else "grade"
+    assert said == [
+        f"no {who} for bob: the grader failed on it; grade it again",
+        "exchange could not be judged for 1 submission (needs a GPU); it does not count there,"
+        " neither for nor against",
+    ]
 
 
 def test_the_gradebook_opens_in_excel_with_its_letters():

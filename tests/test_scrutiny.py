@@ -18,6 +18,7 @@ from grader.traffic.events import (
     Polled,
     Posted,
     Seen,
+    Signature,
     Violated,
 )
 from grader.verdict import Diagnosis
@@ -68,6 +69,9 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (posted(kind="broadcast", peer=1), "a call of broadcast, which the recorder refuses"),
         (posted(nbytes=-1), "a message of -1 bytes"),
         (posted(count=-1), "a message of"),
+        (posted(signatures=[Signature("int8", [1, 2, 3], [])]), "for ranks that are not in"),
+        (posted(signatures=[Signature("int8", [], [-1])]), "for ranks that are not in"),
+        (posted(signatures=[Signature("d" * 1025, [], [])]), "a name of 1025 characters"),
         (posted(file="f" * 1025), "a name of 1025 characters"),
         (posted(dtype="f" * 1025), "a name of 1025 characters"),
         (posted(detail="f" * 1025), "a name of 1025 characters"),

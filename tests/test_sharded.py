@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from grader.api import catalogue
 from grader.cases import Case
-from grader.exercise import Evidence
+from grader.exercise import Evidence, Judged
 from grader.traffic.recorder import refusal
 from grader.traffic.trace import Trace
 from grader.verdict import Diagnosis, Failure
@@ -94,7 +94,8 @@ def test_an_all_reduce_is_not_taken_for_a_reduce(kind, found):
     for name in SPLITS:
         exercise = catalogue()[name]
         case = exercise.cases(3, 2)[0]
-        evidence = Evidence(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+        seen = Judged(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+        evidence = Evidence((seen,))
         explains = [m for m in exercise.mistakes if m.when is not None and _holds(m, evidence)]
         assert len(explains) == 1
         assert ("torch.distributed.nn.functional" in explains[0].hint) == found

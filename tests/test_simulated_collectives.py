@@ -643,8 +643,8 @@ def test_blocks_that_do_not_fit_are_told():
 
     failure = simulated_answer(answer, 2).failure
     assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
-    assert "rank 1 sends 2 elements at line " in failure.message
-    assert "rank 0 receives into 1 at line " in failure.message
+    assert "all_to_all of 1 float32 elements per rank on rank 0 (line " in failure.message
+    assert ", of 2 float32 elements per rank on rank 1 (line " in failure.message
 
 
 def test_an_asynchronous_collective_that_some_never_call():
@@ -667,7 +667,34 @@ def test_blocks_that_do_not_fit_are_told_beside_a_rank_too():
 
     failure = simulated_answer(answer, 2).failure
     assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
-    assert failure.site.line == line_in(answer, "work.wait()")
+    assert failure.site.line == line_in(answer, "dist.all_to_all")
+
+
+@pytest.mark.parametrize("odd", ["size", "dtype"])
+def test_a_gather_that_differs_on_one_rank_is_told_against_the_root(odd):
+    def answer():
+        me = dist.get_rank()
+        x = torch.ones(3 if me == 2 and odd == "size" else 2)
+        x = x.int() if me == 2 and odd == "dtype" else x
+        into = [torch.empty(2) for _ in range(4)] if me == 1 else None
+        dist.gather(x, into, 1)
+
+    failure = simulated_answer(answer, 4).failure
+    assert failure.diagnosis == f"{odd}_mismatch"
+    assert "gather of 2 float32 elements per rank on rank 1 (line " in failure.message
+    what = "3 float32" if odd == "size" else "2 int32"
+    assert f", of {what} elements per rank on rank 2 (line " in failure.message
+
+
+def test_split_sizes_that_differ_are_told_with_both_numbers():
+    def answer():
+        sent, received = ([1, 2], [1, 2]) if dist.get_rank() == 0 else ([1, 2], [2, 2])
+        dist.all_to_all_single(torch.empty(sum(received)), torch.ones(3), received, sent)
+
+    failure = simulated_answer(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
+    assert "rank 1 gives 1 float32 elements to rank 0 (line " in failure.message
+    assert "and rank 0 takes 2 float32 elements from rank 1 (line " in failure.message
 
 
 def test_who_asks_for_ever_is_told():

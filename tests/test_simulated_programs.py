@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from grader.simulation.clusters import Flat
 from grader.submission import live_program
+from grader.traffic.schedules import WildcardPolicy
 from grader.verdict import Diagnosis, Failure
-from grader.worlds.base import Job, Luck
+from grader.worlds.base import Job
 from grader.worlds.launch import default_launcher
 from grader.worlds.processes import ProcessWorld
 from grader.worlds.simulating import simulate
@@ -274,12 +275,13 @@ class _Worlds:
         self.program = live_program(interpret)
         self.worlds: dict[int, ProcessWorld] = {}
 
-    def real(self, program: Program, luck: Luck = Luck.HIGHEST, seconds: float = 20.0) -> Any:
+    def real(self, program: Program, lowest: bool = False, seconds: float = 20.0) -> Any:
         world = self.worlds.get(program.size)
         if world is None or not world.usable:
             world = ProcessWorld(self.launcher, program.size, self.program)
             self.worlds[program.size] = world
-        job = Job("interpret", program.arguments(), luck=luck, seconds=seconds)
+        policy = WildcardPolicy(lowest=lowest)
+        job = Job("interpret", program.arguments(), policy=policy, seconds=seconds)
         outcome = world.run(job)
         return told(outcome.results, outcome.failure, program.wildcards)
 
@@ -319,7 +321,7 @@ def test_simulated_ranks_do_what_real_ones_do():
             assert found in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT)
             return
         real = worlds.real(program)
-        if program.wildcards and worlds.real(program, Luck.LOWEST) != real:
+        if program.wildcards and worlds.real(program, lowest=True) != real:
             event("depends on luck")
             return
         event("ends" if isinstance(real[0], list) else str(real[0]))

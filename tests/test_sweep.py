@@ -128,6 +128,7 @@ SWEEPS = {
     "shift": X,
     "exchange": X,
     "broadcast": X,
+    "tree_broadcast": X,
     "sync_parameters": Sweep(
         column("state"),
         frozenset(),
@@ -137,6 +138,7 @@ SWEEPS = {
     "scatter": Sweep(column("out")),
     "gather": X,
     "reduce": X,
+    "tree_reduce": X,
     "all_gather": X,
     "ring_all_gather": X,
     "reduce_scatter": CHUNKS,
@@ -169,6 +171,7 @@ SWEEPS = {
         column("loss"), frozenset({"1"}), FLOATING, because="a loss is one number, and no integer"
     ),
     "stuck_ranks": without("takes a dictionary", (1,)),
+    "stuck_ranks_any_all": without("takes a dictionary and a set", (1,)),
     "ring_all_reduce_seconds": without("takes numbers", (1,)),
     "tree_all_reduce_seconds": without("takes numbers", (1,)),
     "crossover_bytes": without("takes numbers", (1,)),

@@ -232,7 +232,8 @@ REJECTED = course.answers(ROOT / "tests" / "rejected", accepted=False)
 @pytest.mark.parametrize("answer", [*ACCEPTED, *REJECTED], ids=lambda answer: answer.path.stem)
 def test_an_answer_gets_the_verdict_it_deserves(answer):
     verdict = course.judge_answer(answer, catalogue(), seed=1)
-    assert answer.complaint(verdict) == ""
+    specific = [mistake.hint for mistake in catalogue()[answer.exercise].mistakes]
+    assert answer.complaint(verdict, specific) == ""
 
 
 def test_there_are_enough_answers():

@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.traffic.board import Board
-from grader.traffic.events import ANY, WORLD, Blocked, Done, Failed, Grouped, Polled, Posted
+from grader.traffic.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Done,
+    Expired,
+    Failed,
+    Grouped,
+    Inspected,
+    Polled,
+    Posted,
+    Signature,
+)
 from grader.traffic.rounds import Step, replay
 from grader.traffic.waits import deadlock, quiescent, stuck
 from grader.verdict import Diagnosis
@@ -27,7 +39,10 @@ class Script:
         self.clock += 1
         return self.clock
 
-    def post(self, rank, kind, peer=ANY, tag=0, group=WORLD, count=1, dtype="float32", detail=""):
+    def post(
+        self, rank, kind, peer=ANY, tag=0, group=WORLD, count=1, dtype="float32", detail="",
+        signatures=(),
+    ):  # fmt: skip
         op = self.counts[rank]
         self.counts[rank] += 1
         deferred = kind == "recv" and peer == ANY
@@ -35,7 +50,7 @@ class Script:
             rank,
             Posted(
                 op, kind, peer, tag, group, count, 4 * count, dtype, detail, False, deferred,
-                "f.py", 10 * rank + op, self.now(),
+                "f.py", 10 * rank + op, self.now(), signatures=list(signatures),
             ),
         )  # fmt: skip
         return op
@@ -133,11 +148,20 @@ def test_what_is_left_over():
     assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
 
 
-def test_members_of_a_group_have_to_agree():
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_members_of_a_group_have_to_agree(order):
     s = Script(3)
-    s.board.take(0, Grouped("1", [0, 1]))
-    s.board.take(1, Grouped("1", [1, 2]))
-    assert s.board.failures[0].diagnosis is Diagnosis.ORDER_MISMATCH
+    for rank in order:
+        members = [rank, rank + 1]
+        s.board.take(rank, Grouped("1", members))
+        s.call(rank, "new_group", group="1", detail=str(members))
+    (failure,) = s.board.failures
+    assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
+    assert (failure.rank, failure.site.line) == (1, 10)
+    assert failure.message == (
+        "rank 0 calls new_group ([0, 1]) at line 0, while rank 1 calls new_group ([1, 2]) at"
+        " line 10; every rank has to make the same groups in the same order"
+    )
 
 
 @given(st.permutations(range(6)))
@@ -159,6 +183,64 @@ def test_a_disagreement_reads_the_same_in_whatever_order_ranks_arrive(order):
     assert len(s.board.failures) == 1
     message = s.board.failures[0].message
     assert message.startswith("rank 0 calls all_reduce at line 0, while rank 2 calls broadcast")
+
+
+def signed(gives, takes, dtype="float32"):
+    return [Signature(dtype, gives, takes)]
+
+
+def disagreed(*calls, kind="all_to_all", peer=ANY):
+    """What is said of one collective that rank i calls with the i-th signatures."""
+    s = Script(len(calls))
+    for rank, signatures in enumerate(calls):
+        s.post(rank, kind, peer, signatures=signatures)
+    found = s.board.failures
+    assert all(op.doomed == bool(found) for ops in s.board.operations for op in ops)
+    return found[0] if found else None
+
+
+def test_what_one_gives_is_what_the_other_takes_and_no_more_is_asked():
+    # rank i gives rank j what j takes from i: 2 rows this way, 3 that way
+    assert disagreed(signed([1, 2], [1, 3]), signed([3, 4], [2, 4])) is None
+    failure = disagreed(signed([1, 2], [1, 3]), signed([3, 4], [1, 4]))
+    assert failure.diagnosis is Diagnosis.SIZE_MISMATCH
+    assert failure.message == (
+        "in all_to_all, rank 0 gives 2 float32 elements to rank 1 (line 0), and rank 1 takes"
+        " 1 float32 elements from rank 0 (line 10)"
+    )
+
+
+def test_the_first_pair_is_named_where_several_disagree():
+    even, odd = signed([2], [2]), signed([3], [3])
+    failure = disagreed(even, even, odd, odd, kind="all_reduce")
+    assert failure.message == (
+        "all_reduce of 2 float32 elements on rank 0 (line 0), of 3 float32 elements on"
+        " rank 2 (line 20)"
+    )
+
+
+def test_ranks_that_exchange_nothing_need_not_agree():
+    # a gather at rank 0, which knows that rank 2 gives more: ranks 1 and 2 never meet
+    root, short, long = signed([1], [1, 1, 5]), signed([1], []), signed([5], [])
+    assert disagreed(root, short, long, kind="gather", peer=0) is None
+    failure = disagreed(root, long, short, kind="gather", peer=0)
+    assert "rank 1 gives 5 float32 elements to rank 0" in failure.message
+
+
+def test_a_dtype_that_differs_is_said_before_a_size():
+    failure = disagreed(signed([2], [2]), signed([3], [3], "int32"), kind="all_gather")
+    assert failure.diagnosis is Diagnosis.DTYPE_MISMATCH
+    assert failure.message == (
+        "all_gather of 2 float32 elements per rank on rank 0 (line 0), of 3 int32 elements"
+        " per rank on rank 1 (line 10)"
+    )
+
+
+def test_tensors_that_are_coalesced_are_compared_one_by_one():
+    one, other = signed([4], [4]) + signed([8], [8]), signed([8], [8]) + signed([4], [4])
+    assert disagreed(one, one, kind="all_reduce") is None
+    assert disagreed(one, other, kind="all_reduce").diagnosis is Diagnosis.SIZE_MISMATCH
+    assert "of 2 tensors on rank 0" in disagreed(one, one[:1], kind="all_reduce").message
 
 
 # Deadlock. ------------------------------------------------------------------------
@@ -189,6 +271,122 @@ def test_a_cycle_is_named_from_its_lowest_rank():
     assert failure.cycle == (1, 2, 3)
     assert failure.message.startswith("rank 1 waits to send to rank 2 at line 10")
     assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
+
+
+def needs_buffers(script):
+    return "only work where sends are buffered" in deadlock(script.board).message
+
+
+def test_a_deadlock_that_buffers_would_dissolve_is_said_to_need_them():
+    s = Script(3)
+    s.send(0, 1)
+    s.send(1, 2)
+    # rank 0, once it goes on, may send what rank 2 waits for
+    s.recv(2, 0)
+    assert needs_buffers(s)
+
+
+def test_a_deadlock_that_outlives_its_sends_does_not_speak_of_buffers():
+    s = Script(4)
+    s.send(0, 1)
+    s.send(1, 0)
+    s.recv(2, 3)
+    s.recv(3, 2)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_where_nobody_sends():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_to_a_rank_that_has_returned():
+    s = Script(2)
+    s.board.end(1)
+    s.send(0, 1)
+    assert not needs_buffers(s)
+
+
+def test_buffers_do_not_help_a_send_on_another_tag():
+    s = Script(2)
+    s.send(0, 1, tag=1)
+    s.recv(1, 0, tag=2)
+    assert not needs_buffers(s)
+
+
+def test_a_cycle_through_a_second_peer_is_found():
+    s = Script(4)
+    s.call(0)  # waits for 1, 2 and 3; of these, only 3 waits for 0
+    s.recv(1, 2)
+    s.board.end(2)
+    s.recv(3, 0)
+    assert deadlock(s.board).cycle == (0, 3)
+
+
+def test_a_rank_lives_while_one_of_its_threads_does():
+    s = Script(3)
+    s.recv(0, 1)
+    s.board.take(0, Blocked(s.post(0, "recv", 2), "f.py", 1, s.now(), thread=7))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_wait_with_a_time_limit_ends_by_itself():
+    s = Script(2)
+    op = s.post(0, "recv", 1)
+    s.board.take(0, Blocked(op, "f.py", 1, s.now(), limit=100))
+    s.recv(1, 0)
+    assert stuck(s.board) == []
+    s.board.take(0, Expired(op, 0, s.now()))
+    s.board.take(0, Blocked(op, "f.py", 1, s.now()))
+    assert stuck(s.board) == [0, 1]
+
+
+def test_a_deadlock_is_certain_when_all_of_its_ranks_have_told_of_their_threads():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(False, [], []))
+    assert (stuck(s.board), stuck(s.board, certain=True)) == ([0, 1], [])
+    s.board.take(1, Inspected(False, [], []))
+    assert stuck(s.board, certain=True) == [0, 1]
+    # whatever a rank says, it may say because a thread has gone on
+    s.post(1, "send", 0, tag=1)
+    assert stuck(s.board, certain=True) == []
+
+
+def test_a_rank_with_a_thread_that_acts_is_not_stuck():
+    s = Script(2)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    s.board.take(0, Inspected(True, [], []))
+    assert stuck(s.board) == []
+
+
+def test_a_callback_lives_while_all_of_its_operations_can_complete():
+    s = Script(3)
+    s.recv(0, 1)
+    s.recv(1, 0)
+    first, second = s.post(0, "recv", 2, tag=1), s.post(0, "recv", 2, tag=2)
+    s.board.take(0, Inspected(False, [], [[first, second]]))
+    assert stuck(s.board) == []
+    s.post(2, "send", 0, tag=1)
+    s.board.end(2)
+    assert stuck(s.board) == [0, 1]
+    s.board.take(0, Inspected(False, [], [[first]]))
+    assert stuck(s.board) == []
+
+
+def test_a_wait_that_begins_after_its_end_is_none():
+    s = Script(1)
+    op = s.post(0, "recv")
+    s.done(0, op)
+    s.block(0, op)
+    assert not s.board.waits[0]
 
 
 def test_a_chain_that_ends_in_a_rank_that_returned():
@@ -242,7 +440,7 @@ def test_a_failed_operation_frees_its_own_rank_and_not_its_partner():
     s.send(0, 1)
     s.recv(1, 0)
     s.board.take(0, Failed(0, s.now()))
-    assert s.board.blocked[0] is None
+    assert not s.board.waits[0]
     s.board.end(0)
     assert stuck(s.board) == [1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import inspect
 import os
 import signal
 import socket
@@ -192,6 +193,33 @@ FATES = [
 ]
 
 
+@pytest.mark.parametrize("leave", [_hard_exit, _kill_myself, _abort, _segfault])
+def test_a_rank_that_leaves_without_a_word_is_said_to_leave_at_its_line(leave):
+    def answer():
+        if dist.get_rank() == 1:
+            leave()
+        dist.recv(torch.empty(1), 1)
+
+    failure = play(answer, 2).failure
+    _, first = inspect.getsourcelines(leave)
+    assert failure.site.line == first + 1
+    assert f"rank 1, line {first + 1}: the process" in failure.message
+
+
+def test_a_child_that_leaves_is_not_taken_for_its_rank():
+    def answer():
+        if dist.get_rank() == 1:
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+            os.kill(os.getpid(), signal.SIGTERM)
+        dist.recv(torch.empty(1), 1)
+
+    failure = play(answer, 2).failure
+    assert failure.message == "rank 1: the process is killed by SIGTERM"
+
+
 @pytest.mark.parametrize("act, word, text", FATES, ids=[act.__name__ for act, *_ in FATES])
 def test_the_rank_at_fault_is_named_and_not_its_victims(act, word, text):
     def answer():
@@ -276,7 +304,8 @@ def test_head_to_head_sends_deadlock_at_once():
     assert failure.cycle == (0, 1)
     assert failure.message == (
         f"rank 0 waits to send to rank 1 at line {line},"
-        f" rank 1 waits to send to rank 0 at line {line}"
+        f" rank 1 waits to send to rank 0 at line {line}. This can only work where sends are"
+        " buffered, as MPI may do with small messages; with gloo, or with large messages, it hangs"
     )
 
 
@@ -596,6 +625,17 @@ class _Listener(Client):
     def close(self):
         self._hang_up()
         self._theirs.close()
+
+
+def test_a_thread_without_a_line_of_its_own_is_where_it_was_started():
+    def answer():
+        receiver = threading.Thread(target=dist.recv, args=(torch.zeros(1), 1 - dist.get_rank()))
+        receiver.start()
+        receiver.join()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+    assert failure.waits[0].site.line == line_in(answer, "receiver.start()")
 
 
 def test_a_thread_does_not_wait_for_what_another_has_read():

@@ -12,7 +12,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from grader.worlds.launch import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 
-_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says|earns): (.+)$")
+_HEADER = re.compile(r"^# (exercise|diagnosis|hint|says|not|earns): (.+)$")
 
 
 class AnswerError(Exception):
@@ -43,8 +43,11 @@ class Answer:
         path: its file, which begins with comments ``# name: value``.
         exercise: what it answers.
         diagnosis: what is wrong with it; ``None`` for a right answer.
-        hint: words that the hint must hold.
+        hint: words that the hint must hold; ``-`` where no mistake is proved, and the
+            hint must be one that is given in general.
         says: words that the message must hold.
+        banned: words that neither the message nor the hint may hold, since they would
+            name another mistake; separated by `` | `` in the header.
         earns: the largest share of the points that it may earn, if that is said; then it
             is judged to the end.
     """
@@ -55,6 +58,7 @@ class Answer:
     hint: str
     says: str
     earns: float | None = None
+    banned: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path, accepted: bool) -> Answer:
@@ -89,10 +93,16 @@ class Answer:
             found.get("hint", ""),
             found.get("says", ""),
             earns,
+            tuple(words.strip() for words in found.get("not", "").split("|") if words.strip()),
         )
 
-    def complaint(self, verdict: ExerciseVerdict) -> str:
-        """What is wrong with a verdict on this answer; empty if nothing is."""
+    def complaint(self, verdict: ExerciseVerdict, specific: Collection[str] = ()) -> str:
+        """What is wrong with a verdict on this answer; empty if nothing is.
+
+        Args:
+            verdict: the verdict.
+            specific: the hints of the exercise that name a mistake.
+        """
         if self.diagnosis is None:
             return "" if verdict.passed else f"should pass, but: {verdict.message}"
         if verdict.diagnosis != self.diagnosis:
@@ -106,8 +116,15 @@ class Answer:
         texts = [verdict.message, *(failure.detail if failure else ())]
         if not any(self.says in text for text in texts):
             return f"message should say {self.says!r}, but says: {verdict.message}"
-        if self.hint not in verdict.hint:
+        if self.hint == "-":
+            if verdict.hint in specific:
+                return f"should get no specific hint, but gets: {verdict.hint}"
+        elif self.hint not in verdict.hint:
             return f"hint should say {self.hint!r}, but says: {verdict.hint}"
+        for words in self.banned:
+            told = next((t for t in (*texts, verdict.hint) if words in t), None)
+            if told is not None:
+                return f"should not say {words!r}, but says: {told}"
         return ""
 
 
@@ -118,9 +135,11 @@ def answers(folder: Path, accepted: bool) -> list[Answer]:
 
 def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVerdict:
     """The verdict on an answer."""
-    # what is wrong with a wrong answer shows at its first failure; each further one
+    # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
-    settings = Settings(seed, first_failure=answer.diagnosis is not None and answer.earns is None)
+    # a wrong answer is judged as far as its hint depends on it; each further failure
+    # would cost a new world
+    settings = Settings(seed, until_hint=answer.diagnosis is not None and answer.earns is None)
     submission = Submission.from_file(answer.path, catalogue)
     return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)
 
@@ -139,7 +158,8 @@ class Claim:
         """Why it does not hold; empty if it does."""
         if self.answer is not None:
             verdict = judge_answer(self.answer, catalogue, seed)
-            return self.answer.complaint(verdict), verdict
+            specific = [mistake.hint for mistake in catalogue[self.exercise].mistakes]
+            return self.answer.complaint(verdict, specific), verdict
         judge = Judge(default_launcher(), Settings(seed))
         submission = Submission.from_file(self.path, catalogue)
         verdict = judge.judge(catalogue[self.exercise], submission)

@@ -360,7 +360,7 @@ def isend_crosses_a_barrier():
     return x.tolist()
 
 
-@wrong(Diagnosis.DEADLOCK, ranks=2, hangs="never")
+@wrong(Diagnosis.DEADLOCK, ranks=2, hangs="always")
 def send_crosses_a_broadcast():
     x, y = torch.ones(2), torch.full((2,), float(dist.get_rank()))
     if dist.get_rank() == 0:

@@ -105,8 +105,8 @@ def chained_future_of_all_ranks():
 def callback_that_raises():
     x = torch.ones(2)
     future = dist.all_reduce(x, async_op=True).get_future()
-    mean = future.then(lambda done: done.value()[1] / 2)
-    return mean.wait().tolist()  # ← here
+    mean = future.then(lambda done: done.value()[1] / 2)  # ← here
+    return mean.wait().tolist()
 
 
 @right(callback_that_raises, gives=2 * [[1.0, 1.0]])

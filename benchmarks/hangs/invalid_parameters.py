@@ -82,7 +82,7 @@ def tag_zero():
     return x.tolist()
 
 
-@wrong(Diagnosis.EXCEPTION, ranks=3, hangs="always")
+@wrong(Diagnosis.EXCEPTION, ranks=3, hangs="never")
 def rank_0_sends_to_itself_as_well():
     x = torch.tensor([float(dist.get_rank())])
     if dist.get_rank() == 0:
@@ -156,7 +156,7 @@ def group_of_ranks_that_there_are():
     return x.tolist()
 
 
-@wrong(Diagnosis.EXCEPTION, ranks=2, hangs="always")
+@wrong(Diagnosis.EXCEPTION, ranks=2, hangs="never")
 def destination_forgets_where_to_gather():
     x = torch.tensor([float(dist.get_rank())])
     dist.gather(x, dst=0)  # ← here

@@ -74,6 +74,11 @@ class Verdict:
     @property
     def misses(self) -> list[str]:
         """What it should have said and did not, in words."""
+        slow = [f"takes {self.seconds:.2f} s"] if self.seconds > SECONDS else []
+        return self._misjudged + slow
+
+    @property
+    def _misjudged(self) -> list[str]:
         if self.program.word is None:
             return [f"a false alarm: {self.word}"] if self.found else []
         if not self.found:
@@ -157,7 +162,7 @@ def score(verdicts: Iterable[Verdict]) -> Score:
     false = [v for v in verdicts if v.program.word is None and v.found]
     seconds = [v.seconds for v in verdicts]
     return Score(
-        wrong=len(wrong),
+        wrong=len({v.program.name for v in wrong}),
         recall=len(true) / len(wrong),
         precision=len(true) / max(1, len(true) + len(false)),
         word=sum(v.found and v.right_word for v in wrong) / len(wrong),

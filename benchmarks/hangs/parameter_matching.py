@@ -9,7 +9,7 @@ from benchmarks.hangs.declare import right, wrong
 from grader.verdict import Diagnosis
 
 
-@wrong(Diagnosis.ORDER_MISMATCH, ranks=3, hangs="never")
+@wrong(Diagnosis.ORDER_MISMATCH, ranks=3, hangs="always")
 def every_rank_broadcasts_from_itself():
     x = torch.full((2,), float(dist.get_rank()))
     dist.broadcast(x, src=dist.get_rank())  # ← here
@@ -55,7 +55,7 @@ def both_ranks_gather_on_rank_0():
     return torch.cat(parts).tolist() if rank == 0 else None
 
 
-@wrong(Diagnosis.ORDER_MISMATCH, ranks=2, hangs="never")
+@wrong(Diagnosis.ORDER_MISMATCH, ranks=2, hangs="always")
 def both_ranks_scatter_their_own():
     rank, x = dist.get_rank(), torch.empty(1)
     parts = [torch.tensor([10.0 * rank]), torch.tensor([10.0 * rank + 1])]
@@ -208,7 +208,7 @@ def all_to_all_with_splits_that_meet():
     return found.tolist()
 
 
-@wrong(Diagnosis.SIZE_MISMATCH, ranks=2, hangs="always")
+@wrong(Diagnosis.SIZE_MISMATCH, ranks=2, hangs="never")
 def reduce_scatter_of_two_lengths():
     length = 2 + dist.get_rank()
     mine = torch.empty(length)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import torch
 import torch.distributed as dist
 
@@ -130,7 +128,7 @@ def waits_for_the_whole_batch():
     return None
 
 
-@wrong(Diagnosis.UNWAITED_REQUEST, ranks=3, hangs="never")
+@wrong(Diagnosis.UNWAITED_REQUEST, ranks=3, hangs="always")
 def waits_twice_for_one_and_never_for_the_other():
     x, y = torch.tensor([float(dist.get_rank())]), torch.zeros(1)
     if dist.get_rank() == 0:
@@ -217,16 +215,14 @@ def asks_once_whether_it_is_complete():
     return True
 
 
-@right(asks_once_whether_it_is_complete, gives=[True, True])
-def asks_until_it_is_complete():
+@right(asks_once_whether_it_is_complete, gives=[False, True])
+def asks_once_and_then_waits():
     x, ready = torch.zeros(1), torch.zeros(1)
     if dist.get_rank() == 0:
         received = dist.irecv(x, 1)
         complete = received.is_completed()
         dist.send(ready, 1)
-        while not complete:
-            complete = received.is_completed()
-            time.sleep(0)
+        received.wait()
         return complete
     dist.recv(ready, 0)
     sent = dist.isend(x, 0)

@@ -47,7 +47,7 @@ def thread_that_sends_later():
 def joins_a_thread_that_waits_for_a_message():
     rank, x = dist.get_rank(), torch.zeros(1)
     receiver = threading.Thread(target=dist.recv, args=(x, 1 - rank))
-    receiver.start()
+    receiver.start()  # ← here
     receiver.join()  # ← here
     dist.send(torch.tensor([float(rank)]), 1 - rank)
     return x.tolist()

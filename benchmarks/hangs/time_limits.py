@@ -45,7 +45,7 @@ def limit_on_a_collective_of_all_ranks():
     return None
 
 
-@wrong(Diagnosis.DEADLOCK, ranks=2, hangs="always")
+@wrong(Diagnosis.EXCEPTION, ranks=2, hangs="never")
 def gives_up_on_a_message_and_then_waits_for_another():
     x, y = torch.zeros(1), torch.zeros(1)
     if dist.get_rank() == 0:
@@ -67,7 +67,7 @@ def gives_up_on_a_message_and_goes_on_alone():
     return x.tolist()
 
 
-@wrong(Diagnosis.DEADLOCK, ranks=3, hangs="never")
+@wrong(Diagnosis.EXCEPTION, ranks=3, hangs="never")
 def one_limit_does_not_free_the_others():
     rank, x = dist.get_rank(), torch.zeros(1)
     if rank == 0:

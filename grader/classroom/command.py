@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
+import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -45,7 +50,7 @@ _UNSAFE = (
 def grade(
     source: Path,
     out: Path,
-    engine: Engine,
+    make_engine: Callable[[], Engine],
     catalogue: Catalogue,
     options: Options,
     as_json: bool = False,
@@ -53,30 +58,118 @@ def grade(
     """Grade a class and write the results.
 
     Returns:
-        The exit status: 0, or 1 if the grader failed at something.
+        The exit status: 0, 1 if the grader failed at something, or 128 and its number
+        if a signal has stopped it.
     """
     console = Console(stderr=True, highlight=False)
-    with contextlib.closing(engine):
-        if not source.exists():
-            raise RequestError(f"{source} does not exist")
-        if options.limits.sandbox:
-            _try_sandbox()
-        else:
-            console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
-        with Store(out) as store:
-            bar = _Bar(console)
-            try:
-                with bar:
-                    step = grade_class(source, store, engine, catalogue, options, bar.observe)
-            finally:
-                # also of what was found before it was stopped
-                _report(store, out)
-            summary = _Summary(store, step)
+    try:
+        with _Signals() as signals, _workplace(signals, make_engine) as engine:
+            if options.limits.sandbox:
+                _try_sandbox()
+            else:
+                console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+            with Store(out) as store:
+                bar = _Bar(console)
+                try:
+                    with bar:
+                        step = grade_class(source, store, engine, catalogue, options, bar.observe)
+                finally:
+                    # also of what was found before it was stopped
+                    _report(store, out)
+                summary = _Summary(store, step)
+    except _Stop as stop:
+        console.print("grader: stopped; every verdict so far is stored: the same command goes on")
+        return 128 + stop.number
     if as_json:
         print(json.dumps(summary.as_dict(), indent=1))
     else:
         summary.show(Console(highlight=False), out)
     return 1 if summary.errors else 0
+
+
+class _Stop(KeyboardInterrupt):
+    """A signal asks for the end of the grading."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class _Signals:
+    """Raises signals that would end this process as :class:`_Stop`, but for times when it must not.
+
+    Ended by a signal itself, the process would leave its temporary files, and its workers
+    would be killed before they have removed theirs.
+    """
+
+    def __init__(self) -> None:
+        self._held = False
+        self._came: int | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> _Signals:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # one that is ignored, as nohup has it, stays ignored
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if not self._held:
+            raise _Stop(number)
+        self._came = number
+
+    def hold(self) -> None:
+        """From now on, remember a signal and go on."""
+        self._held = True
+
+    def let_go(self) -> None:
+        """Raise what has come meanwhile, and from now on what comes.
+
+        Raises:
+            _Stop: a signal had come.
+        """
+        self._held = False
+        if self._came is not None:
+            raise _Stop(self._came)
+
+
+@contextlib.contextmanager
+def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator[Engine]:
+    """An engine, and one folder for all temporary files, its workers' among them.
+
+    A worker that had to be killed has removed nothing.  So the folder is made before
+    anything else, and removed when all workers have ended.
+    """
+    with contextlib.ExitStack() as stack:
+        signals.hold()
+        stack.enter_context(_temporary_folder())
+        try:
+            signals.let_go()
+            yield stack.enter_context(contextlib.closing(make_engine()))
+        finally:
+            signals.hold()
+    signals.let_go()
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[None]:
+    """Within, this process and those that it starts keep their temporary files in one folder."""
+    variable, before = os.environ.get("TMPDIR"), tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            if variable is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = variable
 
 
 def _report(store: Store, out: Path) -> None:

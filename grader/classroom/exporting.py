@@ -15,13 +15,14 @@ from grader.classroom.report import class_results
 from grader.classroom.store import Store
 from grader.errors import RequestError
 from grader.reports.summary import visible
+from grader.verdict import Status
 
 __all__ = ["FORMATS", "export"]
 
 
 def _csv(results: ClassResults, to: Path, book: Path | None) -> list[str]:
     _write(to, gradebook(results))
-    return []
+    return _without_grade(results)
 
 
 def _canvas(results: ClassResults, to: Path, book: Path | None) -> list[str]:
@@ -37,12 +38,33 @@ def _canvas(results: ClassResults, to: Path, book: Path | None) -> list[str]:
 def _gradescope(results: ClassResults, to: Path, book: Path | None) -> list[str]:
     left_out = write_gradescope(results, to)
     _write(to / "autograder.zip", autograder())
-    return [f"no results for {row.student}: {row.fault}" for row in left_out]
+    reasons = [(row, row.fault or results.ungraded(row)) for row in left_out]
+    return [f"no results for {row.student}: {reason}" for row, reason in reasons]
 
 
 def _nbgrader(results: ClassResults, to: Path, book: Path | None) -> list[str]:
     _write(to, nbgrader(results))
-    return []
+    return _without_grade(results)
+
+
+def _without_grade(results: ClassResults) -> list[str]:
+    reasons = [(row, results.ungraded(row)) for row in results.rows]
+    return [f"no grade for {row.student}: {reason}" for row, reason in reasons if reason]
+
+
+def _unjudged(results: ClassResults) -> list[str]:
+    """A sentence for every exercise that could not be judged for everybody."""
+    said = []
+    for asked in results.asked:
+        verdicts = [row.by_name[asked.name] for row in results.rows if asked.name in row.by_name]
+        skipped = [one for one in verdicts if one.status is Status.SKIPPED]
+        if skipped:
+            count = f"{len(skipped)} submission{'s' if len(skipped) > 1 else ''}"
+            said.append(
+                f"{asked.name} could not be judged for {count} ({skipped[0].message}); it does not"
+                " count there, neither for nor against"
+            )
+    return said
 
 
 FORMATS: dict[str, Callable[[ClassResults, Path, Path | None], list[str]]] = {
@@ -70,9 +92,10 @@ def export(folder: Path, form: str, to: Path, book: Path | None = None) -> list[
     with Store(folder, readonly=True) as store:
         results = class_results(store)
     try:
-        return [visible(line) for line in FORMATS[form](results, to, book)]
+        said = FORMATS[form](results, to, book) + _unjudged(results)
     except OSError as error:
         raise RequestError(f"{error.filename or to}: {error.strerror}") from None
+    return [visible(line) for line in said]
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -101,7 +101,10 @@ shift = Exercise(
     mistakes=(
         Mistake(
             "That is a shift by one, whatever k is.",
-            gives=lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+            gives=(
+                lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+                lambda c: [c.x[(r - (c.k % c.n > 0)) % c.n] for r in c.ranks],
+            ),
         ),
         Mistake(
             "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"

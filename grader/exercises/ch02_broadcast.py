@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import moved
-from grader.limits import messages, total_bytes
+from grader.limits import levels, messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
@@ -84,6 +84,91 @@ broadcast = Exercise(
     },
 )
 
+
+def _senders(e: Evidence) -> list[int]:
+    """The ranks that send too many messages one after the other, once for each message."""
+    return [op.rank for op in e.trace.sends()] if e.diagnosis is Diagnosis.TOO_MANY_ROUNDS else []
+
+
+tree_broadcast = Exercise(
+    signature="tree_broadcast(x: Tensor, src: int) -> None",
+    summary="in place, on a tree: everyone ends with src's x after ⌈log₂ n⌉ rounds",
+    inputs=lambda draw: (
+        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+        for kind, src in draw.with_roots(kinds(draw.n))
+    ),
+    result="x",
+    expected=lambda c: [c.x[c.src]] * c.n,
+    least=moved,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: levels(c.n))),
+    ),
+    hints=(
+        "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
+        " round, after two, after three? And to whom does each of them send next?",
+        "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
+        " v + step if there is one. For another source count the ranks from it:"
+        " v = (rank − src) % n, and v is rank (v + src) % n.",
+        "This is the whole answer:\n"
+        "    n = dist.get_world_size()\n"
+        "    v = (dist.get_rank() - src) % n\n"
+        "    step = 1\n"
+        "    while step < n:\n"
+        "        if v < step and v + step < n:\n"
+        "            dist.send(x, (v + step + src) % n)\n"
+        "        elif step <= v < 2 * step:\n"
+        "            dist.recv(x, (v - step + src) % n)\n"
+        "        step *= 2",
+    ),
+    mistakes=(
+        Mistake(
+            "Everybody ends with rank 0's x. The root of the tree is src: count the ranks from it,"
+            " v = (rank − src) % n.",
+            gives=lambda c: [c.x[0]] * c.n if c.src else None,
+        ),
+        Mistake(
+            "x is as it was on every rank although messages were exchanged: receive into x itself.",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        Mistake(
+            "The source sends every message itself, one after the other. A rank that has x can"
+            " pass it on while the source sends to the next.",
+            when=lambda e: len(_senders(e)) > 1 and set(_senders(e)) == {e.case.src},
+        ),
+        Mistake(
+            "That is a chain: each rank passes x on once, and only one message travels at a time."
+            " A rank that has x should send in every round that follows, each time to another"
+            " rank.",
+            when=lambda e: len(_senders(e)) > 1 and len(set(_senders(e))) == len(_senders(e)),
+        ),
+        Mistake(
+            "The partner does not exist: with 3 or 5 ranks the last round is not full. Send only if"
+            " there is a rank with that number.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.DEADLOCK)
+                and e.case.n in (3, 5)
+                and (e.says("there is no rank") or e.says("index out of range"))
+            ),
+        ),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1), src=0),
+    advice={
+        Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for ever make"
+        " that call? A rank receives in one round, the first in which it has a partner that has x,"
+        " and only sends from then on.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
+        " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
+        Diagnosis.TOO_MANY_MESSAGES: "Somebody gets x more than once. Each of the other n − 1"
+        " ranks needs it exactly once.",
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
+        " return.",
+        Diagnosis.WRONG_VALUE: "Take four ranks and source 1, and write down who has x after each"
+        " round. Who sends before it has received?",
+    },
+)
 
 # The modules whose parameters are synchronised; these travel to the ranks.
 
@@ -191,6 +276,10 @@ def _is_parameter(c: Case, name: str) -> bool:
     return name in dict(_build(c.architecture).named_parameters())
 
 
+def _learns(c: Case, name: str) -> bool:
+    return _tensors_of(_build(c.architecture))[name].requires_grad
+
+
 sync_parameters = Exercise(
     signature="sync_parameters(module: nn.Module, src: int) -> None",
     summary="every parameter and buffer equals src's; dist.broadcast is allowed",
@@ -235,10 +324,11 @@ sync_parameters = Exercise(
         ),
         Mistake(
             "Only what requires a gradient was sent. Frozen parameters differ between ranks too.",
-            gives=lambda c: _synchronised(
-                c,
-                lambda r, name: (
-                    c.src if _tensors_of(_build(c.architecture))[name].requires_grad else r
+            gives=(
+                lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
+                lambda c: _synchronised(
+                    c,
+                    lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
                 ),
             ),
         ),

@@ -6,9 +6,9 @@ import torch
 import torch.distributed as dist
 
 from grader.cases import Case, Draw, PerRank, demo, tags
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
-from grader.limits import messages
+from grader.limits import levels, messages, point, rounds
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
 from grader.verdict import Diagnosis
 
@@ -133,5 +133,94 @@ reduce = Exercise(
         " divides, and it is asked for on floating-point numbers only.",
         Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
         " into again before wait(): use one buffer per irecv, or recv.",
+    },
+)
+
+
+def _others_changed(e: Evidence) -> bool:
+    """Whether dst is right and another rank's x is not what it was."""
+    return e.diagnosis is Diagnosis.WRONG_VALUE and any(
+        isinstance(t, torch.Tensor) and not torch.equal(t, e.case.x[r])
+        for r, t in enumerate(e.actual)
+        if r != e.case.dst
+    )
+
+
+tree_reduce = Exercise(
+    signature="tree_reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
+    summary="the same as reduce on a tree: ⌈log₂ n⌉ rounds",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: _on_dst(c, reduced),
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=reduce.magnitude,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: levels(c.n))),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
+    hints=(
+        "In the picture, who is finished after the first round, and who goes on? What does rank 4"
+        " hold when it sends in the last round?",
+        "In the round with step 1, 2, 4, … a rank whose number has that bit sends what it has"
+        " combined so far to rank − step, and is done. The others receive from rank + step, if"
+        " there is one, and combine. Work in a copy of x, and for another dst count the ranks from"
+        " it: v = (rank − dst) % n.",
+        "This is the whole answer; combine(op, a, b) adds, multiplies, or takes torch.minimum or"
+        " torch.maximum:\n"
+        "    total, buffer, step = x.clone(), torch.empty_like(x), 1\n"
+        "    while step < n:\n"
+        "        if v & step:\n"
+        "            dist.send(total, (v - step + dst) % n)\n"
+        "            return\n"
+        "        if v + step < n:\n"
+        "            dist.recv(buffer, (v + step + dst) % n)\n"
+        "            total = combine(op, total, buffer)\n"
+        "        step *= 2\n"
+        "    x.copy_(total / n if op == dist.ReduceOp.AVG else total)",
+    ),
+    mistakes=(
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=lambda c: _instead(c, "SUM", "AVG"),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        Mistake(
+            "The result is on rank 0. The root of the tree is dst: count the ranks from it,"
+            " v = (rank − dst) % n.",
+            gives=lambda c: (
+                [reduced(c.op, c.x) if r == 0 else c.x[r] for r in c.ranks] if c.dst else None
+            ),
+        ),
+        Mistake(
+            "x on dst is as it was: the result is in a copy. Write it back at the end, on dst"
+            " alone: x.copy_(total).",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "A rank inside the tree has written its partial result into its own x, which must stay"
+            " as it was everywhere but on dst: combine in a copy, x.clone().",
+            when=_others_changed,
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "tree_reduce works in place, on dst's x, and returns nothing.",
+        Diagnosis.TOO_MANY_ROUNDS: "Messages that could travel in the same round come one after the"
+        " other. In the first round half of the ranks send, in the second a quarter: nobody but the"
+        " root's last partner should have to wait for its turn.",
+        Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once, and is done.",
+        Diagnosis.DEADLOCK: "Each rank sends once, to the partner that receives from it in the same"
+        " round, and receives before that from as many as there are smaller steps. With 3 or 5"
+        " ranks some partners do not exist.",
+        Diagnosis.EXCEPTION: "With 3 or 5 ranks some partners do not exist: is there a rank"
+        " v + step?",
+        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
+        " into again before wait(): use one buffer per irecv, or recv.",
+        Diagnosis.WRONG_VALUE: "Take four ranks and dst 0, and write down what each holds after"
+        " each round. Whose x counts twice, or not at all?",
     },
 )

@@ -8,8 +8,7 @@ from functools import partial
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
-from grader.compare import compare
-from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercise import Exercise, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
@@ -39,36 +38,19 @@ def _contributions(c: Case, j: int) -> list[torch.Tensor]:
     return [c.chunks[r][j] for r in c.ranks]
 
 
-def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor]:
-    """Each rank with the reduction of some terms."""
+def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor] | None:
+    """Each rank with the reduction of the wrong terms; it does not say what AVG divides them by."""
+    if op_name(c.op) == "AVG":
+        return None
     return [reduced(c.op, terms(r)) for r in c.ranks]
 
 
 def _expected(c: Case) -> list[torch.Tensor]:
-    return _of(c, lambda r: _contributions(c, r))
+    return [reduced(c.op, _contributions(c, r)) for r in c.ranks]
 
 
 def _magnitude(c: Case) -> list[torch.Tensor]:
     return [magnitude(c.op, _contributions(c, r)) for r in c.ranks]
-
-
-def _if_given(would: Callable[[Case], list[torch.Tensor] | None]) -> Callable[[Evidence], bool]:
-    """Whether the ranks hold what a mistake would give, but for rounding.
-
-    Rounding errors are relative to what was summed, and not to the sum.
-    """
-
-    def holds(e: Evidence) -> bool:
-        given = would(e.case) if e.diagnosis is Diagnosis.WRONG_VALUE and e.case.n > 1 else None
-        if given is None:
-            return False
-        for want, got in zip(given, e.actual, strict=True):
-            size = torch.stack([t.abs() for held in e.case.chunks for t in held]).amax(0)
-            if compare(want, got, e.case.n, e.case.n * size):
-                return False
-        return True
-
-    return holds
 
 
 def _instead(wrong: str, *asked: str) -> Callable[[Case], list[torch.Tensor] | None]:
@@ -99,7 +81,7 @@ def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
     return totals
 
 
-def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor]:
+def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor] | None:
     """A ring: in step s rank r sends chunk r − s + send, and combines with r − s + put."""
     held = [[[t] for t in c.chunks[r]] for r in c.ranks]
     for s in range(1, c.n):
@@ -109,7 +91,16 @@ def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[tor
     return _of(c, lambda r: held[r][r])
 
 
-def _without_own(c: Case) -> list[torch.Tensor]:
+def _only_own(c: Case) -> list[torch.Tensor] | None:
+    return _of(c, lambda r: [c.chunks[r][r]])
+
+
+def _only_own_sums(c: Case) -> list[torch.Tensor] | None:
+    """A buffer that is read too early holds zeros: no matter to a sum, but to MIN and MAX."""
+    return _only_own(c) if op_name(c.op) == "SUM" else None
+
+
+def _without_own(c: Case) -> list[torch.Tensor] | None:
     return _of(c, lambda r: [t for s, t in enumerate(_contributions(c, r)) if s != r])
 
 
@@ -124,51 +115,48 @@ ARITHMETIC = (
     Mistake(
         "AVG is the sum divided by the number of ranks, your own included: the division is missing,"
         " or by another number.",
-        when=_if_given(_instead("SUM", "AVG")),
+        gives=_instead("SUM", "AVG"),
     ),
     Mistake(
         "The average is divided twice: sum the chunks as they are, and divide by n once, at the"
         " end.",
-        when=_if_given(_divided_twice),
+        gives=_divided_twice,
     ),
     Mistake(
         "The division happens again and again on the way, so that what came early is divided most"
         " often. Let sums travel, and divide by n once, at the end.",
-        when=lambda e: (
-            _if_given(lambda c: _divided_each_time(c, c.n))(e)
-            or _if_given(lambda c: _divided_each_time(c, 2))(e)
-        ),
+        gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
     ),
     Mistake(
         "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and dist.ReduceOp.MAX.",
-        when=_if_given(_instead("SUM", "MIN", "MAX")),
+        gives=_instead("SUM", "MIN", "MAX"),
     ),
     Mistake(
         "MIN and MAX are exchanged.",
-        when=lambda e: _if_given(_instead("MAX", "MIN"))(e) or _if_given(_instead("MIN", "MAX"))(e),
+        gives=(_instead("MAX", "MIN"), _instead("MIN", "MAX")),
     ),
     Mistake(
         "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and 0"
         " is the smallest or largest of all. Begin with a chunk: chunks[rank].clone().",
-        when=_if_given(_with_zeros),
+        gives=_with_zeros,
     ),
 )
 
 NOTHING_COMBINED = Mistake(
     "That is your own chunks[rank], with nothing of the others in it. What comes has to be combined"
     " with it, after wait() and in a tensor that you then return.",
-    when=_if_given(lambda c: [c.chunks[r][r] for r in c.ranks]),
+    gives=_only_own,
 )
 
 OWN_LIST = Mistake(
     "You combine your own chunks with each other. What belongs together is chunks[r] of every rank:"
     " one chunk from each list.",
-    when=_if_given(lambda c: _of(c, lambda r: list(c.chunks[r]))),
+    gives=lambda c: _of(c, lambda r: list(c.chunks[r])),
 )
 
 CHUNK_ZERO = Mistake(
     "Everybody ends with chunk 0, but rank r should end with chunk r.",
-    when=_if_given(lambda c: _of(c, lambda r: _contributions(c, 0))),
+    gives=lambda c: _of(c, lambda r: _contributions(c, 0)),
 )
 
 ADVICE = {
@@ -215,16 +203,16 @@ reduce_scatter = Exercise(
         *ARITHMETIC,
         Mistake(
             "Your own chunk is not in the result: it counts like everybody's.",
-            when=_if_given(_without_own),
+            gives=_without_own,
         ),
         NOTHING_COMBINED,
         CHUNK_ZERO,
         Mistake(
             "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
             " needs of you is chunks[j].",
-            when=lambda e: (
-                _if_given(lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)))(e)
-                or _if_given(lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)))(e)
+            gives=(
+                lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
+                lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
             ),
         ),
         OWN_LIST,
@@ -281,45 +269,42 @@ ring_reduce_scatter = Exercise(
         Mistake(
             "Your own chunk is not in the result. In every step, the last one too, combine what"
             " came with your own chunk of that number; replacing it is what an all-gather does.",
-            when=lambda e: (
-                _if_given(_without_own)(e)
-                or _if_given(lambda c: [c.chunks[(r + 1) % c.n][r] for r in c.ranks])(e)
-            ),
+            gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
         ),
         Mistake(
             "That is your own chunks[rank], with nothing of the others in it. Either what came was"
             " not combined with it, or too early, before wait(); or your ring completes another"
             " chunk: in the last step chunk rank has to come, so begin by sending chunk"
             " (rank − 1) % n.",
-            when=NOTHING_COMBINED.when,
+            gives=(_only_own, _only_own_sums),
         ),
         CHUNK_ZERO,
         Mistake(
             "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"
             " chunk r first; begin one earlier, with chunk r − 1.",
-            when=_if_given(lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n))),
+            gives=lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
         ),
         Mistake(
             "Rank r ends with chunk r − 1, complete: the ring is one chunk off. Begin with chunk"
             " (rank − 1) % n.",
-            when=_if_given(lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n))),
+            gives=lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
         ),
         Mistake(
             "Two contributions only: everybody sends its chunks as they are. Send what you have"
             " combined so far, so that what travels is a partial result.",
-            when=_if_given(lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]])),
+            gives=lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]]),
         ),
         Mistake(
             "The messages go to the left, but the chunks are counted as for a ring to the right:"
             " send to (rank + 1) % n and receive from (rank − 1) % n.",
-            when=_if_given(lambda c: _ring(c, direction=-1)),
+            gives=lambda c: _ring(c, direction=-1),
         ),
         Mistake(
             "Chunks are counted one off: you combine what comes with another chunk than the one it"
             " is. Your left neighbour sends chunk (rank − 1 − s) % n in step s, so that is the one"
             " to combine it with.",
-            when=lambda e: any(
-                _if_given(partial(_ring, send=send, put=put))(e)
+            gives=tuple(
+                partial(_ring, send=send, put=put)
                 for send, put in ((-1, -1), (0, -2), (1, -1), (-1, -3), (0, 1))
             ),
         ),

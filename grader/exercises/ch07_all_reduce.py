@@ -26,19 +26,6 @@ def _same(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
     return fits and torch.allclose(actual.double(), wanted.double(), rtol=1e-2, atol=1e-5)
 
 
-def _holds(guess: _Guess) -> Callable[[Evidence], bool]:
-    """Whether every rank holds what a mistake would give, and that is not right."""
-
-    def holds(e: Evidence) -> bool:
-        would = guess(e.case)
-        if e.diagnosis is not Diagnosis.WRONG_VALUE or would is None:
-            return False
-        right = reduced(e.case.op, e.case.x)
-        return all(map(_same, e.actual, would)) and not all(_same(t, right) for t in would)
-
-    return holds
-
-
 def _raised(*words: str) -> Callable[[Evidence], bool]:
     """Whether a rank raised an error with any of these words."""
     return lambda e: (
@@ -72,15 +59,44 @@ def _only_one_right(e: Evidence) -> bool:
     return e.case.n > 1 and len(changed) == 1 and _same(changed[0], right)
 
 
-def _without(root: int) -> _Guess:
-    """Everyone has the reduction of all ranks but one."""
-    return lambda c: [reduced(c.op, [t for r, t in enumerate(c.x) if r != root])] * c.n
+def _without(root: int, zeros: bool) -> _Guess:
+    """Everyone has the reduction of all ranks but one, or of zeros in place of that one."""
+
+    def guess(c: Case) -> list[torch.Tensor]:
+        gone = root % c.n
+        if c.n == 1:
+            return list(c.x)
+        if zeros:
+            return [reduced(c.op, [t * (r != gone) for r, t in enumerate(c.x)])] * c.n
+        return [reduced(c.op, [t for r, t in enumerate(c.x) if r != gone])] * c.n
+
+    return guess
 
 
-def _one_missing(e: Evidence) -> bool:
-    if e.case.n == 1:
-        return _holds(lambda c: [torch.zeros_like(c.x[0])])(e)
-    return any(_holds(_without(root))(e) for root in e.case.ranks)
+def _from_zeros(c: Case) -> list[torch.Tensor]:
+    """The root begins with zeros in place of its own x, on one rank as well."""
+    return [reduced(c.op, [torch.zeros_like(c.x[0]), *c.x[1:]])] * c.n
+
+
+def _partial(c: Case) -> list[torch.Tensor] | None:
+    """Rank 0 answers each rank when it has heard that one, and finds the average at the end."""
+    if op_name(c.op) == "AVG":
+        return None
+    return [reduced(c.op, c.x[: r + 1] if r else c.x) for r in c.ranks]
+
+
+def _divided_each_time(by: Callable[[int], int]) -> _Guess:
+    """For AVG: rank 0 divides whenever it has added one more."""
+
+    def guess(c: Case) -> list[torch.Tensor] | None:
+        if op_name(c.op) != "AVG":
+            return None
+        total = c.x[0]
+        for term in c.x[1:]:
+            total = (total + term) / by(c.n)
+        return [total] * c.n
+
+    return guess
 
 
 def _pieces(c: Case, piece: Callable[[int, torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -122,13 +138,18 @@ def _pieces_as_they_were(c: Case) -> list[torch.Tensor]:
     return [_pieces(c, lambda i, _: c.x[i].flatten().tensor_split(c.n)[i])] * c.n
 
 
+def _flat_ones_right(c: Case) -> list[torch.Tensor]:
+    """flatten() is no copy where there is one dimension."""
+    return [reduced(c.op, c.x)] * c.n if c.x[0].dim() == 1 else list(c.x)
+
+
 _MIN_MAX = (
-    Mistake("MIN and MAX are exchanged.", when=_holds(_instead("MAX", "MIN"))),
-    Mistake("MIN and MAX are exchanged.", when=_holds(_instead("MIN", "MAX"))),
+    Mistake("MIN and MAX are exchanged.", gives=_instead("MAX", "MIN")),
+    Mistake("MIN and MAX are exchanged.", gives=_instead("MIN", "MAX")),
 )
 _DIVIDED_TWICE = Mistake(
     "The sum is divided by n twice. An average needs one division, in one place.",
-    when=_holds(_divided(lambda n: n**2, lambda n: n**2)),
+    gives=_divided(lambda n: n**2, lambda n: n**2),
 )
 _ALWAYS_DIVIDES = Mistake(
     "Only AVG divides: SUM, MIN, MAX and PRODUCT do not, and integers cannot be divided in place.",
@@ -158,25 +179,29 @@ all_reduce_rooted = Exercise(
     ),
     mistakes=(
         Mistake(
-            "AVG is the sum divided by the number of ranks, the root counted too. Here the division"
-            " is missing, or it is by n − 1.",
-            when=_holds(_instead("SUM", "AVG")),
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=_instead("SUM", "AVG"),
+        ),
+        Mistake(
+            "AVG is the sum divided by the number of ranks, the root counted too. Here it is"
+            " divided by n − 1.",
+            gives=_divided(lambda n: n - 1, lambda n: n - 1),
         ),
         Mistake(
             "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
-            when=_holds(_instead("SUM", "MIN", "MAX", "PRODUCT")),
+            gives=_instead("SUM", "MIN", "MAX", "PRODUCT"),
         ),
         *_MIN_MAX,
         _DIVIDED_TWICE,
         Mistake(
             "The others divide what is divided already: the root sends the average, so the"
             " division belongs to the root alone.",
-            when=_holds(_divided(lambda n: n, lambda n: n**2)),
+            gives=_divided(lambda n: n, lambda n: n**2),
         ),
         Mistake(
             "The root divides after it has sent the result. Finish the result first, then"
             " broadcast it.",
-            when=_holds(_divided(lambda n: n, lambda n: 1)),
+            gives=_divided(lambda n: n, lambda n: 1),
         ),
         Mistake(
             "The result reaches every rank, but it is received into another tensor and stays"
@@ -186,38 +211,31 @@ all_reduce_rooted = Exercise(
         Mistake(
             "One rank has the result, and the others have what they began with: the second half"
             " is missing, the broadcast.",
-            when=_only_one_right,
+            when=lambda e: _only_one_right(e) and e.trace.traffic.messages < 2 * (e.case.n - 1),
         ),
         Mistake(
             "The x of one rank is missing from the result, the root's own: start from x, not from"
             " zeros, and combine into it.",
-            when=_one_missing,
+            gives=(
+                _from_zeros,
+                *(_without(root, zeros) for root in (0, -1) for zeros in (True, False)),
+            ),
         ),
         Mistake(
             "The root answers each rank before it has heard all of them, so early ranks get a"
             " partial result. Receive from everyone first; then broadcast.",
-            when=_holds(
-                lambda c: (
-                    [reduced(c.op, c.x[: r + 1] if r else c.x) for r in c.ranks]
-                    if op_name(c.op) != "AVG"
-                    else None
-                )
-            ),
+            gives=_partial,
         ),
         Mistake(
             "The division happens once per message, so early terms are divided again and again:"
             " add everything up first, divide once.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and op_name(e.case.op) == "AVG"
-                and e.case.n > 2
-            ),
+            gives=(_divided_each_time(lambda n: n), _divided_each_time(lambda n: 2)),
         ),
         _ALWAYS_DIVIDES,
         Mistake(
             "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
             " never sees; `x += buffer` writes into x.",
-            when=_holds(lambda c: list(c.x)),
+            gives=lambda c: list(c.x),
         ),
     ),
     advice={
@@ -266,7 +284,11 @@ all_reduce_sharded = Exercise(
         Mistake(
             "The sum comes where op says something else. Does op reach the reduce-scatter? Without"
             " op=… it sums. And if you take SUM for AVG, divide once by the number of ranks.",
-            when=_holds(_instead("SUM", "AVG", "MIN", "MAX", "PRODUCT")),
+            gives=(
+                _instead("SUM", "AVG", "MIN", "MAX", "PRODUCT"),
+                _instead("SUM", "AVG"),
+                _instead("SUM", "MIN", "MAX", "PRODUCT"),
+            ),
         ),
         *_MIN_MAX,
         _DIVIDED_TWICE,
@@ -277,17 +299,17 @@ all_reduce_sharded = Exercise(
         ),
         Mistake(
             "The pieces are put together, but nothing has been reduced: piece i is rank i's own.",
-            when=_holds(_pieces_as_they_were),
+            gives=_pieces_as_they_were,
         ),
         Mistake(
             "The last elements have never taken part: x.numel() // n rounds down. Round up and pad,"
             " or split unevenly with tensor_split.",
-            when=_holds(_tail_as_it_was),
+            gives=_tail_as_it_was,
         ),
         Mistake(
             "There is padding inside the result. Where each piece has padding of its own, cut it"
             " off each piece before you put them together.",
-            when=_holds(_padded_inside),
+            gives=_padded_inside,
         ),
         Mistake(
             "gloo's all_gather takes pieces of one size only. Where n does not divide the length,"
@@ -323,7 +345,7 @@ all_reduce_sharded = Exercise(
         Mistake(
             "x is as it was on every rank: the result is in a copy. flatten(), reshape and padding"
             " may copy, and `x = …` only renames. Write it back, as in x.copy_(result).",
-            when=_holds(lambda c: list(c.x)),
+            gives=(lambda c: list(c.x), _flat_ones_right),
         ),
     ),
     advice={

@@ -5,15 +5,10 @@ from typing import Any
 
 from grader.cases import Case, demo
 from grader.exercise import Evidence, Exercise, Mistake
-from grader.limits import messages, point, rounds
+from grader.limits import levels, messages, point, rounds
 from grader.traffic.causality import heard_from
 from grader.traffic.trace import Operation, Trace
 from grader.verdict import Diagnosis, Failure
-
-
-def _rounds(n: int) -> int:
-    """⌈log₂ n⌉, without a logarithm that could round."""
-    return (n - 1).bit_length()
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:
@@ -88,8 +83,8 @@ barrier = Exercise(
     expected=lambda c: [None] * c.n,
     proof=_somebody_leaves_early,
     limits=(
-        point(rounds("=", lambda c: c.calls * _rounds(c.n))),
-        messages("=", lambda c: c.calls * c.n * _rounds(c.n)),
+        point(rounds("=", lambda c: c.calls * levels(c.n))),
+        messages("=", lambda c: c.calls * c.n * levels(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),
     hints=(
@@ -124,7 +119,7 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and e.case.calls > 1
-                and e.trace.traffic.messages == e.case.n * _rounds(e.case.n)
+                and e.trace.traffic.messages == e.case.n * levels(e.case.n)
             ),
         ),
         Mistake(
@@ -151,15 +146,13 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1
-                and e.trace.traffic.messages < e.case.calls * e.case.n * _rounds(e.case.n)
+                and e.trace.traffic.messages < e.case.calls * e.case.n * levels(e.case.n)
             ),
         ),
         Mistake(
             "Everything is sent at once. A message tells only what its sender knew when it sent"
             " it: receive this round's message before you send the next one.",
-            when=lambda e: (
-                _early(e) and _distances(e) == {1 << k for k in range(_rounds(e.case.n))}
-            ),
+            when=lambda e: _early(e) and _distances(e) == {1 << k for k in range(levels(e.case.n))},
         ),
         Mistake(
             "With a rank in the middle, hearing and telling come one after the other, and n − 1"

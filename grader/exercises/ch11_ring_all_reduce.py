@@ -1,6 +1,7 @@
 """Chapter 11: everyone's tensors become one, and nobody sends more than anybody else."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -9,7 +10,7 @@ from grader.exercise import Exercise, Mistake
 from grader.exercises import growing, rings
 from grader.information import combined
 from grader.limits import messages, neighbours_only, point, rounds, sent_elements
-from grader.oracles import OPS, magnitude, op_name, reduced, terms
+from grader.oracles import OPS, magnitude, reduced, terms
 from grader.verdict import Diagnosis
 
 
@@ -196,74 +197,78 @@ ring_all_reduce = Exercise(
             "x is as it was, although messages were exchanged. The sum is in another tensor:"
             " `x = x + y`, clone() and cat() make new ones. Write into x in the end:"
             " x.copy_(result).",
-            gives=lambda c: list(c.x) if c.n > 1 else None,
+            gives=(rings.untouched, partial(rings.untouched, divided=True)),
             when=lambda e: e.trace.traffic.messages > 0,
         ),
         Mistake(
             "x is as it was, and nothing was sent. Does your loop run at all? On n ranks each"
             " phase has n − 1 steps.",
-            gives=lambda c: list(c.x) if c.n > 1 else None,
+            gives=(rings.untouched, partial(rings.untouched, divided=True)),
         ),
         Mistake(
             "The all-gather combines, too. In the second phase a chunk that comes is finished: it"
             " replaces what is there.",
-            when=rings.wrong_ring(adds=True),
+            gives=rings.wrong_rings(adds=True),
+            when=lambda e: rings.steps_missing(e) == 0,
         ),
         Mistake(
             "A step is missing in the scatter-reduce: n − 1 steps, so range(n - 1) or range(1, n).",
-            when=rings.wrong_ring(short=(1, 0)),
+            gives=rings.wrong_rings(short=(1, 0)),
+            when=lambda e: rings.steps_missing(e) == 1,
         ),
         Mistake(
             "A step is missing in the all-gather: n − 1 steps, so range(n - 1) or range(1, n).",
-            when=rings.wrong_ring(short=(0, 1)),
+            gives=rings.wrong_rings(short=(0, 1)),
+            when=lambda e: rings.steps_missing(e) == 1,
         ),
         Mistake(
             "A step is missing in both phases: n − 1 steps each, so range(n - 1) or range(1, n).",
-            when=rings.wrong_ring(short=(1, 1)),
+            gives=rings.wrong_rings(short=(1, 1)),
+            when=lambda e: rings.steps_missing(e) == 2,
         ),
         Mistake(
             "What comes replaces your own part in the first phase, so your own is missing from the"
             " result: in the scatter-reduce, combine what comes with what is there.",
-            when=lambda e: rings.nothing_added(e) and rings.chain_breaks(e) is False,
+            gives=rings.replacing(),
+            when=lambda e: rings.chain_breaks(e) is False,
         ),
         Mistake(
             "Each chunk of the result is that of one rank alone. Either what comes replaces your"
             " own part in the scatter-reduce, where both should be combined; or the all-gather"
             " begins with another chunk than the one that came last, which is the finished one.",
-            when=lambda e: rings.nothing_added(e) and rings.chain_breaks(e) is None,
+            gives=rings.replacing(),
+            when=lambda e: rings.chain_breaks(e) is None,
         ),
         Mistake(
             "In the all-gather you send to the left neighbour. Both phases go round the same way:"
             " send to (rank + 1) % n, receive from (rank - 1) % n.",
-            when=rings.wrong_ring(back=True),
+            gives=rings.wrong_rings(back=True),
+            when=lambda e: rings.steps_missing(e) == 0,
         ),
         Mistake(
             "The all-gather begins with a chunk that is not finished: an index is off by one. If"
             " rank r sends chunk r − 1 first, it owns chunk r after the scatter-reduce; if it"
             " sends chunk r first, it owns chunk r + 1. The owned chunk is the one to send next.",
-            when=rings.mixed,
+            gives=rings.mixed(),
         ),
         Mistake(
             "The last elements are not reduced: the length is not divisible by n, and len // n"
             " elements for each chunk leave some over. x.view(-1).tensor_split(n) leaves none.",
-            gives=rings.tail_left,
+            gives=(rings.tail_left, partial(rings.tail_left, divided=True)),
         ),
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
-            when=lambda e: rings.holds(e, rings.everywhere(e.case, "SUM", "AVG")),
+            gives=lambda c: rings.everywhere(c, "SUM", "AVG"),
         ),
         Mistake(
             "The average is divided by n twice: perhaps once by the owner of each chunk, and once"
             " more when everything has been gathered. Do one of the two.",
-            when=lambda e: (
-                op_name(e.case.op) == "AVG"
-                and rings.holds(e, rings.ring(e.case, divisor=e.case.n**2))
-            ),
+            gives=rings.divided_twice,
         ),
         Mistake(
             "The division happens in every step, so early terms are divided again and again: add"
             " everything up first, divide once.",
-            when=lambda e: op_name(e.case.op) == "AVG" and e.diagnosis is Diagnosis.WRONG_VALUE,
+            gives=rings.divided_in_steps(),
         ),
         Mistake(
             "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",

@@ -348,3 +348,196 @@ stuck_ranks = Exercise(
         " arrows lead into a circle.",
     },
 )
+
+
+# The same with waits for any or for all of several ranks, and ranks that have returned. -----
+
+#: What a rank waits for: ("any" or "all", whom), or nobody.
+_Waits = Mapping[int, tuple[str, list[int]] | None]
+
+#: Who waits for whom, and who has returned, in small numbers that are renamed before use;
+#: 9 is no key.
+_ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
+    "nobody": ({}, set()),
+    "one of the picture's, OR": (
+        {0: ("any", [1, 2, 3]), 1: ("all", [2]), 2: ("all", [1]), 3: None}, set(),
+    ),
+    "one of the picture's, AND": (
+        {0: ("all", [1, 2]), 1: ("all", [2]), 2: ("all", [1]), 3: ("all", [1, 2])}, set(),
+    ),
+    "a rank that has returned is waited for": ({0: ("all", [1]), 2: ("any", [0, 3]), 3: None}, {1}),
+    "one of two has returned": (
+        {0: ("all", [1, 2]), 3: ("any", [1, 2]), 2: None, 4: ("any", [1]), 5: ("all", [3])}, {1},
+    ),
+    "ranks that have returned are keys, too": (
+        {0: ("any", [1]), 1: ("all", [0]), 2: None, 3: ("all", [2])}, {1, 2},
+    ),
+    "a long way to a rank that runs": (
+        {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1, 30]) for k in range(30)}, set(),
+    ),
+    "a long way to a rank that has returned": (
+        {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1]) for k in range(30)}, {30},
+    ),
+    "any of nobody, all of nobody": (
+        {0: ("any", []), 1: ("all", []), 2: ("all", [1]), 3: ("any", [0, 1]), 4: ("all", [0])},
+        set(),
+    ),
+    "a circle with a way out": (
+        {0: ("any", [1]), 1: ("any", [2, 3]), 2: ("any", [0]), 3: None, 4: ("all", [0, 1, 2])},
+        set(),
+    ),
+    "a circle without one": (
+        {0: ("any", [1]), 1: ("any", [2, 3]), 2: ("any", [0]), 4: ("all", [0, 9]), 5: ("any", [9])},
+        {3},
+    ),
+    "one waits for itself": ({0: ("any", [0]), 1: ("all", [1, 2]), 3: ("any", [3, 2])}, set()),
+    "circles that only their own members would end": (
+        {0: ("all", [1, 2]), 1: ("any", [0, 2]), 2: ("any", [0, 1]), 3: ("any", [2, 9])}, set(),
+    ),
+    "all have returned": ({0: ("any", [1]), 1: ("all", [0])}, {0, 1}),
+}  # fmt: skip
+
+
+def _any_all(draw: Draw) -> Iterator[Case]:
+    for name, (graph, gone) in _ANY_ALL.items():
+        shuffled = draw.tensor(Kind(torch.float64, (1000,))).argsort().tolist()
+        renamed = {
+            shuffled[rank]: None if wait is None else (wait[0], [shuffled[p] for p in wait[1]])
+            for rank, wait in graph.items()
+        }
+        # the highest first, so that the order of the keys is never the right one
+        ordered = {rank: renamed[rank] for rank in sorted(renamed)[::-1]}
+        yield draw.case(name, waits_for=ordered, gone={shuffled[rank] for rank in gone})
+
+
+_Satisfied = Callable[[str, list[bool]], bool]
+
+
+def _satisfied(how: str, live: list[bool]) -> bool:
+    return any(live) if how == "any" else all(live)
+
+
+def _stuck_any_all(
+    waits_for: _Waits,
+    gone: Iterable[int],
+    satisfied: _Satisfied = _satisfied,
+    turns: int | None = None,
+    begin_stuck: bool = True,
+) -> list[int]:
+    """The complement of the least fixpoint; the other arguments are for mistakes.
+
+    Args:
+        waits_for, gone: as the exercise has them.
+        satisfied: whether a wait is over, of its kind and of who is live.
+        turns: how often the ranks are gone through; until nothing changes if ``None``.
+        begin_stuck: whether a rank that waits counts as stuck until it is freed; if not, it
+            counts as live until it is stopped, which spares the circles.
+    """
+    left = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
+    stuck = set(left) if begin_stuck else set()
+    while turns is None or turns > 0:
+        turns = None if turns is None else turns - 1
+        now = {
+            r
+            for r, (how, peers) in left.items()
+            if not satisfied(how, [p not in stuck and p not in gone for p in peers])
+        }
+        if now == stuck:
+            break
+        stuck = now
+    return sorted(stuck)
+
+
+def _mistaken(**how: Any) -> Callable[[Case], list[Any]]:
+    return lambda c: [_stuck_any_all(c.waits_for, c.gone, **how)] * c.n
+
+
+stuck_ranks_any_all = Exercise(
+    signature="stuck_ranks_any_all(waits_for: dict[int, tuple[str, list[int]] | None],"
+    " gone: set[int]) -> list[int]",
+    summary="ranks that can never go on, where waits are for any or all, and some have returned",
+    inputs=_any_all,
+    world_sizes=(1,),
+    expected=lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n,
+    hints=(
+        "With several arrows a rank, there is no single way to follow. Turn the question round: of"
+        " which ranks do you know for certain that they can go on? Who else can go on because of"
+        " them?",
+        "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
+        " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
+        " or all of them, and put it in. When a whole turn finds none, whoever still waits is"
+        " stuck. A rank that is gone is never put in.",
+        "This is the whole answer:\n"
+        "    waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}\n"
+        "    stuck = set(waiting)\n"
+        "    changed = True\n"
+        "    while changed:\n"
+        "        changed = False\n"
+        "        for r in list(stuck):\n"
+        "            how, peers = waiting[r]\n"
+        "            live = [p not in stuck and p not in gone for p in peers]\n"
+        "            if any(live) if how == 'any' else all(live):\n"
+        "                stuck.remove(r)\n"
+        "                changed = True\n"
+        "    return sorted(stuck)",
+    ),
+    mistakes=(
+        Mistake(
+            "The ranks are right, their order is not: return sorted(...).",
+            when=lambda e: any(
+                isinstance(a, (list, tuple))
+                and list(a) != _stuck_any_all(e.case.waits_for, e.case.gone) == sorted(a)
+                for a in e.actual
+            ),
+        ),
+        Mistake(
+            "A rank that has returned posts nothing more, so it satisfies no wait. You take the"
+            " ranks in gone for running ones.",
+            gives=lambda c: (
+                [[r for r in _stuck_any_all(c.waits_for, set()) if r not in c.gone]] * c.n
+            ),
+        ),
+        Mistake(
+            "A rank that has returned is not stuck, it is done: leave the ranks in gone out of the"
+            " list, also where waits_for has them.",
+            when=lambda e: any(
+                isinstance(a, (list, tuple)) and set(a) & e.case.gone for a in e.actual
+            ),
+        ),
+        Mistake(
+            'Every wait is taken for AND. For "any" one rank that can go on is enough.',
+            gives=_mistaken(satisfied=lambda how, live: all(live)),
+        ),
+        Mistake(
+            'Every wait is taken for OR. For "all" a single rank that can never go on is enough'
+            " to be stuck.",
+            gives=_mistaken(satisfied=lambda how, live: any(live)),
+        ),
+        Mistake(
+            "You go through the ranks only once. A rank that is freed late may free others that"
+            " you have looked at before: repeat until a whole turn changes nothing.",
+            gives=_mistaken(turns=1),
+        ),
+        Mistake(
+            "Circles are missing: their members keep each other in the set of those that can go on."
+            " Begin with the ranks that run, and let a rank in only when its wait is satisfied.",
+            gives=_mistaken(begin_stuck=False),
+        ),
+        Mistake(
+            "A wait for nobody: any([]) is false, so such a rank is stuck, and all([]) is true, so"
+            " such a rank goes on.",
+            when=lambda e: e.case.name == "any of nobody, all of nobody",
+        ),
+    ),
+    advice={
+        Diagnosis.EXCEPTION: "A rank may wait for one that is no key, and that one is running,"
+        " unless it is in gone. What a rank waits for may also be None.",
+        Diagnosis.TIMEOUT: "Stop when a whole turn over the ranks changes nothing.",
+        Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
+        Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",
+        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Work the case out by hand:"
+        " begin with the ranks that run, and add every rank whose wait they satisfy.",
+        Diagnosis.WRONG_VALUE: "Work the case out by hand: begin with the ranks that run, and add"
+        " every rank whose wait they satisfy.",
+    },
+)

@@ -1,12 +1,12 @@
 """Chapter 14: how fast it was, and how one finds out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isclose
 from typing import Any
 
 from grader import bandwidth
 from grader.cases import Case, Draw
-from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Gives, Mistake
 from grader.exercises.timings import (
     BARRIER,
     alike,
@@ -93,10 +93,17 @@ def _right(c: Case) -> float:
     return bandwidth.factor(c.op, c.world_size)
 
 
-def _of_the_part(c: Case) -> list[float] | None:
-    """What the size of one rank's part gives, where the tensor is made of parts."""
-    shared = c.op in bandwidth.SHARED_OUT
-    return _times(c, _right(c) / c.world_size) if shared else None
+#: The operations that move data once.
+_ONE_PHASE = tuple(op for op in bandwidth.FACTORS if op != "all_reduce")
+
+
+def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
+    """A wrong factor for one of these operations: what is wrong for one may be right for others."""
+
+    def of(op: str) -> Gives:
+        return lambda c: _times(c, factor(c)) if c.op == op else None
+
+    return tuple(of(op) for op in ops or bandwidth.FACTORS)
 
 
 bus_bandwidth = Exercise(
@@ -134,36 +141,36 @@ bus_bandwidth = Exercise(
         Mistake(
             "2(n − 1)/n belongs to the all-reduce alone, which has two phases. This operation has"
             " one.",
-            gives=lambda c: _times(c, 2 * (c.world_size - 1) / c.world_size),
+            gives=_for_one(
+                lambda c: 2 * (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
+            ),
         ),
         Mistake(
             "The factor 2 belongs to the all-reduce alone, which has two phases. This operation"
             " has one.",
-            gives=lambda c: _times(c, 2 * _right(c)) if c.op != "all_reduce" else None,
+            gives=_for_one(lambda c: 2 * _right(c), *_ONE_PHASE),
         ),
         Mistake(
             "That counts one rank's part. nbytes is the whole tensor already, all n parts of it:"
             " do not divide by n once more, or the bandwidth is n times too small.",
-            gives=_of_the_part,
+            gives=_for_one(lambda c: _right(c) / c.world_size, *bandwidth.SHARED_OUT),
         ),
         Mistake(
             "nbytes is the whole tensor already, all n parts of it: do not multiply by n, or the"
             " bandwidth is n times too large.",
-            gives=lambda c: _times(c, _right(c) * c.world_size),
+            gives=_for_one(lambda c: _right(c) * c.world_size),
         ),
         Mistake(
             "All data have to leave or enter the root by one link here, all of them: the factor is"
             " 1 and not (n − 1)/n.",
-            gives=lambda c: (
-                _times(c, (c.world_size - 1) / c.world_size)
-                if c.op in ("broadcast", "reduce", "send_recv")
-                else None
+            gives=_for_one(
+                lambda c: (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
             ),
         ),
         Mistake(
             "One of the n parts stays where it is: it is not sent. The factor is (n − 1)/n and not"
             " 1.",
-            gives=lambda c: _times(c, 1) if c.op in bandwidth.SHARED_OUT else None,
+            gives=_for_one(lambda c: 1, *bandwidth.SHARED_OUT),
         ),
         Mistake(
             "These are bits a second. Bytes are asked for: do not multiply by 8.",

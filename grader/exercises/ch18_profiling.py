@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from grader.exercise import Evidence, Exercise, Mistake
+from collections.abc import Callable
+
+from grader.cases import Case
+from grader.exercise import Evidence, Exercise, Gives, Mistake
 from grader.exercises import additions, kernels, profiles
 from grader.exercises.kernels import answer, mean, median, timed, total
 from grader.verdict import Diagnosis
@@ -15,7 +18,11 @@ def _counted(e: Evidence) -> int:
 
 
 def _on_device(e: Evidence) -> bool:
-    return e.case.where in ("cuda", "second")
+    return _on_the_device(e.case)
+
+
+def _on_the_device(c: Case) -> bool:
+    return c.where in ("cuda", "second")
 
 
 def _near(value: float, other: float) -> bool:
@@ -24,6 +31,15 @@ def _near(value: float, other: float) -> bool:
 
 def _looks(e: Evidence, seconds: float) -> bool:
     return _on_device(e) and _near(e.actual[0]["result"], 1e3 * seconds)
+
+
+def _somewhere(milliseconds: Callable[[Case], float]) -> tuple[Gives, ...]:
+    """A wrong time everywhere; or on the CPU or the device alone, which have code of their own."""
+    return (
+        lambda c: answer(c, milliseconds(c)),
+        lambda c: None if _on_the_device(c) else answer(c, milliseconds(c)),
+        lambda c: answer(c, milliseconds(c)) if _on_the_device(c) else None,
+    )
 
 
 time_kernel = Exercise(
@@ -69,11 +85,11 @@ time_kernel = Exercise(
         ),
         Mistake(
             "These are seconds; milliseconds are asked for.",
-            gives=lambda c: answer(c, median(timed(c)) / 1e3),
+            gives=_somewhere(lambda c: median(timed(c)) / 1e3),
         ),
         Mistake(
             "These are microseconds; milliseconds are asked for.",
-            gives=lambda c: answer(c, median(timed(c)) * 1e3),
+            gives=_somewhere(lambda c: median(timed(c)) * 1e3),
         ),
         Mistake(
             "The host's clock has measured the launch: fn returns when the device has been told"
@@ -87,41 +103,41 @@ time_kernel = Exercise(
         ),
         Mistake(
             "That is the mean. One call that was disturbed spoils it; the median does not care.",
-            gives=lambda c: answer(c, mean(timed(c))),
+            gives=_somewhere(lambda c: mean(timed(c))),
         ),
         Mistake(
             "The calls to warm up are in the time. They are there to be forgotten.",
-            gives=lambda c: answer(c, median(c.seconds)),
+            gives=_somewhere(lambda c: median(c.seconds)),
         ),
         Mistake(
             "The calls to warm up are in the time. They are there to be forgotten.",
-            gives=lambda c: answer(c, mean(c.seconds)),
+            gives=_somewhere(lambda c: mean(c.seconds)),
         ),
         Mistake(
             "That is the time of all calls together; the median of single ones is asked for.",
-            gives=lambda c: answer(c, total(c)),
+            gives=_somewhere(lambda c: total(c)),
         ),
         Mistake(
             "That is the fastest call; the median is asked for.",
-            gives=lambda c: answer(c, min(timed(c))),
+            gives=_somewhere(lambda c: min(timed(c))),
         ),
         Mistake(
             "That is the slowest call; the median is asked for.",
-            gives=lambda c: answer(c, max(timed(c))),
+            gives=_somewhere(lambda c: max(timed(c))),
         ),
         Mistake(
             "Of an even number of calls there are two in the middle, and the median is the mean of"
             " both: statistics.median does that, torch.median takes the lower one.",
-            gives=lambda c: answer(c, sorted(timed(c))[(c.iterations - 1) // 2]),
+            gives=_somewhere(lambda c: sorted(timed(c))[(c.iterations - 1) // 2]),
         ),
         Mistake(
             "Of an even number of calls there are two in the middle, and the median is the mean of"
             " both: statistics.median does that.",
-            gives=lambda c: answer(c, sorted(timed(c))[c.iterations // 2]),
+            gives=_somewhere(lambda c: sorted(timed(c))[c.iterations // 2]),
         ),
         Mistake(
             "A middle one has to be looked for among times in order: sort them first.",
-            gives=lambda c: answer(c, timed(c)[c.iterations // 2]),
+            gives=_somewhere(lambda c: timed(c)[c.iterations // 2]),
         ),
         Mistake(
             "Ask all arguments whether one is on the device, not only the first: any(...).",
@@ -184,7 +200,11 @@ hottest_ops = Exercise(
         ),
         Mistake(
             "The coldest come first: sort with the largest time in front.",
-            gives=lambda c: [list(reversed(profiles.hottest_all(c)))[: c.k]] * c.n,
+            gives=lambda c: (
+                None  # which of the two is colder?
+                if "equally long" in c.name
+                else [list(reversed(profiles.hottest_all(c)))[: c.k]] * c.n
+            ),
         ),
         Mistake(
             "k names are asked for, and none if k is 0: rows[:k].",

@@ -191,6 +191,20 @@ def _sent(n: int) -> float:
     return 2 * (n - 1) / n
 
 
+def _crossing(formula: Callable[..., float]) -> Callable[[Case], list[Any] | None]:
+    """Where a wrong formula has the two meet; it is silent where no formula is needed.
+
+    Most people ask for those cases first, and answer them right.
+    """
+    gives = wrong(formula)
+
+    def away(c: Case) -> list[Any] | None:
+        n, alpha, beta = c.arguments(0)
+        return gives(c) if n > 3 and alpha and beta else None
+
+    return away
+
+
 CROSSOVER = (
     Mistake(
         "alpha or beta may be 0, and n may be 1: ask for those cases before you divide. Which of"
@@ -217,30 +231,30 @@ CROSSOVER = (
     Mistake(
         "That is where one message has as much latency as transfer. What is asked for is where two"
         " whole algorithms cost the same: set the two formulas equal, and solve for the size.",
-        gives=wrong(lambda n, a, b: a / b),
+        gives=_crossing(lambda n, a, b: a / b),
     ),
     Mistake(
         "alpha and beta are swapped: a larger latency speaks against the ring, so it belongs on"
         " top.",
-        gives=wrong(lambda n, a, b: _ring(n, b, a, costs.tree_levels(n), _sent(n))),
+        gives=_crossing(lambda n, a, b: _ring(n, b, a, costs.tree_levels(n), _sent(n))),
     ),
     Mistake(
         "That is right if a rank on the ring sends the tensor twice. It sends 2(n − 1)/n of it.",
-        gives=wrong(_meets(costs.tree_levels, lambda n: 2)),
+        gives=_crossing(_meets(costs.tree_levels, lambda n: 2)),
     ),
     Mistake(
         "The bytes of the ring are missing. They are fewer than the tree's, but they do count:"
         " 2(n − 1)/n of the tensor.",
-        gives=wrong(_meets(costs.tree_levels, lambda n: 0)),
+        gives=_crossing(_meets(costs.tree_levels, lambda n: 0)),
     ),
     Mistake(
         "Two phases of the ring are compared with one way of the tree: it goes up and comes down"
         " again, 2⌈log₂ n⌉ messages.",
-        gives=wrong(_meets(lambda n: costs.tree_levels(n) / 2, _sent)),
+        gives=_crossing(_meets(lambda n: costs.tree_levels(n) / 2, _sent)),
     ),
     Mistake(
         "One phase of the ring is compared with both ways of the tree: it has 2(n − 1) steps.",
-        gives=wrong(
+        gives=_crossing(
             lambda n, a, b: (
                 (n - 1 - 2 * costs.tree_levels(n))
                 * a
@@ -251,29 +265,29 @@ CROSSOVER = (
     Mistake(
         "That is the size of a chunk there. The size of the whole tensor is asked for, n times"
         " as much.",
-        gives=wrong(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / n),
+        gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / n),
     ),
     Mistake(
         "You divide by 8. beta is in seconds per byte, and bytes are asked for: there are no bits.",
-        gives=wrong(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / 8),
+        gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / 8),
     ),
     Mistake(
         "The tree's rounds are not rounded up: ⌈log₂ n⌉, and log₂ n only where n is a power of"
         " two.",
-        gives=wrong(_meets(math.log2, _sent)),
+        gives=_crossing(_meets(math.log2, _sent)),
     ),
     Mistake(
         "The tree's rounds are rounded down: 5 ranks take 3.",
-        gives=wrong(_meets(lambda n: n.bit_length() - 1, _sent)),
+        gives=_crossing(_meets(lambda n: n.bit_length() - 1, _sent)),
     ),
     Mistake(
         "math.log(n, 2) divides one rounded number by another, and for this n the result lies a"
         " hair above a whole number; rounded up, it is one too many. Use math.log2(n), or"
         " (n - 1).bit_length().",
-        gives=wrong(_meets(lambda n: math.ceil(math.log(n, 2)), _sent)),
+        gives=_crossing(_meets(lambda n: math.ceil(math.log(n, 2)), _sent)),
     ),
     Mistake(
         "One round too many where n is a power of two: (8).bit_length() is 4. Take that of n − 1.",
-        gives=wrong(_meets(int.bit_length, _sent)),
+        gives=_crossing(_meets(int.bit_length, _sent)),
     ),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from typing import Any
 
 from grader import costs
+from grader.cases import Case
 from grader.exercise import Evidence, Mistake
 from grader.exercises.cost_mistakes import wrong
 from grader.verdict import Diagnosis
@@ -75,15 +77,21 @@ def _scaled(by: float) -> Callable[[Sequence[int], Sequence[float]], tuple[float
     return fit
 
 
+def _plain(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
+    """What a wrong formula gives, where the best line has no negative number to hold at zero."""
+    gives = wrong(formula)
+    return lambda c: gives(c) if min(_line(*c.arguments(0))) >= 0 else None
+
+
 FIT = (
     Mistake(
         "The other way round: alpha first, then beta.",
-        gives=wrong(lambda s, t: costs.fit_alpha_beta(s, t)[::-1]),
+        gives=_plain(lambda s, t: costs.fit_alpha_beta(s, t)[::-1]),
     ),
     Mistake(
         "The second number should be seconds per byte. You return bytes per second, one divided"
         " by it.",
-        gives=wrong(
+        gives=_plain(
             lambda s, t: (costs.fit_alpha_beta(s, t)[0], 1 / costs.fit_alpha_beta(s, t)[1])
         ),
     ),
@@ -91,7 +99,7 @@ FIT = (
         Mistake(
             "You multiply or divide by 8. Sizes are in bytes, and beta is in seconds per byte:"
             " there are no bits here.",
-            gives=wrong(_scaled(by)),
+            gives=_plain(_scaled(by)),
         )
         for by in (1 / 8, 8)
     ),
@@ -126,7 +134,7 @@ FIT = (
     ),
     Mistake(
         "That is the line through the first and the last point. All points count: least squares.",
-        gives=wrong(
+        gives=_plain(
             lambda s, t: (
                 t[0] - s[0] * (t[-1] - t[0]) / (s[-1] - s[0]),
                 (t[-1] - t[0]) / (s[-1] - s[0]),
@@ -136,7 +144,7 @@ FIT = (
     Mistake(
         "That line has the least squares of *relative* errors. A good choice for a plot with"
         " logarithmic axes, but here the squares of the errors in seconds are asked for.",
-        gives=wrong(_relative_line),
+        gives=_plain(_relative_line),
     ),
     Mistake(
         "Nearly: a few digits are right. torch.tensor makes float32 of Python's numbers, which has"

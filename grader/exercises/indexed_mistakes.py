@@ -20,10 +20,11 @@ __all__ = ["MISTAKES"]
 def _alone(
     wrong: Callable[[Case], torch.Tensor | None],
 ) -> Callable[[Case], list[torch.Tensor] | None]:
-    """The same wrong tensor on every rank."""
+    """The same wrong tensor on every rank; numbers that behave in ways of their own say nothing."""
 
     def gives(c: Case) -> list[torch.Tensor] | None:
-        found = wrong(c)
+        odd = c.name.endswith(("with nan and inf", "large numbers"))
+        found = None if odd else wrong(c)
         return None if found is None else [found] * c.n
 
     return gives
@@ -40,13 +41,11 @@ _STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 def _last_wins(c: Case) -> torch.Tensor | None:
     """What ``out[index] += src`` gives: each step starts from the same old value."""
-    if c.input.dtype.is_floating_point:
+    if c.input.dtype.is_floating_point or c.reduce == "mean":
         return None
     out: torch.Tensor = c.input.clone()
     for i, value in zip(c.index, c.src, strict=False):
         out[i] = _STEPS[c.reduce](c.input[i], value) if c.include_self else value
-    if c.reduce == "mean":
-        out //= torch.where(named(c), counts(c, c.include_self), 1).to(out.dtype)
     return out
 
 

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 
 from grader.cases import Case
-from grader.compare import compare
-from grader.exercise import Evidence
-from grader.oracles import OPS, magnitude, op_name, reduced
+from grader.exercise import Evidence, Gives
+from grader.oracles import OPS, op_name, reduced
 from grader.verdict import Diagnosis
 
 __all__ = [
     "Pairs",
     "all_send",
     "chain_breaks",
+    "divided_in_steps",
+    "divided_twice",
     "everywhere",
-    "holds",
     "length",
     "mixed",
-    "nothing_added",
     "pairs_exchange",
     "phase",
     "raised",
+    "replacing",
     "ring",
     "schedule",
     "steps_missing",
     "tail_left",
-    "wrong_ring",
+    "untouched",
+    "wrong_rings",
 ]
 
 #: For every step the chunk that is sent and the chunk that is received.
@@ -106,44 +108,40 @@ def _replace(mine: torch.Tensor, came: torch.Tensor) -> torch.Tensor:
     return came
 
 
-def holds(e: Evidence, *candidates: list[torch.Tensor] | None) -> bool:
-    """Whether the ranks hold one of these, and not the right values, up to rounding."""
-    roundings = (e.case.n + 1) ** 2  # generous: what is not divided has larger errors
-    scale = magnitude(e.case.op, e.case.x)
-
-    def equal(wants: list[torch.Tensor] | None) -> bool:
-        return (
-            wants is not None
-            and len(wants) == len(e.actual)
-            and all(
-                compare(want, got, roundings, scale) is None
-                for want, got in zip(wants, e.actual, strict=True)
-            )
-        )
-
-    right = [reduced(e.case.op, e.case.x)] * e.case.n
-    return any(equal(wants) for wants in candidates) and not equal(right)
+def wrong_rings(**wrong: Any) -> tuple[Gives, ...]:
+    """What rings of either convention that go wrong like this give."""
+    return tuple(partial(ring, first=k, second=k, **wrong) for k in (0, 1))
 
 
-def wrong_ring(**wrong: Any) -> Callable[[Evidence], bool]:
-    """Whether a ring of either convention that goes wrong like this gave what the ranks hold."""
-    missing = sum(wrong.get("short", ()))
-    return lambda e: (
-        steps_missing(e) == missing
-        and holds(e, *(ring(e.case, first=k, second=k, **wrong) for k in (0, 1)))
-    )
+def replacing() -> tuple[Gives, ...]:
+    """What rings give that never combine: every chunk of the result is that of one rank."""
+    return wrong_rings(merge=_replace)
 
 
-def nothing_added(e: Evidence) -> bool:
-    """Whether every chunk of the result is that of a single rank."""
-    return wrong_ring(merge=_replace)(e)
+def mixed() -> tuple[Gives, ...]:
+    """What rings give whose second phase begins with a chunk that is not finished."""
+    pairs = [(a, b) for a in (0, 1) for b in (-2, -1, 0, 1, 2) if a != b]
+    return tuple(partial(ring, first=a, second=b) for a, b in pairs)
 
 
-def mixed(e: Evidence) -> bool:
-    """Whether the second phase began with a chunk that was not finished."""
-    n = e.case.n
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    return holds(e, *(ring(e.case, first=a, second=b) for a, b in pairs))
+def divided_in_steps() -> tuple[Gives, ...]:
+    """What rings give for AVG that divide whenever they add."""
+
+    def divided(c: Case, convention: int, by: int) -> list[torch.Tensor] | None:
+        if op_name(c.op) != "AVG":
+            return None
+
+        def merge(mine: torch.Tensor, came: torch.Tensor) -> torch.Tensor:
+            return (mine + came) / (by or c.n)
+
+        return ring(c, first=convention, second=convention, merge=merge, divisor=1)
+
+    return tuple(partial(divided, convention=k, by=by) for k in (0, 1) for by in (0, 2))
+
+
+def divided_twice(c: Case) -> list[torch.Tensor] | None:
+    """What is held if an average is divided by n twice."""
+    return ring(c, divisor=c.n**2) if op_name(c.op) == "AVG" else None
 
 
 def steps_missing(e: Evidence) -> int:
@@ -170,13 +168,19 @@ def chain_breaks(e: Evidence) -> bool | None:
     return bool((last - following) % n != 1)
 
 
-def tail_left(c: Case) -> list[torch.Tensor] | None:
-    """What is held if the elements that n does not divide are left as they were."""
+def tail_left(c: Case, divided: bool = False) -> list[torch.Tensor]:
+    """What is held if the elements that n does not divide are left as they were.
+
+    Where the whole of x is divided for AVG, they are, too.
+    """
     whole = c.x[0].numel() // c.n * c.n
-    if c.n == 1 or whole == c.x[0].numel():
-        return None
-    total = reduced(c.op, c.x).flatten()
-    return [torch.cat([total[:whole], x.flatten()[whole:]]).reshape(x.shape) for x in c.x]
+    total, kept = reduced(c.op, c.x).flatten(), untouched(c, divided)
+    return [torch.cat([total[:whole], x.flatten()[whole:]]).reshape(x.shape) for x in kept]
+
+
+def untouched(c: Case, divided: bool = False) -> list[torch.Tensor]:
+    """What is held if nothing arrives, and AVG perhaps divides all the same."""
+    return [x / c.n if divided and op_name(c.op) == "AVG" else x for x in c.x]
 
 
 def raised(e: Evidence, *words: str) -> bool:

@@ -19,9 +19,9 @@ def called(c: Case) -> tuple[Any, ...]:
     return tuple(value for value in c.arguments(0) if value is not None)
 
 
-def _gives(hint: str, formula: Callable[..., Any]) -> Mistake:
-    """A wrong formula for what is asked."""
-    return Mistake(hint, gives=wrong(formula))
+def _gives(hint: str, *formulas: Callable[..., Any]) -> Mistake:
+    """A wrong formula for what is asked, or one of several."""
+    return Mistake(hint, gives=tuple(map(wrong, formulas)))
 
 
 def times(hint: str, right: Callable[..., Any], factor: float | Callable[..., Any]) -> Mistake:
@@ -58,6 +58,7 @@ BLOCK = (
         " and one down, of 4h² each; attention has four more, of h² each. (Many models make a gated"
         " MLP narrower, so that a block comes to 12h² again; here the width stays 4h.)",
         lambda h, glu: 12 * h * h,
+        lambda h, glu: (12 if glu else 8) * h * h,
     ),
     _gives(
         "16h² is a block with a gate. Without GLU the MLP has one matrix up and one down, 8h².",
@@ -127,6 +128,11 @@ MODEL = (
     _gives(
         "A tied head uses the embedding's matrix. That one is counted once.",
         _model(rows=lambda v, tied, p: 2 * v + p),
+    ),
+    _gives(
+        "It is the other way round: tied, there is one matrix for both, and it is counted once;"
+        " a head of its own is a second one.",
+        _model(rows=lambda v, tied, p: v * (1 + tied) + p),
     ),
     _gives(
         "Learned positions are missing: max_positions rows of hidden numbers.",

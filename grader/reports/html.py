@@ -13,6 +13,7 @@ from grader.reports.graph import graph_image
 from grader.reports.summary import (
     headline,
     key_traffic,
+    orders_tried,
     output_lines,
     points,
     standing_cells,
@@ -83,9 +84,8 @@ def exercise_html(verdict: ExerciseVerdict) -> str:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
-        traffic = key_traffic(verdict)
-        if traffic:
-            yield f"<div>{escape(traffic)}</div>"
+        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (f"<div>{escape(line)}</div>" for line in told)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED:

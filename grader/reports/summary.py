@@ -11,6 +11,7 @@ __all__ = [
     "headline",
     "key_traffic",
     "listed",
+    "orders_tried",
     "output_lines",
     "points",
     "standing_cells",
@@ -74,6 +75,12 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     texts = [f"{number} ({' and '.join(asks)})" for number, asks in told.items()]
     simulated = any(case.simulated for case in limits if case.world_size == largest)
     return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
+
+
+def orders_tried(verdict: ExerciseVerdict) -> str:
+    """In how many orders of arrival receives from any rank were right; empty without a choice."""
+    orders = [case.orders for case in verdict.cases if case.orders is not None]
+    return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

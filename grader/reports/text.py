@@ -13,6 +13,7 @@ from rich.text import Text
 from grader.reports.summary import (
     headline,
     key_traffic,
+    orders_tried,
     output_lines,
     points,
     standing_cells,
@@ -98,9 +99,8 @@ def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
-        traffic = key_traffic(verdict)
-        if traffic:
-            yield Text(traffic, style="dim")
+        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (Text(line, style="dim") for line in told)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED:

@@ -12,14 +12,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from grader.simulation.builtin import Builtins, Work
 from grader.simulation.communicator import Communicator, channel_name
 from grader.simulation.meetings import Call
 from grader.traffic.events import ANY
+from grader.traffic.signatures import signatures
 from grader.traffic.sites import line_here
-from grader.values import dtype_name
+from grader.verdict import Site
 
 if TYPE_CHECKING:
     from grader.simulation.hub import Hub
@@ -59,24 +58,23 @@ class Begun:
         run: Run,
         results: list[Any],
         *,
-        measure: torch.Tensor | None = None,
+        signed: tuple[Any, ...],
         root: int | None = None,
         detail: str = "",
     ) -> Work:
         """Run a collective, or see to it that it will be.
 
-        ``measure`` is a tensor that all ranks must have of one size and dtype.
+        ``signed`` is the method and its arguments, see :mod:`grader.traffic.signatures`.
         """
         hub, builtins = self._hub, self._builtins
         me = hub.current.number
-        sized = (0, 0, "")
-        if measure is not None:
-            sized = (measure.numel(), measure.nbytes, dtype_name(measure.dtype))
-        whose = ANY if root is None else self._members[root]
-        call = Call(me, kind, self._name, whose, detail, *sized, *line_here()[:2])
+        place, size = self._places[me], len(self._members)
+        whose, first = (ANY, -1) if root is None else (self._members[root], root)
+        method, *arguments = signed
+        found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
+        call = Call(me, kind, self._name, whose, detail, found, Site(*line_here()[:2]))
         builtins.join(call)
         work = Work(hub, hub.current, call, results)
-        place = self._places[me]
         comm = self._communicator(place, root or 0)
         queue = self._queues.get(place)
         if queue is not None:

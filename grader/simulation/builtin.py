@@ -102,7 +102,7 @@ class Builtins:
     def found(self, name: str, members: list[int]) -> None:
         """A group has been made."""
         self.members[name] = members
-        self.meetings[name] = Meeting(len(members))
+        self.meetings[name] = Meeting(members)
 
     def require_allowed(self, rank: int, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and remember it, unless a collective is allowed."""

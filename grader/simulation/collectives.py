@@ -56,7 +56,8 @@ class Collectives(Rooted):
         def run(comm: Communicator) -> None:
             algorithm(comm, data)
 
-        return self._begin("broadcast", opts, run, tensors, measure=data, root=opts.rootRank)
+        signed = "broadcast", tensors
+        return self._begin("broadcast", opts, run, tensors, signed=signed, root=opts.rootRank)
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
         """The reduction, on all."""
@@ -69,7 +70,8 @@ class Collectives(Rooted):
             algorithm(comm, data, reduction.combine)
             reduction.finish(data, comm.size)
 
-        return self._begin("all_reduce", opts, run, tensors, measure=data, detail=reduction.name)
+        signed, name = ("allreduce", tensors), reduction.name
+        return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=name)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         """The reduction, on the root; the others' tensors stay as they are."""
@@ -83,8 +85,8 @@ class Collectives(Rooted):
             if not comm.rank:
                 reduction.finish(data, comm.size)
 
-        name = reduction.name
-        return self._begin("reduce", opts, run, tensors, measure=data, root=root, detail=name)
+        signed, name = ("reduce", tensors), reduction.name
+        return self._begin("reduce", opts, run, tensors, signed=signed, root=root, detail=name)
 
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
@@ -103,7 +105,7 @@ class Collectives(Rooted):
             for place, output in enumerate(into):
                 fill(output, blocks[place])
 
-        return self._begin("all_gather", opts, run, into, measure=data)
+        return self._begin("all_gather", opts, run, into, signed=("allgather", outputs, inputs))
 
     def all_gather_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
@@ -116,7 +118,8 @@ class Collectives(Rooted):
         def run(comm: Communicator) -> None:
             self._all_gather(comm, whole, data)
 
-        return self._begin("all_gather", opts, run, [output], measure=data)
+        signed = "all_gather_single", output, tensor
+        return self._begin("all_gather", opts, run, [output], signed=signed)
 
     def _all_gather(self, comm: Communicator, whole: torch.Tensor, data: torch.Tensor) -> Blocks:
         blocks = even(whole, comm.size)
@@ -132,7 +135,8 @@ class Collectives(Rooted):
         (output,), (tensors,) = outputs, inputs
         require_one_each("the input of reduce_scatter", tensors, len(self._members))
         used = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-        return self._reduce_scatter(output, used, [tensor.numel() for tensor in tensors], opts)
+        sizes, signed = [tensor.numel() for tensor in tensors], ("reduce_scatter", outputs, inputs)
+        return self._reduce_scatter(output, used, sizes, opts, signed)
 
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
@@ -141,18 +145,22 @@ class Collectives(Rooted):
         self._allow("reduce_scatter")
         used, size = flat(tensor, "reduce_scatter").clone(), len(self._members)
         require_length("the input of reduce_scatter", used, output, output.numel() * size)
-        return self._reduce_scatter(output, used, [output.numel()] * size, opts)
+        signed = "reduce_scatter_single", output, tensor
+        return self._reduce_scatter(output, used, [output.numel()] * size, opts, signed)
 
     def _reduce_scatter(
-        self, output: torch.Tensor, used: torch.Tensor, sizes: Sequence[int], opts: Any
+        self,
+        output: torch.Tensor,
+        used: torch.Tensor,
+        sizes: Sequence[int],
+        opts: Any,
+        signed: tuple[Any, ...],
     ) -> Work:
         """``used`` is a copy of the blocks."""
         mine, place = flat(output, "the output of reduce_scatter"), self._place()
         require_length("the output of reduce_scatter", mine, used, sizes[place])
         reduction, algorithm = _reduction(opts, used), self._algorithm("reduce_scatter")
-        detail = reduction.name
-        if len(set(sizes)) > 1:
-            detail += f", blocks of {', '.join(map(str, sizes))} elements"
+        name = reduction.name
 
         def run(comm: Communicator) -> None:
             blocks = of_sizes(used, sizes)
@@ -160,7 +168,7 @@ class Collectives(Rooted):
             mine.copy_(blocks[place])
             reduction.finish(mine, comm.size)
 
-        return self._begin("reduce_scatter", opts, run, [output], measure=used, detail=detail)
+        return self._begin("reduce_scatter", opts, run, [output], signed=signed, detail=name)
 
     def alltoall(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
@@ -171,7 +179,8 @@ class Collectives(Rooted):
             require_one_each(f"the {what} of all_to_all", tensors, len(self._members))
         received = [flat(tensor, "the output of all_to_all") for tensor in outputs]
         sent = [flat(tensor, "the input of all_to_all") for tensor in inputs]
-        return self._all_to_all(received, sent, outputs, opts)
+        signed = "alltoall", outputs, inputs
+        return self._all_to_all(received, sent, outputs, opts, signed)
 
     def all_to_all_single(
         self,
@@ -186,8 +195,9 @@ class Collectives(Rooted):
         size = len(self._members)
         received = pieces("the output of all_to_all", output, output_splits, size)
         sent = pieces("the input of all_to_all", tensor, input_splits, size)
-        whole = None if output_splits or input_splits else tensor
-        return self._all_to_all(received, sent, [output], opts, whole)
+        signed = "all_to_all_single", output, tensor, output_splits, input_splits
+        even = not output_splits and not input_splits
+        return self._all_to_all(received, sent, [output], opts, signed, even)
 
     alltoall_base = all_to_all_single
 
@@ -197,29 +207,27 @@ class Collectives(Rooted):
         sent: Tensors,
         outputs: list[torch.Tensor],
         opts: Any,
-        whole: torch.Tensor | None = None,
+        signed: tuple[Any, ...],
+        even: bool = False,
     ) -> Work:
-        """``whole`` is the input, if it is split evenly."""
+        """``even`` is whether all blocks have one size, which a rank knows without being told."""
         place = self._place()
         what = f"what rank {self._members[place]} keeps for itself in all_to_all"
         require_length(what, received[place], sent[place], sent[place].numel())
-        algorithm, measure, detail = self._algorithm("all_to_all"), None, ""
-        if self._builtins.uneven is not None:
-            # then all ranks have to know the sizes of all blocks, or that there are several
-            if whole is None:
-                algorithm, detail = self._builtins.uneven, "a size for every block"
-            else:
-                measure = whole
+        algorithm, detail = self._algorithm("all_to_all"), ""
+        if self._builtins.uneven is not None and not even:
+            # an algorithm that passes blocks on has to know the sizes of all of them
+            algorithm, detail = self._builtins.uneven, "a size for every block"
 
         def run(comm: Communicator) -> None:
             algorithm(comm, received, sent)
 
-        return self._begin("all_to_all", opts, run, outputs, measure=measure, detail=detail)
+        return self._begin("all_to_all", opts, run, outputs, signed=signed, detail=detail)
 
     def barrier(self, opts: Any = None) -> Work:
         """Nobody goes on before everybody has come."""
         self._allow("barrier")
-        return self._begin("barrier", opts, self._algorithm("barrier"), [])
+        return self._begin("barrier", opts, self._algorithm("barrier"), [], signed=("barrier",))
 
     def monitored_barrier(self, *_: Any, **__: Any) -> None:
         """A barrier: there is no need to monitor it, since who is missing is always found."""

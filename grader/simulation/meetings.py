@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+
+from grader.traffic.agreement import disagreement
+from grader.traffic.events import Signature
+from grader.verdict import Site
 
 __all__ = ["Call", "Disagreement", "Meeting"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call:
     """A rank's call of a collective.
 
@@ -17,32 +22,19 @@ class Call:
         rank: the global rank.
         kind: name of the collective.
         group: name of the process group.
-        root: global rank, or −1 without one.
+        peer: the root, a global rank, or −1 without one.
         detail: what else all ranks have to agree on, such as the reduction.
-        count, nbytes, dtype: of the tensor that is of one size on all ranks, if one is.
-        file, line: the student's.
+        signatures: what the rank gives to the others, and takes.
+        site: the student's line.
     """
 
     rank: int
     kind: str
     group: str
-    root: int
+    peer: int
     detail: str
-    count: int
-    nbytes: int
-    dtype: str
-    file: str
-    line: int
-
-    def agrees_with(self, other: Call) -> bool:
-        """Whether the two can be calls of one collective."""
-        return (
-            self.kind == other.kind
-            and self.count == other.count
-            and self.dtype == other.dtype
-            and self.root == other.root
-            and self.detail == other.detail
-        )
+    signatures: Sequence[Signature]
+    site: Site
 
 
 class Disagreement(RuntimeError):
@@ -52,19 +44,29 @@ class Disagreement(RuntimeError):
         super().__init__(
             f"rank {second.rank} calls {second.kind} where rank {first.rank} calls {first.kind}"
         )
-        self.calls = sorted((first, second), key=lambda call: call.rank)
+        self.calls = _by_rank(first, second)
+
+
+class _Slot(dict[int, Call]):
+    """The calls of one collective, by rank.
+
+    Attributes:
+        uneven: whether a rank has a number of its own for some other.
+    """
+
+    uneven = False
 
 
 class Meeting:
     """The calls of one group that not all members have made yet.
 
     Args:
-        size: how many members there are.
+        members: global ranks, by rank in the group.
     """
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._open: deque[dict[int, Call]] = deque()
+    def __init__(self, members: Sequence[int]) -> None:
+        self._members = members
+        self._open: deque[_Slot] = deque()
         self._complete = 0
         self._calls: dict[int, int] = {}
 
@@ -78,13 +80,21 @@ class Meeting:
         self._calls[call.rank] = index + 1
         place = index - self._complete
         if place == len(self._open):
-            self._open.append({})
+            self._open.append(_Slot())
         slot = self._open[place]
+        slot.uneven |= any(len(s.gives) > 1 or len(s.takes) > 1 for s in call.signatures)
+        others: Iterable[Call] = islice(slot.values(), 1)
+        if slot.uneven or call.rank == call.peer:
+            others = slot.values()
+        elif call.peer in slot:
+            # where all give and take one number, who agrees with the root, or without one
+            # with anybody, agrees with everybody
+            others = (*others, slot[call.peer])
+        for other in others:
+            if disagreement(*_by_rank(other, call), self._members) is not None:
+                raise Disagreement(other, call)
         slot[call.rank] = call
-        first = next(iter(slot.values()))
-        if not first.agrees_with(call):
-            raise Disagreement(first, call)
-        while self._open and len(self._open[0]) == self._size:
+        while self._open and len(self._open[0]) == len(self._members):
             self._open.popleft()
             self._complete += 1
 
@@ -93,3 +103,7 @@ class Meeting:
         for slot in self._open:
             for rank in sorted(slot):
                 yield slot[rank]
+
+
+def _by_rank(one: Call, other: Call) -> tuple[Call, Call]:
+    return (one, other) if one.rank < other.rank else (other, one)

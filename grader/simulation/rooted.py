@@ -35,7 +35,8 @@ class Rooted(Begun):
             algorithm(comm, span)
             mine.copy_(buffer[: mine.numel()])
 
-        return self._begin("scatter", opts, run, outputs, measure=mine, root=root)
+        signed = "scatter", outputs, inputs
+        return self._begin("scatter", opts, run, outputs, signed=signed, root=root)
 
     def gather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
@@ -53,7 +54,8 @@ class Rooted(Begun):
             for place, output in enumerate(_turned(into, root)):
                 fill(output, span(place, place + 1))
 
-        return self._begin("gather", opts, run, into, measure=mine, root=root)
+        signed = "gather", outputs, inputs
+        return self._begin("gather", opts, run, into, signed=signed, root=root)
 
     def _of_all(
         self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor

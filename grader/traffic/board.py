@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
 
 from grader.traffic.agreement import disagreement, misfit
 from grader.traffic.events import (
@@ -21,9 +23,11 @@ from grader.traffic.events import (
     Done,
     Entered,
     Event,
+    Expired,
     Failed,
     Grouped,
     Held,
+    Inspected,
     Left,
     Marked,
     Polled,
@@ -34,7 +38,7 @@ from grader.traffic.events import (
 from grader.traffic.trace import Operation, Stay, Trace
 from grader.verdict import Diagnosis, Failure, Site
 
-__all__ = ["Board", "Resolution"]
+__all__ = ["Awaited", "Board", "Resolution"]
 
 #: (group, tag, destination) of a message; the sender comes on top.
 Mailbox = tuple[str, int, int]
@@ -56,6 +60,20 @@ class Resolution:
     source: int
 
 
+class Awaited(NamedTuple):
+    """What one thread of a rank waits for.
+
+    Attributes:
+        op: the operation.
+        site: the line on which the thread waits.
+        limit: milliseconds after which it gives up; 0 is never.
+    """
+
+    op: Operation
+    site: Site
+    limit: int
+
+
 @dataclass
 class _Group:
     """A process group: its members, and how far each is in calling collectives."""
@@ -73,25 +91,31 @@ class Board:
 
     Attributes:
         operations: by rank, in program order.
-        blocked: what each rank waits for now; ``None`` while it runs.
+        waits: by rank, what its threads wait for now; thread 0 is the one that the
+            function was called in.
+        inspected: by rank, what its other threads do, if the rank has said so since it
+            last said anything else.
         polling: ranks that ask again and again whether a request is complete.
         ended: ranks that post nothing any more.
         sights: by rank, what was seen in its tensors.
         stays: by rank, when it was in the function.
         marks: by rank, the named places that it has come by.
+        choices: wildcards that have been given a message, in that order.
         closed: when the record was closed, if it has been.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.operations: list[list[Operation]] = [[] for _ in range(size)]
-        self.blocked: list[Operation | None] = [None] * size
+        self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
+        self.inspected: list[Inspected | None] = [None] * size
         self.polling: set[int] = set()
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.stays = [Stay()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
         self.closed: int | None = None
         self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
         self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
@@ -114,12 +138,16 @@ class Board:
 
     def take(self, rank: int, event: Event) -> None:
         """Enter what ``rank`` reports."""
+        if isinstance(event, Inspected):
+            self.inspected[rank] = event
+            return
         self.polling.discard(rank)
+        self.inspected[rank] = None
         if isinstance(event, Posted):
             self._post(rank, event)
         elif isinstance(event, Blocked):
             op = self.operations[rank][event.op]
-            self._block(op, event.time, Site(event.file, event.line))
+            self._block(op, event.time, Site(event.file, event.line), event.thread, event.limit)
         elif isinstance(event, Done):
             op = self.operations[rank][event.op]
             op.done = event.time
@@ -128,10 +156,13 @@ class Board:
             op = self.operations[rank][event.op]
             op.failed, op.given_up = True, event.time
             self._unblock(rank, op)
+        elif isinstance(event, Expired):
+            self.waits[rank].pop(event.thread, None)
         elif isinstance(event, Polled):
             self.polling.add(rank)
         elif isinstance(event, Grouped):
-            self._group(rank, event)
+            # whether its members agree on who they are is seen in their calls of new_group
+            self.groups.setdefault(event.name, _Group(tuple(event.members)))
         elif isinstance(event, Violated):
             self._violated(rank, event)
         elif isinstance(event, Entered):
@@ -149,34 +180,25 @@ class Board:
         self.ended.add(rank)
         if gone is not None:
             self.stays[rank] = self.stays[rank].until(gone, "gone")
-        self.blocked[rank] = None
+        self.waits[rank].clear()
+        self.inspected[rank] = None
 
-    def _block(self, op: Operation, time: int, site: Site) -> None:
-        op.blocked, op.blocked_site = time, site
-        self.blocked[op.rank] = op
+    def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
+        op.blocked, op.blocked_site, op.limit = time, site, limit
+        if op.done is None and not op.failed:
+            # else a future's callback has seen it complete before this thread began to wait
+            self.waits[op.rank][thread] = Awaited(op, site, limit)
 
     def _unblock(self, rank: int, op: Operation) -> None:
-        if self.blocked[rank] is op:
-            self.blocked[rank] = None
+        held = self.waits[rank]
+        for thread in [thread for thread, awaited in held.items() if awaited.op is op]:
+            del held[thread]
 
     def _violated(self, rank: int, event: Violated) -> None:
         site = Site(event.file, event.line)
         message = f"rank {rank}, {site}: {event.message}"
         if len(self._failures) < _ENOUGH:
             self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
-
-    def _group(self, rank: int, event: Grouped) -> None:
-        known = self.groups.setdefault(event.name, _Group(tuple(event.members)))
-        if known.members != tuple(event.members):
-            self._failures.append(
-                Failure(
-                    Diagnosis.ORDER_MISMATCH,
-                    f"rank {rank} makes a group of ranks {event.members} where others make"
-                    f" one of ranks {list(known.members)}; new_group is a collective: every"
-                    " rank has to call it, with the same ranks in the same order",
-                    rank,
-                )
-            )
 
     def _post(self, rank: int, event: Posted) -> None:
         op = Operation(
@@ -194,12 +216,15 @@ class Board:
             posted=event.time,
             buffer=event.buffer,
             offset=event.offset,
+            signatures=event.signatures,
             deferred=event.deferred,
             wildcard=event.kind == "recv" and event.peer == ANY,
         )
         self.operations[rank].append(op)
         if event.blocking:
-            self._block(op, event.time, op.site)
+            self._block(op, event.time, op.site, event.thread, event.limit)
+        else:
+            self.waits[rank].pop(event.thread, None)
         if event.kind == "send":
             box = (op.group, op.tag, op.peer)
             self._sends[box].setdefault(rank, deque()).append(op)
@@ -260,6 +285,7 @@ class Board:
         box = (receive.group, receive.tag, receive.rank)
         self._receives[box].remove(receive)
         self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
         self._pair(self._sends[box][source].popleft(), receive)
         self._match(box)
 
@@ -287,7 +313,8 @@ class Board:
         if index == len(group.slots):
             group.slots.append({})
         slot = group.slots[index]
-        agree = all(disagreement(other, op) is None for other in slot.values())
+        others = slot.values()
+        agree = all(disagreement(other, op, group.members) is None for other in others)
         slot[op.rank] = op
         if not agree:
             self._agree = False
@@ -315,8 +342,9 @@ class Board:
         found = []
         for group in self.groups.values():
             for slot in group.slots:
-                first, *others = (slot[rank] for rank in sorted(slot))
-                failure = next(filter(None, (disagreement(first, op) for op in others)), None)
+                pairs = combinations((slot[rank] for rank in sorted(slot)), 2)
+                said = (disagreement(one, other, group.members) for one, other in pairs)
+                failure = next(filter(None, said), None)
                 if failure:
                     found.append(failure)
                     break
@@ -328,4 +356,5 @@ class Board:
         """The record as it stands."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
-        return Trace(operations, sights, tuple(self.stays), self.closed, marks)
+        choices = tuple(self.choices)
+        return Trace(operations, sights, tuple(self.stays), self.closed, marks, choices)

@@ -17,15 +17,18 @@ __all__ = [
     "Done",
     "Entered",
     "Event",
+    "Expired",
     "Failed",
     "Grouped",
     "Held",
+    "Inspected",
     "Left",
     "Marked",
     "Matched",
     "Polled",
     "Posted",
     "Seen",
+    "Signature",
     "Violated",
 ]
 
@@ -34,6 +37,41 @@ ANY = -1
 
 #: The name of the default group.
 WORLD = "world"
+
+
+class Signature(msgspec.Struct, array_like=True, frozen=True):
+    """How many elements one rank gives to each member of its group, and takes from each.
+
+    Attributes:
+        dtype: name of the element type.
+        gives: elements for each member, by rank in the group; a single number stands for
+            all members, and an empty list says that nothing is given.
+        takes: elements from each member, in the same way.
+    """
+
+    dtype: str
+    gives: list[int]
+    takes: list[int]
+
+    def gives_to(self, place: int) -> int | None:
+        """Elements for a member; ``None`` where nothing is given."""
+        return _of(self.gives, place)
+
+    def takes_from(self, place: int) -> int | None:
+        """Elements from a member; ``None`` where nothing is taken."""
+        return _of(self.takes, place)
+
+    @property
+    def even(self) -> int | None:
+        """The one number of elements in it, if there is only one."""
+        numbers = {*self.gives, *self.takes}
+        return numbers.pop() if len(numbers) == 1 else None
+
+
+def _of(numbers: list[int], place: int) -> int | None:
+    if len(numbers) < 2:
+        return numbers[0] if numbers else None
+    return numbers[place]
 
 
 class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
@@ -59,6 +97,9 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
         buffer: which memory a message lies in, the same number for all views
             of one tensor; 0 for a collective.
         offset: where in it the message begins, in elements.
+        signatures: what the rank gives and takes in a collective.
+        thread: the thread that calls: 0 is the one that the function was called in.
+        limit: milliseconds after which a blocking call gives up; 0 is never.
     """
 
     op: int
@@ -77,15 +118,50 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     time: int
     buffer: int = 0
     offset: int = 0
+    signatures: list[Signature] = []
+    thread: int = 0
+    limit: int = 0
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
-    """The rank waits until operation ``op`` is complete."""
+    """A thread of the rank waits until operation ``op`` is complete.
+
+    ``thread`` and ``limit`` are those of :class:`Posted`.
+    """
 
     op: int
     file: str
     line: int
     time: int
+    thread: int = 0
+    limit: int = 0
+
+
+class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
+    """A thread has waited for ``op`` as long as it would; the operation is still in flight."""
+
+    op: int
+    thread: int
+    time: int
+
+
+class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
+    """What the rank's threads do that do not wait for an operation, at one moment.
+
+    The rank says so when it is asked.  It holds until the rank says anything else.
+
+    Attributes:
+        acting: whether one of them may still act by itself: it runs, it sleeps, it waits
+            with a time limit, or nobody can tell what it waits for.
+        idle: the others, which wait for the rank's own threads and without a time limit:
+            thread, file and line.
+        callbacks: for each callback of a future that has yet to run, the operations that
+            must be complete before it runs.
+    """
+
+    acting: bool
+    idle: list[tuple[int, str, int]]
+    callbacks: list[list[int]]
 
 
 class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
@@ -187,8 +263,10 @@ Event = (
     | Blocked
     | Polled
     | Done
+    | Expired
     | Failed
     | Grouped
+    | Inspected
     | Violated
     | Entered
     | Left

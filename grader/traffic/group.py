@@ -8,21 +8,35 @@ refused or reported, and only then handed on.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.distributed.constants import default_pg_timeout
 
 from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
-from grader.traffic.requests import Batched, Deferred, Gated, Request, hand_over, require_peer
-from grader.transports.base import Backend, reduction_name
+from grader.traffic.requests import (
+    Batched,
+    Deferred,
+    Gated,
+    Request,
+    TransportError,
+    WaitExpired,
+    hand_over,
+    milliseconds,
+    require_peer,
+)
+from grader.traffic.signatures import signatures
+from grader.transports.base import FOREVER, Backend, reduction_name
 from grader.verdict import Diagnosis
 
-__all__ = ["RecordingGroup"]
+__all__ = ["RecordingGroup", "short_limit"]
 
 
 class RecordingGroup(dist.ProcessGroup):
@@ -35,6 +49,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: global ranks, by rank in the group.
         name: the group's name, the same on every member.
         recorder: the rank's recorder.
+        limit: milliseconds after which its waits give up; 0 is never.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
@@ -49,6 +64,7 @@ class RecordingGroup(dist.ProcessGroup):
         members: Sequence[int],
         name: str,
         recorder: Recorder,
+        limit: int = 0,
     ) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(rank, size)  # type: ignore[call-arg]
@@ -63,6 +79,7 @@ class RecordingGroup(dist.ProcessGroup):
         #: set when torch has finished making the group
         self.made = False
         self._recorder = recorder
+        self._limit = limit
         recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
@@ -114,11 +131,12 @@ class RecordingGroup(dist.ProcessGroup):
         require_peer(dst, self.rank(), self.size())
         recorder = self._recorder
         op = recorder.post(
-            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,)
-        )
+            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
+            limit=self._limit,
+        )  # fmt: skip
         verify = self._unchanged_check(tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
-        return Request(recorder, op, self._batch or inner, verify=verify)
+        return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
@@ -146,12 +164,13 @@ class RecordingGroup(dist.ProcessGroup):
             measure=tensor,
             writes=(tensor,),
             deferred=deferred,
+            limit=self._limit,
         )
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
             inner = self._batch or inner
-        return Request(recorder, op, inner, source=src, finish=finish)
+        return Request(recorder, op, inner, source=src, finish=finish, limit=self._limit)
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
@@ -205,7 +224,16 @@ class RecordingGroup(dist.ProcessGroup):
         written = list(tensors_of(args[0])) if args else []
         read = list(tensors_of(args[1])) if len(args) > 1 else []
         root, detail = self._agreement(args, kwargs)
-        gate = Gated() if recorder.strict else None
+        found = signatures(
+            method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
+            root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
+        )  # fmt: skip
+        verify, finish, given, private = None, None, args, None
+        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+            private = PrivateBuffers(args)
+            verify = self._untouched_check(kind, private)
+            finish, given = private.deliver, private.args
+        gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
             kind,
             self._name,
@@ -213,17 +241,14 @@ class RecordingGroup(dist.ProcessGroup):
             detail=detail,
             deferred=gate,
             measure=written[0] if kind in SAME_SIZE and written else None,
+            signatures=found,
             reads=read,
             writes=written,
         )
-        verify, finish, given = None, None, args
-        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
-            private = PrivateBuffers(args)
-            verify = self._untouched_check(kind, private)
-            finish, given = private.deliver, private.args
-        inner = hand_over(recorder, op, lambda: self._start_inner(method, given, kwargs))
-        inner = gate.hold(inner) if gate else inner
-        return Request(recorder, op, inner, verify=verify, finish=finish)
+        return Request(
+            recorder, op, gate, verify=verify, finish=finish, private=private,
+            limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
+        )  # fmt: skip
 
     def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
@@ -236,28 +261,56 @@ class RecordingGroup(dist.ProcessGroup):
 
         return verify
 
-    def _start_inner(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the transport, by whichever name it knows the method."""
+    def _starter(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """What calls the transport, by whichever name it knows the method.
+
+        Raises:
+            NotImplementedError: it does not know it by any.
+        """
         for name in (method, OTHER_NAME.get(method, method)):
             if hasattr(self._inner, name):
-                return getattr(self._inner, name)(*args, **kwargs)
+                call = getattr(self._inner, name)
+                return lambda: call(*args, **kwargs)
         if method not in ONE_BY_ONE:
             raise NotImplementedError(f"{self._backend.name} has no {method} here")
         outputs, inputs, *rest = args
-        return _Several(
-            [
-                self._start_inner(ONE_BY_ONE[method], (out, given, *rest), kwargs)
-                for out, given in zip(outputs, inputs, strict=True)
-            ]
-        )
+        starters = [
+            self._starter(ONE_BY_ONE[method], (out, given, *rest), kwargs)
+            for out, given in zip(outputs, inputs, strict=True)
+        ]
+        return lambda: _Several([start() for start in starters])
 
-    def monitored_barrier(self, *args: Any, **kwargs: Any) -> None:
+    def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
+        """The same for another thread: on a GPU, behind what this one has asked of the device."""
+        if self._device.type != "cuda":
+            return start
+        stream = torch.cuda.current_stream(self._device)
+
+        def call() -> Any:
+            with torch.cuda.stream(stream):
+                return start()
+
+        return call
+
+    def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
         recorder.require_allowed("barrier")
+        limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
-        recorder.blocked(op)
-        hand_over(recorder, op, lambda: self._inner.monitored_barrier(*args, **kwargs))
+        given = {"timeout": timeout if limit else FOREVER, **kwargs}
+        recorder.blocked(op, limit)
+        began = time.monotonic()
+        try:
+            hand_over(recorder, op, lambda: self._inner.monitored_barrier(**given))
+        except TransportError as error:
+            if limit and time.monotonic() - began >= limit / 1000:
+                raise WaitExpired(str(error)) from error
+            raise
+        finally:
+            recorder.resumed()
         recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
@@ -275,6 +328,11 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _end_coalescing(self, device: torch.device) -> NoReturn:
         raise NotImplementedError("collectives are not coalesced here; call them one by one")
+
+
+def short_limit(timeout: timedelta | None) -> int:
+    """A time limit that somebody has asked for, in milliseconds; torch's default is none."""
+    return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
 
 
 class _Several:

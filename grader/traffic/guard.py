@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from grader.traffic.events import ANY, WORLD
-from grader.traffic.group import RecordingGroup
+from grader.traffic.group import RecordingGroup, short_limit
 from grader.traffic.recorder import Recorder
 from grader.transports.base import FOREVER, Backend
 from grader.verdict import Diagnosis
@@ -83,6 +83,7 @@ def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: B
             members,
             str(name),
             recorder,
+            short_limit(options.timeout),
         )
 
     device = backend.device(rank).type
@@ -105,15 +106,21 @@ def _make_group(
     members: Sequence[int],
     name: str,
     recorder: Recorder,
+    limit: int,
 ) -> RecordingGroup:
     if name != WORLD:
         # A subgroup forms when all its members have asked for it; until then
         # they wait, and who waits for whom is worth knowing here too.
         recorder.require_subgroups()
-        group = RecordingGroup(None, backend, rank, size, members, name, recorder)
+        group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
         group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
         recorder.blocked(group_event)
-        group._inner = _private(backend, store, rank, size, members, name)
+        try:
+            group._inner = _private(backend, store, rank, size, members, name)
+        except BaseException:
+            recorder.refused(group_event)
+            raise
+        recorder.resumed()
         recorder.done(group_event)
         return group
     inner = _private(backend, store, rank, size, members, name)

@@ -59,6 +59,26 @@ class PrivateBuffers:
         """Whether somebody has written to the originals."""
         return [_sum(tensor) for tensor in self._given] != self._before
 
+    def remember(self) -> None:
+        """Take the originals, as they are now, for what nobody should touch."""
+        self._before = [_sum(tensor) for tensor in self._given]
+
+    def originals(self, value: Any) -> Any:
+        """A value of the transport's, with the originals in the place of their copies."""
+        mine = {copy.data_ptr(): copy for copy in self._mine.values() if copy.nbytes}
+        by_copy = {self._mine[id(tensor)].data_ptr(): tensor for tensor in self._given}
+
+        def original(one: Any) -> Any:
+            if isinstance(one, torch.Tensor):
+                copy = mine.get(one.data_ptr())
+                same = copy is not None and (copy.shape, copy.dtype) == (one.shape, one.dtype)
+                return by_copy[one.data_ptr()] if same else one
+            if isinstance(one, (list, tuple)):
+                return type(one)(original(item) for item in one)
+            return one
+
+        return original(value)
+
     def deliver(self) -> None:
         """Copy what was written to where it belongs."""
         for tensor in self._written:

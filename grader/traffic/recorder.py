@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+import weakref
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,13 @@ from grader.traffic.events import (
     Blocked,
     Done,
     Event,
+    Expired,
     Failed,
     Grouped,
     Marked,
     Polled,
     Posted,
+    Signature,
     Violated,
 )
 from grader.traffic.sites import NAME, TEXT, line_here
@@ -39,7 +42,7 @@ Span = tuple[int, int]
 
 
 #: Named places of one call, and groups of one world, that a rank reports.
-MARKS, GROUPS = 50_000, 128
+MARKS, GROUPS = 50_000, 64
 
 
 class ForbiddenCall(RuntimeError):
@@ -79,11 +82,19 @@ class _Flight:
     """An operation whose buffers belong to the transport for now."""
 
     kind: str
+    file: str
     line: int
     reads: list[Span]
     writes: list[Span]
     blocking: bool
     request: Request | None = None
+
+
+@dataclass(eq=False)
+class Waiting:
+    """One wait of one thread; a new one each time, so that two looks can tell them apart."""
+
+    op: int
 
 
 @dataclass
@@ -109,6 +120,14 @@ class Recorder:
     strict: bool = True
     witness: Witness | None = None
     subgroups: bool = True
+    #: the thread that the student's functions are called in
+    main: int = field(default_factory=threading.get_ident)
+    #: by thread, the operation that it waits for
+    waits: dict[int, Waiting] = field(default_factory=dict)
+    #: for each callback of a future that has yet to run, the operations that it waits for
+    callbacks: dict[object, list[int]] = field(default_factory=dict)
+    #: threads of the grader's own, which do nothing for the student
+    helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
     _marks: int = 0
     _groups: int = 0
     _next: int = 0
@@ -126,6 +145,7 @@ class Recorder:
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
+        self.callbacks.clear()
 
     def require_allowed(self, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
@@ -141,9 +161,15 @@ class Recorder:
             self.violated(Diagnosis.FORBIDDEN_CALL, message)
             raise ForbiddenCall(message)
 
-    def violated(self, diagnosis: Diagnosis, message: str) -> None:
-        """Report that this rank broke a rule, at the line that is running."""
+    def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
+        """Report that this rank broke a rule, at the line that is running.
+
+        A callback of the transport's runs no line of the student's; then it is the line
+        that began operation ``op``.
+        """
         file, line, _ = line_here()
+        if not file and op in self._flights:
+            file, line = self._flights[op].file, self._flights[op].line
         event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
         self.emit(event, True)
 
@@ -167,13 +193,22 @@ class Recorder:
         reads: Iterable[torch.Tensor] = (),
         writes: Iterable[torch.Tensor] = (),
         detail: str = "",
+        signatures: Sequence[Signature] = (),
         deferred: Deferred | Gated | None = None,
+        limit: int = 0,
     ) -> int:
-        """Report an operation; ``measure`` is the tensor whose size and dtype ends agree on."""
+        """Report an operation; its number.
+
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
+        and of a collective the one that the record shows; ``signatures`` are what the ranks
+        of a collective must agree on, and ``limit`` the milliseconds after which a blocking
+        call gives up.
+        """
         file, line, blocking = line_here()
         if self.witness is not None:
             self.witness.look(measure)
-        flight = _Flight(kind, line, spans(reads), spans(writes), blocking)
+        flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
+        ident = threading.get_ident()
         with self._lock:
             self._check_race(flight)
             op, self._next = self._next, self._next + 1
@@ -189,10 +224,13 @@ class Recorder:
             Posted(
                 op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
                 deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset,
+                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                self.thread(ident), limit,
             ),
             True,
         )  # fmt: skip
+        if blocking:
+            self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
 
     def _check_race(self, new: _Flight) -> None:
@@ -209,13 +247,33 @@ class Recorder:
         """Keep a request alive while its buffers are in flight."""
         self._flights[op].request = request
 
-    def blocked(self, op: int) -> None:
-        """Report that the rank now waits for ``op``, unless the post has said so."""
+    def thread(self, ident: int) -> int:
+        """What a thread is called in reports."""
+        return 0 if ident == self.main else ident
+
+    def blocked(self, op: int, limit: int = 0) -> None:
+        """Report that this thread now waits for ``op``, unless the post has said so."""
+        ident = threading.get_ident()
         flight = self._flights.get(op)
         if flight is not None and flight.blocking:
+            flight.blocking = False
             return
         file, line, _ = line_here()
-        self.emit(Blocked(op, file, line, time.monotonic_ns()), True)
+        self.emit(Blocked(op, file, line, time.monotonic_ns(), self.thread(ident), limit), True)
+        self.waits[ident] = Waiting(op)  # not before the judge has been told
+
+    def resumed(self) -> None:
+        """This thread waits no more; the event that says why has been emitted."""
+        self.waits.pop(threading.get_ident(), None)
+
+    def expired(self, op: int) -> None:
+        """Report that this thread has waited for ``op`` as long as it would."""
+        self.resumed()
+        self.emit(Expired(op, self.thread(threading.get_ident()), time.monotonic_ns()), True)
+
+    def in_flight(self, op: int) -> bool:
+        """Whether nobody has seen ``op`` complete yet, nor fail."""
+        return op in self._flights
 
     def polled(self, op: int) -> None:
         """Report that the rank asks whether ``op`` is complete."""
@@ -266,6 +324,7 @@ class Recorder:
 
     def refused(self, op: int) -> None:
         """Report that the transport did not take ``op``, nor then its buffers."""
+        self.resumed()
         with self._lock:
             self._flights.pop(op, None)
         self.failed(op)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from datetime import timedelta
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 
 from grader.traffic.events import ANY
+from grader.traffic.futures import Future, settle_later
+from grader.traffic.private import PrivateBuffers
 from grader.traffic.recorder import Recorder
 
-__all__ = ["Batched", "Deferred", "Gated", "Request", "TransportError", "hand_over", "require_peer"]
+__all__ = [
+    "Batched",
+    "Deferred",
+    "Gated",
+    "Request",
+    "TransportError",
+    "WaitExpired",
+    "hand_over",
+    "milliseconds",
+    "require_peer",
+]
 
 
 class TransportError(RuntimeError):
@@ -20,6 +35,21 @@ class TransportError(RuntimeError):
 
     Marked as such so that the judge can tell a victim from a culprit.
     """
+
+
+class WaitExpired(TransportError):
+    """A wait with a time limit has ended without the operation; its rank is no victim."""
+
+
+class _NotYet(RuntimeError):
+    """A time limit ended before the transport was given anything, which then is as it was."""
+
+
+def milliseconds(limit: timedelta | None) -> int:
+    """A time limit as it is reported: at least one, and 0 for none, which 0 is in torch, too."""
+    if limit is None or limit <= timedelta(0):
+        return 0
+    return max(1, round(limit.total_seconds() * 1000))
 
 
 def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
@@ -68,6 +98,11 @@ class Request(dist.Work):
         source: for a receive, the rank in the group that it comes from.
         verify: called when the wait begins, while the buffers are in flight.
         finish: called when the operation is complete.
+        private: a collective's, if it works on copies.
+        limit: milliseconds after which the group's own waits give up; 0 is never.
+        lasting: whether the operation is still in flight when a wait for it gives up, as a
+            collective of gloo's is; a message's connection is closed then.
+        device: where its tensors are; the CPU if it is not said.
     """
 
     def __init__(
@@ -78,52 +113,118 @@ class Request(dist.Work):
         source: int = ANY,
         verify: Callable[[], None] | None = None,
         finish: Callable[[], None] | None = None,
+        private: PrivateBuffers | None = None,
+        limit: int = 0,
+        lasting: bool = False,
+        device: torch.device | None = None,
     ) -> None:
         super().__init__()
         self._recorder = recorder
         self._op = op
         self._inner = inner
         self._source = source
-        self._verify = verify
+        self._verify = self._check = verify
         self._finish = finish
+        self._private = private
+        self._limit = limit
+        self._lasting = lasting
+        self.device = device or torch.device("cpu")
         self._complete = False
         self._poller: threading.Thread | None = None
+        self._future: Future | None = None
         self._error: TransportError | None = None
+        # one thread at a time waits in the transport, and the first to see it end settles
+        self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
         recorder.hold(op, self)
 
-    def wait(self, timeout: Any = None) -> bool:
-        """Block until the operation is complete."""
-        if not self._complete:
-            self._recorder.blocked(self._op)
+    @property
+    def op(self) -> int:
+        """The operation's number."""
+        return self._op
+
+    @property
+    def recorder(self) -> Recorder:
+        """The rank's recorder."""
+        return self._recorder
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Block until the operation is complete.
+
+        Raises:
+            TransportError: it failed, or ``timeout`` ended first.
+        """
+        if self._complete:
+            self.observe()
+            return True
+        limit = milliseconds(timeout) or self._limit
+        self._recorder.blocked(self._op, limit)
+        try:
             self._begin()
-            if self._poller is None:
-                self._wait_inner(timeout)
-            else:
-                self._poller.join()
+            self._take_turn(limit)
             self._settle()
+        finally:
+            self._recorder.resumed()
         return True
 
     def _begin(self) -> None:
         """Check the buffers once, when the student first asks for completion."""
-        if self._verify is not None:
-            self._verify()
-            self._verify = None
+        verify, self._verify = self._verify, None
+        if verify is not None:
+            verify()
 
-    def _wait_inner(self, timeout: Any = None) -> None:
+    def _take_turn(self, limit: int) -> None:
+        """Wait in the transport, after other threads that do."""
+        seconds, began = limit / 1000 if limit else -1, time.monotonic()
+        if not self._turn.acquire(timeout=seconds):
+            self._expire(limit, broken=False)
         try:
-            self._inner.wait() if timeout is None else self._inner.wait(timeout)
+            if self._complete or self._error is not None:
+                return
+            if self._poller is not None:
+                self._poller.join(seconds if limit else None)
+                if self._poller.is_alive():
+                    self._expire(limit, broken=False)
+                return
+            try:
+                self._inner.wait(*([timedelta(milliseconds=limit)] if limit else []))
+            except _NotYet:
+                self._expire(limit, broken=False)
+            except RuntimeError as error:
+                if limit and time.monotonic() - began >= seconds:
+                    self._expire(limit, broken=not self._lasting, why=str(error))
+                self._error = TransportError(str(error))
+        finally:
+            self._turn.release()
+
+    def _expire(self, limit: int, *, broken: bool, why: str = "") -> NoReturn:
+        """Give up waiting, after as long as the student's code has asked for."""
+        error = WaitExpired(why or f"Timed out waiting {limit}ms for the operation to complete")
+        if broken:
+            self._error = error
+            self._recorder.failed(self._op)
+        else:
+            self._recorder.expired(self._op)
+        raise error
+
+    def _poll_inner(self) -> None:
+        try:
+            self._inner.wait()
         except RuntimeError as error:
             self._error = TransportError(str(error))
 
     def _settle(self) -> None:
-        if self._error is not None:
-            self._recorder.failed(self._op)
-            raise self._error
-        if not self._complete:
-            self._complete = True
-            if self._finish is not None:
-                self._finish()
-            self._recorder.done(self._op)
+        """See that the operation is complete, or that it failed."""
+        with self._settling:
+            if self._error is not None:
+                if self._recorder.in_flight(self._op):
+                    self._recorder.failed(self._op)
+                raise self._error
+            if not self._complete:
+                self._begin()
+                if self._finish is not None:
+                    self._finish()
+                self._complete = True
+                self._recorder.done(self._op)
 
     def is_completed(self) -> bool:
         """Whether the operation is complete, without blocking."""
@@ -132,7 +233,8 @@ class Request(dist.Work):
             if self._poller is None:
                 # gloo's point-to-point requests learn that they are done only
                 # inside wait(), so something has to wait for them
-                self._poller = threading.Thread(target=self._wait_inner, daemon=True)
+                self._poller = threading.Thread(target=self._poll_inner, daemon=True)
+                self._recorder.helpers.add(self._poller)
                 self._poller.start()
             if isinstance(self._inner, Deferred) and not self._inner.posted:
                 self._recorder.polled(self._op)
@@ -151,17 +253,47 @@ class Request(dist.Work):
 
     _source_rank = source_rank
 
-    def get_future(self) -> torch.futures.Future[Any]:
-        """A future that is complete when the transport's own is; that counts as the wait."""
-        inner: torch.futures.Future[Any] = self._inner.get_future()
+    def get_future(self) -> Future:
+        """A future of the operation; whoever waits for it waits for the operation, and says so."""
+        if self._future is None:
+            self._future = Future([self])
+            settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
+        return self._future
 
-        def settled(done: torch.futures.Future[Any]) -> Any:
-            self._settle()
-            return done.value()
+    def _settled(self, value: Any) -> Any:
+        """The transport's future is complete; the value of the student's."""
+        self._settle()
+        private = self._private
+        if private is not None:
+            # whoever has not asked yet must not touch the buffers yet
+            private.remember()
+            self._verify = self._check
+            return private.originals(value)
+        return value
 
-        # one that follows: whoever waits for the transport's own might go on, and use the
-        # buffer again, before a callback of it has said that the operation is complete
-        return inner.then(settled)
+    def _lost(self, error: Exception) -> TransportError:
+        """The transport's future has failed; the error of the student's."""
+        self._error = TransportError(str(error))
+        with self._settling:
+            if self._recorder.in_flight(self._op):
+                self._recorder.failed(self._op)
+        return self._error
+
+    def await_future(self) -> None:
+        """Block until the future of this operation is complete."""
+        if self._future is None or self._future.complete:
+            return
+        self._recorder.blocked(self._op, self._limit)
+        try:
+            self._begin()
+            self._future.block()
+        finally:
+            self._recorder.resumed()
+
+    def observe(self) -> None:
+        """The student knows now that the operation is complete: its buffers are theirs again."""
+        if self._complete:
+            self._begin()
 
     def result(self) -> list[torch.Tensor]:
         """The tensors of a finished collective."""
@@ -169,42 +301,75 @@ class Request(dist.Work):
 
 
 class Gated:
-    """A collective that is complete when everybody has called it, and not before.
+    """A collective that the transport gets when everybody has called it, and not before.
 
-    gloo lets some ranks leave a broadcast before others have come; MPI allows
-    that and allows the opposite.  A program that works only in one of the two
-    is wrong, and shows it every time if nobody leaves early.
+    By then the calls have been compared: gloo aborts the process, or misreads, if ranks
+    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before
+    others have come; MPI allows that and allows the opposite.  A program that works only in
+    one of the two is wrong, and shows it every time if nobody leaves early.
+
+    Args:
+        start: hands the collective to the transport; gives its request.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
         self._inner: Any = None
-        self._everybody = threading.Event()
-
-    def hold(self, inner: Any) -> Gated:
-        """Take the transport's request, once there is one."""
-        self._inner = inner
-        return self
+        self._error: Exception | None = None
+        self._shut = _thread.allocate_lock()
+        self._shut.acquire()
+        #: is complete when there is a request, or an error
+        self._started: torch.futures.Future[Any] = torch.futures.Future()
 
     def holds(self, group: str, tag: int) -> bool:
         """Whether receives of a tag have to queue behind it: never."""
         return False
 
     def resolve(self, _: int) -> None:
-        """Everybody has called it."""
-        self._everybody.set()
+        """Start it: everybody has called it, and all mean the same."""
+        try:
+            with torch.no_grad():  # as C++ would; the mode belongs to the caller's thread
+                self._inner = self._start()
+        except Exception as error:
+            self._error = error  # for whoever waits; this thread has others to serve
+        finally:
+            self._shut.release()
+            self._started.set_result(None)
 
-    def wait(self, *timeout: Any) -> None:
+    def _request(self) -> Any:
+        """The transport's request, now that there is one."""
+        if self._error is not None:
+            raise self._error
+        return self._inner
+
+    def wait(self, *timeout: timedelta) -> None:
         """Block until everybody has called, and the transport is done."""
-        self._everybody.wait()
-        self._inner.wait(*timeout)
+        left = _left(self._shut, *timeout)
+        self._request().wait(*left)
 
     def get_future(self) -> Any:
-        """The transport's own future."""
-        return self._inner.get_future()
+        """A future that is complete when the transport's own is."""
+        whole: torch.futures.Future[Any] = torch.futures.Future()
+
+        def settle(done: torch.futures.Future[Any]) -> None:
+            try:
+                whole.set_result(done.value())
+            except Exception as error:
+                whole.set_exception(error)
+
+        def follow(_: torch.futures.Future[Any]) -> None:
+            try:
+                self._request().get_future().add_done_callback(settle)
+            except Exception as error:
+                whole.set_exception(error)
+
+        self._started.add_done_callback(follow)
+        return whole
 
     def result(self) -> Any:
         """The transport's tensors."""
-        return self._inner.result()
+        _left(self._shut)
+        return self._request().result()
 
 
 class Batched:
@@ -241,7 +406,8 @@ class Deferred:
         self._start = start
         self._inner: Any = None
         self._error: RuntimeError | None = None
-        self._posted = threading.Event()
+        self._shut = _thread.allocate_lock()
+        self._shut.acquire()
 
     def holds(self, group: str, tag: int) -> bool:
         """Whether receives of a tag have to queue behind it."""
@@ -250,7 +416,7 @@ class Deferred:
     @property
     def posted(self) -> bool:
         """Whether the transport has the receive."""
-        return self._posted.is_set()
+        return not self._shut.locked()
 
     def resolve(self, source: int) -> None:
         """Post the receive, now that the judge has named its source."""
@@ -259,11 +425,27 @@ class Deferred:
         except RuntimeError as error:
             self._error = error  # for whoever waits; this thread has others to serve
         finally:
-            self._posted.set()
+            self._shut.release()
 
-    def wait(self, timeout: Any = None) -> None:
+    def wait(self, *timeout: timedelta) -> None:
         """Block until the source is known and the message is here."""
-        self._posted.wait()
+        left = _left(self._shut, *timeout)
         if self._error is not None:
             raise self._error
-        self._inner.wait() if timeout is None else self._inner.wait(timeout)
+        self._inner.wait(*left)
+
+
+def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
+    """Pass a lock that is opened once, for all; what is left of the time limit, if there is one.
+
+    Raises:
+        _NotYet: it stays shut that long.
+    """
+    began = time.monotonic()
+    seconds = timeout[0].total_seconds() if timeout else -1
+    if not shut.acquire(timeout=seconds):
+        raise _NotYet
+    shut.release()
+    if not timeout:
+        return ()
+    return (timedelta(seconds=max(seconds - (time.monotonic() - began), 1e-3)),)

@@ -6,11 +6,22 @@ import functools
 import os
 import sys
 import sysconfig
+import threading
+import weakref
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, TracebackType
 
-__all__ = ["NAME", "SANDBOX", "TEXT", "is_students", "line_here", "lines_of"]
+__all__ = [
+    "NAME",
+    "SANDBOX",
+    "TEXT",
+    "is_students",
+    "line_here",
+    "lines_of",
+    "remember_thread_starts",
+    "told",
+]
 
 #: Where the grader's modules are in a sandbox, see :mod:`grader.worlds.sandbox`.
 SANDBOX = "/course"
@@ -64,7 +75,8 @@ def line_here() -> tuple[str, int, bool]:
 
     Gives file, line, and whether ``dist.send`` or ``dist.recv`` stands between
     the student's frame and this one: these wait for their request at once.
-    ``("", 0, False)`` without a frame of the student's.
+    In a thread that runs no line of the student's, such as one whose target is ``dist.recv``
+    itself, the line that started the thread.  ``("", 0, …)`` without either.
     """
     frame: FrameType | None = sys._getframe(1)
     blocking = False
@@ -76,7 +88,26 @@ def line_here() -> tuple[str, int, bool]:
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
         frame = frame.f_back
-    return "", 0, False
+    return *_thread_starts.get(threading.current_thread(), ("", 0)), blocking
+
+
+#: Where the student's threads were started, see :func:`remember_thread_starts`.
+_thread_starts: weakref.WeakKeyDictionary[threading.Thread, tuple[str, int]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def remember_thread_starts() -> None:
+    """Note from now on at which line of the student's each thread of this process is started."""
+    start = threading.Thread.start
+
+    def noting(self: threading.Thread) -> None:
+        file, line, _ = line_here()
+        if line:
+            _thread_starts[self] = file, line
+        start(self)
+
+    threading.Thread.start = noting  # type: ignore[method-assign]
 
 
 def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:

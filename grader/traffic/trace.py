@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from grader.traffic.events import Held, Marked, Seen
+from grader.traffic.events import Held, Marked, Seen, Signature
 from grader.traffic.rounds import Step, replay
 from grader.verdict import Site, Traffic, Volume
 
@@ -46,6 +46,7 @@ class Operation:
         tag, group: the channel.
         count, nbytes, dtype: the size of the message in elements and bytes.
         detail: the reduction of a collective, or the members of a new group.
+        signatures: what the rank gives to the others in a collective, and takes.
         site: the student's line.
         buffer: which memory the message lies in; views of one tensor share it.
         offset: where in that memory it begins, in elements.
@@ -57,6 +58,7 @@ class Operation:
             collective in its place.
         failed: whether the transport gave up on it.
         given_up: when the rank saw that, if it did.
+        limit: milliseconds for which a thread would wait for it; 0 is for ever.
         partner: the matching operation of a message.
     """
 
@@ -74,6 +76,7 @@ class Operation:
     posted: int
     buffer: int = 0
     offset: int = 0
+    signatures: Sequence[Signature] = ()
     deferred: bool = False
     wildcard: bool = False
     blocked: int | None = None
@@ -81,6 +84,7 @@ class Operation:
     done: int | None = None
     failed: bool = False
     given_up: int | None = None
+    limit: int = 0
     matched: bool = False
     doomed: bool = False
     partner: Operation | None = field(default=None, repr=False)
@@ -149,7 +153,8 @@ class Trace:
     unless the run was watched.  ``stays`` tells when each rank was in the
     function, and ``closed`` when nobody looked any more, because all ranks had
     ended or because the run was ended for them.  ``marks`` are, by rank, the
-    named places of its program that it came by.
+    named places of its program that it came by.  ``choices`` are the receives from
+    any rank that were matched, in the order in which the judge matched them.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -157,6 +162,7 @@ class Trace:
     stays: tuple[Stay, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
+    choices: tuple[Operation, ...] = ()
 
     @property
     def world_size(self) -> int:

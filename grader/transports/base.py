@@ -26,10 +26,13 @@ class Backend(Protocol):
         name: as in ``init_process_group(name)``.
         coalesces: whether point-to-point operations must be handed over as one
             where they are batched, between ``begin_batch`` and ``end_batch``.
+        even_lists: whether the tensors in a list of a gather, a scatter or an all-to-all
+            must have one size.
     """
 
     name: str
     coalesces: bool
+    even_lists: bool
 
     def device(self, rank: int) -> torch.device:
         """Where a rank's tensors live."""

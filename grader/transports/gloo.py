@@ -18,6 +18,7 @@ class Gloo:
 
     name = "gloo"
     coalesces = False
+    even_lists = True
 
     def device(self, rank: int) -> torch.device:
         """The CPU."""

@@ -24,6 +24,7 @@ class Mpi:
 
     name = "mpi"
     coalesces = False
+    even_lists = False
 
     def device(self, rank: int) -> torch.device:
         """The CPU."""

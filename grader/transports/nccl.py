@@ -20,6 +20,7 @@ class Nccl:
     name = "nccl"
     # a send and a receive that are not in one batch wait for each other on the device's stream
     coalesces = True
+    even_lists = False
 
     def device(self, rank: int) -> torch.device:
         """The rank's GPU, which is the current one from now on: NCCL uses that."""

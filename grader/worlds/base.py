@@ -8,32 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from grader.traffic.schedules import WildcardPolicy
 from grader.traffic.trace import Trace
 from grader.values import amount
 from grader.verdict import Diagnosis, Failure
 from grader.worlds.codec import LONG_TEXT, MANY_PARTS
 
-__all__ = ["Job", "Luck", "Outcome", "RankResult", "World", "omission"]
-
-
-class Luck(Enum):
-    """Which message a wildcard receive gets, where it could get several.
-
-    With the first two it is chosen when nothing else can happen any more, so
-    that it is the same every time; a program that gives another result under
-    the one than under the other depends on chance.
-    """
-
-    #: the message of the highest rank: what a program is least likely to count on
-    HIGHEST = "highest"
-    #: the message of the lowest rank
-    LOWEST = "lowest"
-    #: whichever is there first, as on a real network
-    ARRIVAL = "arrival"
+__all__ = ["Job", "Outcome", "RankResult", "World", "omission"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +32,7 @@ class Job:
         allowed: names of the collectives that may be called; ``None`` is all.
         strict: make mistakes with buffers show every time, see
             :class:`grader.traffic.recorder.Recorder`.
-        luck: which messages wildcard receives get.
+        policy: which messages wildcard receives get.
         watched: elements of the largest tensor whose contents are recorded; 0
             for none.
         seconds: of wall clock after which the call has failed.
@@ -65,7 +49,7 @@ class Job:
     adapter: bytes = b""
     allowed: frozenset[str] | None = frozenset()
     strict: bool = True
-    luck: Luck = Luck.HIGHEST
+    policy: WildcardPolicy = field(default_factory=WildcardPolicy)
     watched: int = 0
     seconds: float = 5.0
     effort: float = math.inf

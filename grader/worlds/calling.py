@@ -12,7 +12,7 @@ import torch
 from grader.errors import out_of_memory
 from grader.program import LoadedProgram, NotDefined
 from grader.traffic.recorder import ForbiddenCall
-from grader.traffic.requests import TransportError
+from grader.traffic.requests import TransportError, WaitExpired
 from grader.traffic.sites import lines_of
 from grader.values import tensors_in
 from grader.worlds.wire import Raised
@@ -90,9 +90,9 @@ def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     chain: BaseException | None = error
-    transport = False
+    transport = expired = False
     while chain is not None and not transport:
-        transport = isinstance(chain, TransportError)
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
@@ -100,6 +100,7 @@ def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
         message,
         lines_of(cause.__traceback__)[-20:],
         transport=transport,
+        expired=expired,
         unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),

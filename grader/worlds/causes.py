@@ -12,6 +12,7 @@ import signal
 
 from grader.traffic.board import Board
 from grader.traffic.sites import is_students
+from grader.traffic.waits import given_up
 from grader.verdict import Diagnosis, Failure, Site
 from grader.worlds.wire import Raised
 
@@ -57,12 +58,13 @@ class Causes:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._found: list[Failure] = []
+        self._expired: list[Failure] = []
         self._victims: list[Failure] = []
         self.urgent = False
 
     def first(self) -> Failure | None:
         """The cause, if anything is wrong; of several of a kind the lowest rank's."""
-        found = self._found + self._board.failures or self._victims
+        found = self._found + self._board.failures or self._expired or self._victims
         return min(found, key=_precedence, default=None)
 
     def leftover(self) -> Failure | None:
@@ -79,9 +81,20 @@ class Causes:
             towards = {"send": "to", "recv": "from"}.get(op.kind)
             peer = "any rank" if op.wildcard and not op.matched else f"rank {op.peer}"
             which = f"{op.kind} {towards} {peer}" if towards else op.kind
+            message = f"rank {op.rank} starts a {which} at {op.site} and never waits for it"
+            if op.limit:
+                message = (
+                    f"rank {op.rank} gives up waiting for the {which} at {op.blocked_site} after"
+                    f" {op.limit / 1000:g} s, and never waits for it again"
+                )
+            elif op.blocked is not None:
+                message = (
+                    f"rank {op.rank} returns while another of its threads still waits in the"
+                    f" {which} at {op.blocked_site}; end the thread first"
+                )
             return Failure(
                 Diagnosis.UNWAITED_REQUEST,
-                f"rank {op.rank} starts a {which} at {op.site} and never waits for it",
+                message,
                 op.rank,
                 op.site,
             )
@@ -130,8 +143,16 @@ class Causes:
             if raised.kind == "NotImplementedError" and not raised.message and raised.frames:
                 what = f"{raised.frames[-1][2]} still raises NotImplementedError"
             diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
+        if raised.expired:
+            # one that is over is no deadlock; but what it was for is what one wants to know
+            facts = given_up(self._board, rank)
+            detail = (f"rank {rank} {facts}", *detail) if facts else detail
         failure = Failure(diagnosis, message, rank, site, detail)
-        (self._victims if raised.transport else self._found).append(failure)
+        if raised.expired:
+            # a limit that ends where another rank has failed is no cause, but what follows is
+            self._expired.append(failure)
+        else:
+            (self._victims if raised.transport else self._found).append(failure)
 
     def ended(self, rank: int, status: int | None, site: Site | None, printed: str) -> None:
         """A rank's process is gone."""

@@ -9,7 +9,7 @@ tensor on a device that is not the rank's) travels as its name, an :class:`Opaqu
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -99,7 +99,11 @@ class _Packer:
                 return self.omit(f"a {kind} of {len(value)}")
             items = [self.node(item, depth + 1) for item in value]
             return items if type(value) is list else {"tuple": items}
-        if isinstance(value, Mapping) and _plain_keys(value):
+        if type(value) is set and _plain(value):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
+            return {"set": [self.node(item, depth + 1) for item in value]}
+        if isinstance(value, Mapping) and _plain(value):
             if self.nodes + len(value) > MANY_PARTS:
                 return self.omit(f"a {kind} of {len(value)}")
             return {
@@ -144,8 +148,8 @@ class _Packer:
         return {"tensor": key}
 
 
-def _plain_keys(value: Mapping[Any, Any]) -> bool:
-    return all(type(key) in (str, int) for key in value)
+def _plain(keys: Iterable[Any]) -> bool:
+    return all(type(key) in (str, int) for key in keys)
 
 
 def _kind(value: Any) -> str:
@@ -179,7 +183,7 @@ def pack_answer(
     Args:
         value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
-            numbers; anything else becomes an :class:`Opaque`.
+            numbers, and sets of such keys; anything else becomes an :class:`Opaque`.
         limit: tensors are sent up to so many bytes together; others are named.
         home: the device that tensors may be on besides the CPU.
     """
@@ -220,6 +224,8 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
         return tensors[body].clone()
     if tag == "tuple":
         return tuple(_value(item, tensors, depth + 1) for item in body)
+    if tag == "set":
+        return {_value(item, tensors, depth + 1) for item in body}
     if tag == "dict":
         return {
             _value(key, tensors, depth + 1): _value(item, tensors, depth + 1) for key, item in body

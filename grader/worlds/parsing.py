@@ -70,6 +70,7 @@ def parse(
         tuple(Broken(*fault) for fault in parsed.unparsed),
         dict(parsed.sources),
         dict(parsed.prints),
+        dict(parsed.outlines),
     )
 
 

@@ -19,7 +19,7 @@ from grader.worlds.meeting import Meeting
 from grader.worlds.odometer import contradiction
 from grader.worlds.scrutiny import NAME
 from grader.worlds.watch import Watch
-from grader.worlds.wire import Call, Load, Resolved, Returned, Setup
+from grader.worlds.wire import Call, Inspect, Load, Resolved, Returned, Setup
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
@@ -69,7 +69,9 @@ class ProcessWorld:
         self._meeting = Meeting(self._tell_all)
         self._program = program
         self._subgroups = subgroups
-        self._watch = Watch(self._crew, self._send_resolution, self._meeting.take, self._load)
+        self._watch = Watch(
+            self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
+        )
         self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):
@@ -179,6 +181,9 @@ class ProcessWorld:
 
     def _send_resolution(self, rank: int, op: int, source: int) -> None:
         self._tell(rank, Resolved(op, source))
+
+    def _inspect(self, rank: int) -> None:
+        self._tell(rank, Inspect())
 
     def close(self) -> None:
         """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""

@@ -28,6 +28,8 @@ from grader.program import LoadedProgram, Program, load
 from grader.traffic import guard
 from grader.traffic.events import Entered, Event, Left
 from grader.traffic.recorder import Recorder
+from grader.traffic.sites import remember_thread_starts
+from grader.traffic.threads import Threads
 from grader.transports import named
 from grader.values import tensors_in
 from grader.worlds import limits
@@ -38,6 +40,7 @@ from grader.worlds.meeting import RankStore
 from grader.worlds.simulated import simulated
 from grader.worlds.wire import (
     Call,
+    Inspect,
     Joined,
     Load,
     Parse,
@@ -76,7 +79,7 @@ def main(handles: Handles) -> NoReturn:
         _Rank(sock).serve()
     finally:
         # no atexit handlers, no flushing of buffers that belong to the parent
-        os._exit(0)
+        _leave(0)
 
 
 def _redirect(handles: Handles) -> None:
@@ -96,6 +99,32 @@ def _redirect(handles: Handles) -> None:
     faulthandler.enable(handles.faults)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, handles.faults, all_threads=True)
+    _note_where_it_leaves(handles.faults)
+
+
+#: The grader's own way out.
+_leave = os._exit
+
+
+def _note_where_it_leaves(faults: int) -> None:
+    """Let this process say at which line it calls ``os._exit`` or kills itself.
+
+    Nothing can say so afterwards: the one runs no handler, the other cannot be handled.
+    """
+    mine, kill = os.getpid(), os.kill
+
+    def exit_noting(status: int) -> NoReturn:
+        if os.getpid() == mine:  # and not in a child that the student's code has forked
+            faulthandler.dump_traceback(faults, all_threads=False)
+        _leave(status)
+
+    def kill_noting(pid: int, signal_number: int) -> None:
+        if pid == mine == os.getpid() and signal_number == signal.SIGKILL:
+            faulthandler.dump_traceback(faults, all_threads=False)
+        kill(pid, signal_number)
+
+    os._exit = exit_noting
+    os.kill = kill_noting
 
 
 class _Through(io.BufferedWriter):
@@ -116,6 +145,7 @@ class _Rank:
         self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
+        self._threads: Threads | None = None
         self._store: RankStore | None = None
         self._device = torch.device("cpu")
 
@@ -179,13 +209,18 @@ class _Rank:
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
+        remember_thread_starts()
         self._store = RankStore(setup.rank, self._writer.write)
-        threading.Thread(target=self._listen, daemon=True, name="grader").start()
+        self._threads = Threads(self._recorder)
+        listener = threading.Thread(target=self._listen, daemon=True, name="grader")
+        self._recorder.helpers.add(listener)
+        listener.start()
         backend = named(setup.backend)
         self._device = backend.device(setup.rank)
         if self._device.type != "cpu":
             # an answer that says nothing of devices is to work on all
             torch.set_default_device(self._device)
+        self._threads.install()
         guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
         if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
             limits.limit_memory(setup.memory)
@@ -199,20 +234,23 @@ class _Rank:
 
     def _listen(self) -> None:
         """Read from the judge while the student's code runs: it matches wildcards."""
-        recorder, store = self._recorder, self._store
+        recorder, store, threads = self._recorder, self._store, self._threads
         assert recorder is not None
         assert store is not None
+        assert threads is not None
         for frame in self._frames:
             if isinstance(frame, Told):
                 store.hear(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Inspect):
+                self._emit(threads.inspect(), True)
             elif isinstance(frame, Load):
                 self._programs.put(frame.program)
             elif isinstance(frame, Call):
                 self._calls.put(frame)
         # the judge has hung up: whatever runs here runs for nobody
-        os._exit(0)
+        _leave(0)
 
     def _answer(self, loaded: LoadedProgram, call: Call) -> None:
         assert self._recorder is not None
@@ -246,10 +284,12 @@ class _Rank:
 
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
         """Make the call and report when it began and ended; its value, and the latter."""
+        assert self._threads is not None
         # the first must leave now: a rank that never communicates sends nothing more
         self._emit(Entered(time.monotonic_ns()), True)
         try:
             value = run(loaded, *call)
+            self._threads.finish()
         except BaseException:
             self._emit(Left(True, time.monotonic_ns()), False)
             raise
@@ -287,6 +327,7 @@ def _parsed(request: Parse) -> Parsed:
         [row(fault) for fault in found.unparsed],
         {plain(label): plain(text) for label, text in found.sources.items()},
         prints_of(found.sources.values(), request.wanted),
+        found.outlines,
     )
 
 

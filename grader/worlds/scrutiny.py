@@ -16,9 +16,11 @@ from grader.traffic.events import (
     ANY,
     Blocked,
     Done,
+    Expired,
     Failed,
     Grouped,
     Held,
+    Inspected,
     Marked,
     Polled,
     Posted,
@@ -36,6 +38,9 @@ __all__ = ["NAME", "Scrutiny", "clipped"]
 
 #: Operations of one rank in one call, and news of them: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
+
+#: Threads of one rank beside what it has begun.
+THREADS = 10_000
 
 #: What the recorder itself finds fault with.
 _FAULTS = frozenset({Diagnosis.FORBIDDEN_CALL.value, Diagnosis.BUFFER_RACE.value})
@@ -86,11 +91,14 @@ class Scrutiny:
             )
         if isinstance(event, Posted):
             self._posted(rank, event)
-        elif isinstance(event, (Blocked, Done, Failed)):
+        elif isinstance(event, Inspected):
+            self._inspected(rank, event)
+        elif isinstance(event, (Blocked, Done, Expired, Failed)):
             if not 0 <= event.op < len(self._board.operations[rank]):
                 raise BrokenFrame(f"news of operation {event.op}, which it never began")
             if isinstance(event, Blocked):
                 _name(event.file)
+                _thread(event.thread, event.limit)
         elif isinstance(event, Grouped):
             self._grouped(rank, event)
         elif isinstance(event, Violated):
@@ -132,8 +140,26 @@ class Scrutiny:
             raise BrokenFrame(f"a call of {event.kind}, which the recorder refuses")
         if event.count < 0 or event.nbytes < 0:
             raise BrokenFrame(f"a message of {event.nbytes} bytes")
-        for text in (event.file, event.dtype, event.detail):
+        for signature in event.signatures:
+            for numbers in (signature.gives, signature.takes):
+                if len(numbers) not in (0, 1, len(members)) or min(numbers, default=0) < 0:
+                    raise BrokenFrame("a collective for ranks that are not in the group")
+        for text in (event.file, event.dtype, event.detail, *(s.dtype for s in event.signatures)):
             _name(text)
+        _thread(event.thread, event.limit)
+
+    def _inspected(self, rank: int, event: Inspected) -> None:
+        known = len(self._board.operations[rank])
+        if (
+            len(event.idle) + len(event.callbacks) + sum(map(len, event.callbacks))
+            > known + THREADS
+        ):
+            raise TooMuch(f"has more than {THREADS:,} threads and callbacks that wait")
+        if not all(0 <= op < known for ops in event.callbacks for op in ops):
+            raise BrokenFrame("a callback of an operation that it never began")
+        for thread, file, _ in event.idle:
+            _thread(thread, 0)
+            _name(file)
 
     def _grouped(self, rank: int, event: Grouped) -> None:
         members, size = event.members, self._board.size
@@ -145,6 +171,11 @@ class Scrutiny:
             raise BrokenFrame(f"more than {GROUPS} groups, which the recorder refuses")
         _name(event.name)
         self._views[rank][event.name] = members
+
+
+def _thread(thread: int, limit: int) -> None:
+    if thread < 0 or limit < 0:
+        raise BrokenFrame(f"thread {thread} with a time limit of {limit} ms")
 
 
 def _name(text: str) -> None:

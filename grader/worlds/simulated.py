@@ -196,17 +196,18 @@ def _call(call: Call, waits: Request | Work | None) -> Pending:
     return Pending(
         call.rank,
         call.kind,
-        call.root,
+        call.peer,
         0,
         call.group,
-        call.count,
-        call.nbytes,
-        call.dtype,
+        0,
+        0,
+        "",
         waits is not None,
-        call.file,
-        call.line,
+        call.site.file,
+        call.site.line,
         call.detail,
         ("", 0) if waits is None else _line(waits.rank),
+        signatures=list(call.signatures),
     )
 
 

@@ -366,7 +366,7 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
         posted = Posted(
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
-            end.detail, False, False, end.file, end.line, 0,
+            end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
         )  # fmt: skip
         board.take(end.rank, posted)
         if end.matched:

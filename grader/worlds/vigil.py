@@ -68,13 +68,13 @@ class Vigil:
             self._first, self._last = sights, sights
             return ""
         waits = waiting(board)
-        for rank in sights.keys() & self._first.keys() - waits.keys() - board.ended:
+        for rank in sights.keys() & self._first.keys() - waits - board.ended:
             if sights[rank].used - self._first[rank].used > self._effort:
                 return f"{self._effort:g} s of computing"
         still = sights == self._last and all(sight.asleep for sight in sights.values())
         self._slept = self._slept + idle if still else 0.0
         self._last = sights
-        if self._slept > self._effort and len(waits.keys() | board.ended) < board.size:
+        if self._slept > self._effort and len(waits | board.ended) < board.size:
             return f"{self._effort:g} s of sleep"
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
@@ -12,10 +13,10 @@ from typing import NoReturn
 
 from grader.errors import WorldError
 from grader.traffic.board import Board
-from grader.traffic.events import Event
+from grader.traffic.events import Event, Inspected
 from grader.traffic.waits import deadlock, quiescent, stuck, waiting
 from grader.verdict import Failure, Site
-from grader.worlds.base import Job, Luck
+from grader.worlds.base import Job
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
 from grader.worlds.errors import BrokenFrame, Refused
@@ -34,6 +35,10 @@ GRACE = 1.0
 #: Ranks that hang have this long to say at which line.
 DUMP_PATIENCE = 0.5
 
+#: A rank that has threads which may still act is asked about them so often, while it seems stuck
+#: without them; one that seems to compute is asked when it has been silent for longer.
+ASK, SILENCE = 0.02, 0.1
+
 #: How often a world whose processes send no notice is asked about them.
 POLL = 0.1
 
@@ -50,7 +55,7 @@ STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
 PAGE = 1 << 20
 
 #: What ranks do before the first call: they join, and load the program.
-_STARTING = Job("", (), allowed=None, luck=Luck.ARRIVAL, output_limit=1 << 20)
+_STARTING = Job("", (), allowed=None, output_limit=1 << 20)
 
 
 class Watch:
@@ -61,6 +66,7 @@ class Watch:
         resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
         put: takes what a rank puts into the store: ``put(rank, entry)``.
         joined: called once, when every rank has joined.
+        inspect: asks a rank what its threads do.
     """
 
     def __init__(
@@ -69,12 +75,14 @@ class Watch:
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
         joined: Callable[[], None],
+        inspect: Callable[[int], None],
     ) -> None:
         self.crew = crew
         self.size = len(crew.controls)
         self._resolve = resolve
         self._put = put
         self._all_joined = joined
+        self._inspect = inspect
         self.subgroups = True
         # a new buffer for each read would cost more than the read; one of all watches would be
         # written by one thread while another has not yet looked at what it read
@@ -110,10 +118,17 @@ class Watch:
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
-        self._luck = job.luck
+        self._policy = job.policy
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
         self._vigil = Vigil(self.crew.processes, job.effort)
+        now = time.monotonic()
+        #: ranks that have been asked what their threads do, and have not yet answered
+        self._asked: set[int] = set()
+        #: when each rank last said something by itself, and when it last answered
+        self._heard = [now] * self.size
+        self._answered = [-math.inf] * self.size
+        self._asks = job is not _STARTING
 
     # What it has seen. -------------------------------------------------------
 
@@ -161,40 +176,67 @@ class Watch:
             if now >= self._vigil.due and (after := self._vigil.look(self.board)):
                 self._note_timeout(after)
                 break
-            if self._read(min(deadline, grace or deadline, self._vigil.due) - now):
-                self._vigil.stir()
+            until = min(deadline, grace or deadline, self._vigil.due, self._ask())
+            self._read(until - now)
             self._match_wildcards()
         else:
             return None
         self._drain()
-        return self.causes.first() or deadlock(self.board)
+        return self.causes.first() or deadlock(self.board, certain=True)
 
     def _something_wrong(self) -> bool:
-        return bool(self.causes.first()) or bool(stuck(self.board))
+        return bool(self.causes.first()) or bool(stuck(self.board, certain=True))
 
     def _settled(self) -> bool:
         """Whether every rank has ended or can never go on."""
-        over = self.board.ended | set(stuck(self.board))
+        over = self.board.ended | set(stuck(self.board, certain=True))
         return len(over) == self.size or self.causes.urgent
+
+    def _ask(self) -> float:
+        """Ask ranks what their threads do, where it matters; when to come here again."""
+        now, due = time.monotonic(), math.inf
+        if not self._asks:
+            return due
+        board = self.board
+        suspects = set(stuck(board))
+        for rank in range(self.size):
+            if rank in board.ended or rank in self._asked:
+                continue
+            seen = board.inspected[rank]
+            if seen is not None and not seen.acting:
+                continue
+            # one that waits for no operation may wait for its own threads, but mostly it
+            # computes; and the longer nothing happens, the less often it is asked
+            heard, pause = self._heard[rank], (now - self._heard[rank]) / 8
+            if rank in suspects:
+                moment = self._answered[rank] + max(ASK, pause)
+            else:
+                moment = max(heard, self._answered[rank]) + max(SILENCE, pause)
+            if now < moment:
+                due = min(due, moment)
+                continue
+            self._asked.add(rank)
+            self._inspect(rank)
+        return due
 
     def _match_wildcards(self) -> None:
         """Choose what wildcard receives get."""
         # one by one: what is chosen may let a rank go on, which may then send what the next
         # receive could get as well; or it may not, and nobody would report anything any more
-        while (self._luck is Luck.ARRIVAL or quiescent(self.board)) and self._match_one():
+        while quiescent(self.board) and self._match_one():
             pass
         for resolution in self.board.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
 
     def _match_one(self) -> bool:
         """Give one wildcard receive a message, if there is one for any."""
-        last = -1 if self._luck is Luck.HIGHEST else 0
-        for receive in sorted(self.board.first_wildcards(), key=lambda op: op.rank):
-            candidates = self.board.candidates(receive)
-            if candidates:
-                self.board.resolve(receive, candidates[last])
-                return True
-        return False
+        receives = sorted(self.board.first_wildcards(), key=lambda op: (op.rank, op.number))
+        candidates = [(receive, self.board.candidates(receive)) for receive in receives]
+        ready = [(receive, sources) for receive, sources in candidates if sources]
+        if not ready:
+            return False
+        self.board.resolve(*self._policy.choose(ready))
+        return True
 
     # Reading. ----------------------------------------------------------------
 
@@ -266,6 +308,7 @@ class Watch:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
             return False
+        self._vigil.stir()
         if not data:
             self._forget(fd)
             return False
@@ -281,7 +324,15 @@ class Watch:
         return True
 
     def _hear(self, rank: int, message: object) -> None:
-        if isinstance(message, Event):
+        if not isinstance(message, Inspected):
+            self._heard[rank] = time.monotonic()
+            self._vigil.stir()
+        if isinstance(message, Inspected):
+            self._scrutiny.look(rank, message)
+            self.board.take(rank, message)
+            self._asked.discard(rank)
+            self._answered[rank] = time.monotonic()
+        elif isinstance(message, Event):
             self._scrutiny.look(rank, message)
             self.board.take(rank, message)
         elif isinstance(message, Put):
@@ -329,8 +380,8 @@ class Watch:
 
     def _note_timeout(self, after: str) -> None:
         """Ask the ranks that still run at which line they are."""
-        running = [rank for rank in range(self.size) if rank not in waiting(self.board)]
-        running = [rank for rank in running if rank not in self.board.ended]
+        still = waiting(self.board) | self.board.ended
+        running = [rank for rank in range(self.size) if rank not in still]
         self._dumps = [b""] * self.size
         if hasattr(signal, "SIGUSR1"):
             self.crew.signal(signal.SIGUSR1)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched
+from grader.traffic.events import Event, Matched, Signature
 
 __all__ = [
     "Answered",
     "Call",
     "FromRank",
+    "Inspect",
     "Joined",
     "Load",
     "Parse",
@@ -161,7 +163,11 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
     source: int
 
 
-ToRank = Parse | Simulate | Setup | Load | Call | Resolved | Told
+class Inspect(msgspec.Struct, tag="inspect", frozen=True):
+    """Say what your threads do: the answer is an :class:`~grader.traffic.events.Inspected`."""
+
+
+ToRank = Parse | Simulate | Setup | Load | Call | Inspect | Resolved | Told
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -230,6 +236,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     message: str
     frames: list[tuple[str, int, str]]
     transport: bool = False
+    expired: bool = False
     unwritten: bool = False
     memory: bool = False
     forbidden: bool = False
@@ -244,6 +251,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
         names, sources: as there.
         broken, unparsed: as there; a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.winnowing`.
+        outlines: what the source of the wanted functions says, see :mod:`grader.outline`.
         error: why it is no submission at all, or empty.
     """
 
@@ -253,6 +261,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     unparsed: list[tuple[str, int, str]]
     sources: dict[str, str]
     prints: dict[str, list[int]] = {}
+    outlines: dict[str, list[Outline]] = {}
     error: str = ""
 
 
@@ -268,6 +277,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
         file, line: where it was posted.
         stands: where its rank stands, if it waits.
         matched: whether it has its other end.
+        signatures: of a collective, as of an operation.
     """
 
     rank: int
@@ -284,6 +294,7 @@ class Pending(msgspec.Struct, array_like=True, frozen=True):
     detail: str = ""
     stands: tuple[str, int] = ("", 0)
     matched: bool = False
+    signatures: list[Signature] = []
 
 
 class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):

@@ -7,6 +7,8 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -17,6 +19,12 @@ __all__ = ["LocalEngine", "cores"]
 
 #: How often an order is given to another worker when one has died over it.
 _TRIES = 2
+
+#: Seconds in which workers must have tidied up and ended, before they are killed.
+_PATIENCE = 10.0
+
+#: What a worker says once, as soon as it listens.
+_READY = "ready"
 
 
 def cores() -> int:
@@ -53,12 +61,15 @@ class LocalEngine:
             for worker in busy:
                 if worker.pipe not in ready:
                     continue
-                told = worker.hear()
-                if told is not None:
-                    yield told
+                try:
+                    told = worker.hear()
+                except (EOFError, OSError):
+                    self._workers.remove(worker)
+                    order, tries, why = worker.bury()
+                else:
+                    if told is not None:
+                        yield told
                     continue
-                self._workers.remove(worker)
-                order, tries, why = worker.bury()
                 if tries < _TRIES:
                     again.append((order, tries))
                 else:
@@ -85,33 +96,53 @@ class LocalEngine:
     def close(self) -> None:
         """Stop all work."""
         for worker in self._workers:
-            worker.end()
+            worker.stop()
+        until = time.monotonic() + _PATIENCE
+        for worker in self._workers:
+            worker.end(until)
         self._workers.clear()
 
 
 class _Worker:
-    """One process, and what it is busy with."""
+    """One process, and what it is busy with.
+
+    It imports torch before it listens.  An order is larger than a pipe, so whoever
+    sent one before that would wait for the import, and the workers would start one
+    after the other; hence an order is kept until its worker says that it is ready.
+    """
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=False)
-        self._process.start()
+        with _without_interrupts():
+            self._process.start()
         theirs.close()
         self.order: Order | None = None
         self._tries = 0
+        self._ready = False
 
     def give(self, order: Order, tries: int) -> None:
+        """Have it carry out an order, at once or as soon as it listens."""
         self.order, self._tries = order, tries
+        if self._ready:
+            self._send()
+
+    def _send(self) -> None:
         # one that has died does not hear; its end is noticed when it is read from
         with contextlib.suppress(OSError):
-            self.pipe.send(order)
+            self.pipe.send(self.order)
 
     def hear(self) -> Told | Done | Lost | None:
-        """The next it tells; nothing if it has died."""
-        try:
-            told: Told | Done | Lost = self.pipe.recv()
-        except (EOFError, OSError):
+        """The next it tells of its order, if that is what it says.
+
+        Raises:
+            EOFError, OSError: it has died.
+        """
+        told: Told | Done | Lost | str = self.pipe.recv()
+        if isinstance(told, str):
+            self._ready = True
+            self._send()
             return None
         if isinstance(told, (Done, Lost)):
             self.order = None
@@ -126,15 +157,27 @@ class _Worker:
         why = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         return self.order, self._tries, why
 
-    def end(self) -> None:
+    def stop(self) -> None:
+        """Ask it to end: an idle one hears that nobody is there any more."""
+        if self.order is not None:
+            self._process.terminate()
         self.pipe.close()
-        if self.order is None:
-            # it hears that, and ends what it has started
-            self._process.join(5)
-        self._process.terminate()
-        self._process.join(5)
+
+    def end(self, until: float) -> None:
+        """Wait for its end, and bring it about where it does not come."""
+        self._process.join(max(until - time.monotonic(), 0))
         self._process.kill()
         self._process.join()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from a process that is started here, until it has made up its mind."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
@@ -145,15 +188,14 @@ def _serve(pipe: Connection[Any, Any]) -> None:
     die_with_parent()
     # Ctrl-C is for the one that gives the orders
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # ended politely, it closes its sandbox
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # ended politely, it ends what it has started, and removes what it has written
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     from grader.classroom.engines.work import work
 
     # all this stays, and the collector need not look through it again and again
     gc.freeze()
-    while True:
-        try:
-            order = pipe.recv()
-        except EOFError:
-            return
-        work(order, pipe.send)
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        pipe.send(_READY)
+        while True:
+            work(pipe.recv(), pipe.send)

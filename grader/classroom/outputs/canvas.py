@@ -64,7 +64,7 @@ class Canvas:
         by_name: submissions whose student was found by nothing but the name,
             which anyone can write; worth a look.
         scaled: what a full score is in Canvas, where that is something else
-            than in the course; scores are in proportion.
+            than in the results; scores are in proportion.
     """
 
     data: bytes
@@ -96,25 +96,31 @@ def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
     return _Gradebook(gradebook).fill(results)
 
 
-def _ungraded(row: Row) -> str:
+def _ungraded(results: ClassResults, row: Row) -> str:
     """Why a submission has no grade to hand on; empty if it has one."""
-    return {
-        Standing.ERROR: "the grader failed on it; grade it again",
-        Standing.NOTHING: "nothing was handed in",
-    }.get(row.standing, "")
+    if row.standing == Standing.NOTHING:
+        return "nothing was handed in"
+    return results.ungraded(row)
+
+
+def _possible(results: ClassResults) -> float:
+    """What a full score is: without what could be judged for nobody here."""
+    graded = [row for row in results.rows if not _ungraded(results, row)]
+    return max(map(results.points_of, graded), default=results.points)
 
 
 def _fresh(results: ClassResults) -> Canvas:
+    possible = _possible(results)
     rows = [[*COLUMNS, text(results.title)]]
-    rows.append(["    Points Possible", "", "", "", "", number(results.points)])
+    rows.append(["    Points Possible", "", "", "", "", number(possible)])
     left_out = []
     for row in results.rows:
-        reason = _ungraded(row)
+        reason = _ungraded(results, row)
         if reason:
             left_out.append(LeftOut(row, reason))
         # as an ID of Canvas' own, a number from elsewhere could be another student's
         identity = [text(row.student), "", text(row.number), text(row.email), ""]
-        rows.append([*identity, "" if reason else _points(row.score)])
+        rows.append([*identity, "" if reason else _points(results.share(row) * possible)])
     return Canvas(table(rows), tuple(left_out))
 
 
@@ -155,20 +161,21 @@ class _Gradebook:
     def fill(self, results: ClassResults) -> Canvas:
         """The same with the assignment's grades."""
         column = self._column(results.title)
-        scale = self._scale(column, results.points)
+        full = _possible(results)
+        possible = self._points_possible(column, full)
         matched, left_out = self._match(results.rows)
         for line, row in matched:
-            if _ungraded(row):
-                left_out.append(LeftOut(row, _ungraded(row)))
+            if reason := _ungraded(results, row):
+                left_out.append(LeftOut(row, reason))
             elif line[column].strip().lower() in _KEPT:
                 reason = f"the gradebook says {line[column].strip()} for this student"
                 left_out.append(LeftOut(row, reason))
             else:
-                line[column] = _points(row.score * scale)
+                line[column] = _points(results.share(row) * possible)
         data = table(self.rows, delimiter=self._delimiter, newline=self._newline, bom=self._bom)
         order = {row.key: position for position, row in enumerate(results.rows)}
         left_out.sort(key=lambda item: order[item.row.key])
-        scaled = None if scale == 1 else round(scale * results.points, 3)
+        scaled = None if possible == full else round(possible, 3)
         by_name = tuple(row for _, row in matched if row.key in self._unsure)
         return Canvas(data, tuple(left_out), by_name, scaled)
 
@@ -193,18 +200,17 @@ class _Gradebook:
             line += [""] * (len(self.head) - len(line))
         return found[0] if found else len(self.head) - 1
 
-    def _scale(self, column: int, points: float) -> float:
-        """What scores are multiplied by; says what is possible if nobody has."""
+    def _points_possible(self, column: int, full: float) -> float:
+        """What a full score is in this gradebook; says so there if nobody has."""
         for line in self.rows[1:]:
             if "Points Possible" in line[0]:
                 possible = _number(line[column])
                 if possible is None:
-                    line[column] = number(points)
-                    return 1.0
-                return possible / points if points and possible else 1.0
+                    line[column] = number(full)
+                return possible or full
         self.rows.insert(1, ["    Points Possible", *[""] * (len(self.head) - 1)])
-        self.rows[1][column] = number(points)
-        return 1.0
+        self.rows[1][column] = number(full)
+        return full
 
     def _students(self) -> Iterator[list[str]]:
         for line in self.rows[1:]:

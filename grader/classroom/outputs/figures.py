@@ -146,7 +146,7 @@ def figures(results: ClassResults) -> Figures:
     answered = [f for f in found if f.verdict.seconds > 0]
     return Figures(
         graded=graded,
-        bins=_bins([_share(row.score, results.points_of(row)) for row in graded]),
+        bins=_bins([results.share(row) for row in graded]),
         mean=statistics.fmean(scores) if scores else None,
         median=statistics.median(scores) if scores else None,
         exercises=tuple(_exercise(asked, rows) for asked in results.asked),
@@ -221,10 +221,6 @@ def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[Mistake, ...]:
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Mistake(*what, count) for what, count in ordered[:_MOST])
-
-
-def _share(score: float, points: float) -> float:
-    return score / points if points else 0.0
 
 
 def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:

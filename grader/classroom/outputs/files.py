@@ -45,7 +45,7 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
 
 
 def write_gradescope(results: ClassResults, folder: Path, visibility: str = "visible") -> list[Row]:
-    """Write ``<key>/results.json`` for every submission that the grader could judge.
+    """Write ``<key>/results.json`` for every submission with a final score.
 
     Args:
         results: the class.
@@ -53,14 +53,14 @@ def write_gradescope(results: ClassResults, folder: Path, visibility: str = "vis
         visibility: when students see the tests, see :mod:`grader.classroom.outputs.gradescope`.
 
     Returns:
-        those that it failed on as a whole: they have no file, for that would
-        have to say how many points they earned.
+        the others: they have no file, for that would have to say how many
+        points they earned.
     """
     for row in results.rows:
-        if not row.fault:
+        if not results.ungraded(row):
             text = gs.to_json(gs.gradescope(results, row, visibility))
             _replace(folder / row.key / "results.json", text.encode())
-    return [row for row in results.rows if row.fault]
+    return [row for row in results.rows if results.ungraded(row)]
 
 
 def _tidy(folder: Path, ending: str, keys: set[str]) -> None:

@@ -16,8 +16,9 @@ def gradebook(results: ClassResults) -> bytes:
     """The file.
 
     No row is ever left out.  What the grader failed at has the word ``error``
-    instead of points, and what could not be judged here ``skipped``; a cell is
-    empty where nothing was handed in.
+    instead of points, and what could not be judged here ``skipped``, which
+    ``max_score`` does not count; a cell is empty where nothing was handed in.
+    A score that is not final is an empty cell.
 
     The file begins with a byte order mark: people open it in Excel, which
     without one takes it for the machine's old code page and garbles every name
@@ -38,7 +39,7 @@ def _record(results: ClassResults, row: Row) -> list[str]:
         text(row.key),
         text(row.email),
         text(row.number),
-        "" if row.fault and not row.exercises else number(row.score),
+        "" if results.ungraded(row) else number(row.score),
         number(results.points_of(row)),
         row.standing,
         text("; ".join(notes)),

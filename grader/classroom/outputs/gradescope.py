@@ -27,7 +27,8 @@ def gradescope(results: ClassResults, row: Row, visibility: str = "visible") -> 
     """One student's ``results.json``.
 
     What the grader failed at, or could not judge, is a test without points:
-    it says so, and is never 0 points in silence.
+    it says so, and is never 0 points in silence.  Gradescope has one maximum
+    for everybody, so the score is the student's share of all points.
 
     Args:
         results: the class.
@@ -49,7 +50,7 @@ def gradescope(results: ClassResults, row: Row, visibility: str = "visible") -> 
             test |= _judged(verdict)
         tests.append(test | {"output_format": "text", "visibility": visibility})
     return {
-        "score": row.score,
+        "score": round(results.share(row) * results.points, 3),
         "output": "\n".join(_remarks(row)),
         "output_format": "text",
         "test_output_format": "text",
@@ -101,5 +102,8 @@ def _remarks(row: Row) -> list[str]:
         )
     skipped = [v.name for v in row.exercises if v.status is Status.SKIPPED]
     if skipped:
-        found.append(f"Not judged here, and not counted: {', '.join(skipped)}.")
+        found.append(
+            f"Not judged here, and not counted: {', '.join(skipped)}. The score is in proportion"
+            " to the rest."
+        )
     return found + [visible(note) for note in row.notes]

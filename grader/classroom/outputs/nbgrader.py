@@ -9,7 +9,7 @@ There, too, a value that is not known is an empty cell.
 from __future__ import annotations
 
 from grader.classroom.outputs.cells import number, table, text
-from grader.classroom.outputs.results import ClassResults, Row, Standing
+from grader.classroom.outputs.results import ClassResults, Row
 
 __all__ = ["COLUMNS", "nbgrader"]
 
@@ -31,8 +31,9 @@ COLUMNS = (
 def nbgrader(results: ClassResults) -> bytes:
     """The file: one assignment, one row per submission.
 
-    nbgrader gives 0 points to who handed in nothing, and so does this; a score
-    that is not final because the grader failed is an empty cell.
+    nbgrader gives 0 points to who handed in nothing, and so does this.  A score
+    that is not final is an empty cell, and ``max_score`` leaves out what could
+    not be judged here, as ``gradebook.csv`` does.
     """
     return table([COLUMNS, *(_record(results, row) for row in results.rows)], newline="\n")
 
@@ -40,7 +41,7 @@ def nbgrader(results: ClassResults) -> bytes:
 def _record(results: ClassResults, row: Row) -> list[str]:
     # only "Last, First" says which is which; names cannot be split by a program
     last, comma, first = row.student.partition(",")
-    score = "" if row.standing == Standing.ERROR else number(row.score)
+    score = "" if results.ungraded(row) else number(row.score)
     return [
         text(results.title),
         "",

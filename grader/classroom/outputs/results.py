@@ -137,6 +137,23 @@ class ClassResults:
         skipped = {v.name for v in row.exercises if v.status is Status.SKIPPED}
         return total(asked.points for asked in self.asked if asked.name not in skipped)
 
+    def ungraded(self, row: Row) -> str:
+        """Why a submission has no final score that could be handed on; empty if it has one."""
+        if row.standing == Standing.ERROR:
+            return "the grader failed on it; grade it again"
+        if row.exercises and not self.points_of(row):
+            return "nothing of it could be judged here"
+        return ""
+
+    def share(self, row: Row) -> float:
+        """A final score as a share of what the student could earn.
+
+        Gradebooks with one maximum for everybody get this share of it.  Points alone would
+        count an exercise that could not be judged here as a failed one.
+        """
+        most = self.points_of(row)
+        return row.score / most if most else 0.0
+
 
 def _require_safe(key: str) -> None:
     plain = key.isprintable() and not set(key) & set('/\\:*?"<>|')

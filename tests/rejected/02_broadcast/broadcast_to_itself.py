@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: exception
-# hint: leave the calling rank out
+# hint: leave its own number out
 import torch.distributed as dist
 
 

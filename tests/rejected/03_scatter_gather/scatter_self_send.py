@@ -1,6 +1,6 @@
 # exercise: scatter
 # diagnosis: exception
-# hint: cannot send to itself
+# hint: sends to itself
 import torch.distributed as dist
 
 

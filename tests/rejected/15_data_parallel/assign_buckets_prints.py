@@ -1,6 +1,6 @@
 # exercise: assign_buckets
 # diagnosis: wrong_type
-# hint: list of buckets
+# hint: never returns anything
 def assign_buckets(sizes, cap_bytes):
     for index in reversed(range(len(sizes))):
         print(index, sizes[index], cap_bytes)

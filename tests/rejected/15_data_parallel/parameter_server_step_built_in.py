@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: forbidden_call
-# hint: Build it from send
+# hint: left to you
 import torch.distributed as dist
 
 

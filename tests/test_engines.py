@@ -1,0 +1,114 @@
+"""Workers of this machine: started side by side, and tidied up after, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.engines import local
+from grader.classroom.engines.local import LocalEngine
+from grader.classroom.orders import Done, Limits, Order
+from grader.worlds.sandbox import missing
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: What students hand in: something to judge at once, and something that takes its time.
+ANSWERS = """
+def neighbours():
+    return 0, 0
+
+def who_am_i():
+    while True:
+        pass
+"""
+
+
+def until(condition, what, seconds=100):
+    """Wait for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.01)
+
+
+_serve = local._serve
+
+
+def _serve_when_both_have_started(pipe):
+    """In a worker: it listens only when there is another worker, and judges nothing."""
+    from grader.classroom.engines import work
+
+    started = Path(os.environ["TEST_STARTED"])
+    (started / str(os.getpid())).touch()
+    until(lambda: len(list(started.iterdir())) == 2, "two workers")
+    work.work = lambda order, tell: tell(Done(order.key))
+    _serve(pipe)
+
+
+def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeypatch):
+    """Neither worker listens before the other one has started; their orders fill any pipe."""
+    monkeypatch.setenv("TEST_STARTED", str(tmp_path))
+    monkeypatch.setattr(local, "_serve", _serve_when_both_have_started)
+    files = (("answers.py", b"#" * (2 << 20)),)
+    engine = LocalEngine(2)
+    try:
+        told = list(engine.run(Order(key, files, key, 1, Limits()) for key in ("a", "b")))
+    finally:
+        engine.close()
+    assert sorted(told, key=str) == [Done("a"), Done("b")]
+
+
+def _sandbox_is_made(temporary, out):
+    """Whether a worker has made the folder that it makes just before its sandbox."""
+    folders = [path for path in temporary.rglob("*") if path.is_dir()]
+    return any(stat.S_IMODE(path.stat().st_mode) == 0o711 for path in folders)
+
+
+def _is_judging(temporary, out):
+    """Whether a verdict has been found, so that the next one is being looked for."""
+    from tests.test_grade import _verdicts
+
+    return (out / "grades.sqlite").exists() and bool(_verdicts(out))
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [
+        (signal.SIGINT, _sandbox_is_made),
+        (signal.SIGINT, _is_judging),
+        (signal.SIGTERM, _is_judging),
+    ],
+)
+def test_a_grading_that_is_stopped_leaves_no_temporary_files(tmp_path, number, moment):
+    """Ctrl-C goes to all processes of a terminal, and SIGTERM to the one that was started."""
+    temporary, out = tmp_path / "tmp", tmp_path / "out"
+    temporary.mkdir()
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    (tmp_path / "in" / "ada" / "answers.py").write_text(ANSWERS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grader", "grade", str(tmp_path / "in"), "--out", str(out)],
+        cwd=ROOT, env={**os.environ, "TMPDIR": str(temporary)}, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        until(lambda: moment(temporary, out) or process.poll() is not None, moment.__name__)
+        assert process.poll() is None, process.stdout.read()
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        said, _ = process.communicate(timeout=100)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert list(temporary.iterdir()) == []
+    assert process.returncode == 128 + number
+    assert "every verdict so far is stored" in " ".join(said.split())
+    assert "Traceback" not in said
