@@ -49,6 +49,8 @@ from typing import TYPE_CHECKING, Any
 from grader.version import __version__
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from grader.api import check, hint, progress, run
     from grader.earning import points
     from grader.replaying import replay
@@ -113,7 +115,27 @@ def _is_interactive_import() -> bool:
     return multiprocessing is None or multiprocessing.parent_process() is None
 
 
+def _hide_our_frames() -> None:
+    """Let the traceback of an exception of ours hold the user's own frames alone.
+
+    In a notebook such an exception renders itself, see :mod:`grader.errors`.
+    """
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        from grader.errors import GraderError
+        from grader.traffic.sites import students_part
+
+        if isinstance(error, GraderError):
+            trace = students_part(trace)
+            error.__traceback__ = trace
+        before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
 if _is_interactive_import():
     from grader.worlds.launch import warm_up
 
+    _hide_our_frames()
     warm_up()

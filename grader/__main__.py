@@ -80,7 +80,12 @@ def _parser() -> argparse.ArgumentParser:
 
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.add_argument("exercise", metavar="EXERCISE")
-    hint.add_argument("--more", action="store_true", help="all hints, from gentle to plain")
+    hint.add_argument(
+        "--more",
+        action="count",
+        default=0,
+        help="all hints, from gentle to plain; twice: the whole answer, too, if the last one is it",
+    )
 
     progress = commands.add_parser("progress", help="which exercises you have passed")
     progress.add_argument("--json", action="store_true", help="print one JSON object")
@@ -227,7 +232,7 @@ def _check(request: argparse.Namespace) -> int:
     sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
     from grader.standing import note
 
-    note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend)
+    note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True)
     return 0 if verdict.passed else 1
 
 
@@ -258,11 +263,16 @@ def _progress(request: argparse.Namespace) -> int:
 def _hint(request: argparse.Namespace) -> int:
     from grader.api import catalogue
 
-    hints = catalogue()[request.exercise].hints
-    for number, text in enumerate(hints if request.more else hints[:1], 1):
+    exercise = catalogue()[request.exercise]
+    hints, command = exercise.hints, f"python -m grader hint {exercise.name}"
+    kept_back = request.more == 1 and exercise.tells_all
+    shown = len(hints) - kept_back if request.more else 1
+    for number, text in enumerate(hints[:shown], 1):
         print(f"{number}. {text}")
-    if not request.more and len(hints) > 1:
-        print(f"({len(hints) - 1} more: python -m grader hint {request.exercise} --more)")
+    if shown == len(hints) - 1 and exercise.tells_all:
+        print(f"(The next hint is the whole answer: {command} --more --more)")
+    elif shown < len(hints):
+        print(f"({len(hints) - shown} more: {command} --more)")
     return 0
 
 

@@ -14,10 +14,12 @@ from grader.exercises import Catalogue, discover
 from grader.judge import Judge, Settings
 from grader.program import Program
 from grader.reports.html import exercise_html, failure_html, progress_html
+from grader.reports.summary import failure_text
 from grader.reports.text import exercise_report, failure_report, plain, progress_report
 from grader.standing import Overview, note, origin_of, overview
 from grader.submission import Submission, live_program
 from grader.traffic.schedules import Exploration, named_race
+from grader.traffic.sites import live_line, with_source
 from grader.traffic.trace import Trace
 from grader.values import show
 from grader.verdict import ExerciseVerdict, Failure, Orders
@@ -175,17 +177,27 @@ def shows_results() -> bool:
 
 
 class Hints:
-    """Hints on an exercise, gentlest first; shows those asked for so far."""
+    """Hints on an exercise, gentlest first; shows those asked for so far.
 
-    def __init__(self, name: str, hints: Sequence[str], of: int) -> None:
+    Attributes:
+        name: the exercise.
+        hints: those that are shown.
+        of: how many there are.
+        warns: whether the one after these is the last, and the whole answer.
+    """
+
+    def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
         self.name = name
         self.hints = tuple(hints)
         self.of = of
+        self.warns = warns
 
     def __repr__(self) -> str:
         lines = [f"{i}. {text}" for i, text in enumerate(self.hints, 1)]
         left = self.of - len(self.hints)
-        if left:
+        if self.warns:
+            lines.append(f"(The next hint is the whole answer: call hint({self.name!r}) again)")
+        elif left:
             lines.append(f"({left} more: call hint({self.name!r}) again)")
         return "\n".join(lines)
 
@@ -199,7 +211,9 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     exercise = catalogue()[name if isinstance(name, str) else name.__name__]
     given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
     _hints_given[exercise.name] = given
-    hints = Hints(exercise.name, exercise.hints[:given], len(exercise.hints))
+    of = len(exercise.hints)
+    warns = exercise.tells_all and given == of - 1
+    hints = Hints(exercise.name, exercise.hints[:given], of, warns)
     if not shows_results():
         print(hints)
     return hints
@@ -256,7 +270,7 @@ class Run(Sequence[Any]):
         self._results = tuple(results)
         self._trace = trace
         self.output = tuple(output)
-        self.failure = failure
+        self.failure = None if failure is None else with_source(failure, live_line)
         self.orders = orders
 
     @overload
@@ -282,7 +296,7 @@ class Run(Sequence[Any]):
 
     def _require_success(self) -> None:
         if self.failure is not None:
-            raise RunFailed(f"{self.failure.diagnosis}: {self.failure.message}", self.failure)
+            raise RunFailed(failure_text(self.failure), self.failure)
 
     def __repr__(self) -> str:
         if self.failure is not None:
@@ -307,7 +321,7 @@ def run(
 
     The process group is set up: inside, ``dist.get_rank()`` and everything
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
-    What ranks print is shown in rank order when all have ended.
+    What ranks print is shown in rank order when all have ended, and warnings after it.
 
     A receive from any rank takes the message of the highest rank that has sent one
     when nothing else can happen any more, so that a run gives the same result every
@@ -339,6 +353,8 @@ def run(
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
+    for warning in outcome.trace.warnings:
+        print(f"warning: {warning}")
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
     finished = Run(results, outcome.trace, outcome.output, failure, orders)

@@ -56,10 +56,11 @@ def assess(
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
-        message=failure.message,
+        message=_where_it_matters(exercise, failure.message),
         rank=failure.rank,
         site=failure.site,
-        detail=failure.detail,
+        detail=failure.detail + outcome.trace.warnings,
+        frames=failure.frames,
         waits=failure.waits,
         cycle=failure.cycle,
         ended=failure.ended,
@@ -244,9 +245,10 @@ def _explain(exercise: Exercise, failure: Failure) -> Failure:
 def _rows(
     exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
 ) -> tuple[RankRow, ...]:
+    """What each rank should hold, and holds; nothing if all are right: the fault lies elsewhere."""
     if not actual:
         return ()
-    return tuple(
+    rows = tuple(
         RankRow(
             rank,
             show(expected[rank]),
@@ -255,6 +257,14 @@ def _rows(
         )
         for rank in case.ranks
     )
+    return () if all(row.right for row in rows) else rows
+
+
+def _where_it_matters(exercise: Exercise, message: str) -> str:
+    """A message without the number of the rank, where there is one rank only."""
+    if exercise.world_sizes != (1,):
+        return message
+    return message.removeprefix("rank 0: ").removeprefix("rank 0, ")
 
 
 def assess_limit(

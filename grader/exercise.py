@@ -316,6 +316,17 @@ class Exercise:
         every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
         return tuple(one.arg for one in every if one is not None)
 
+    @property
+    def returns(self) -> bool:
+        """Whether the signature says that a value is returned."""
+        told = self._header.returns
+        return told is not None and not (isinstance(told, ast.Constant) and told.value is None)
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the last hint is the whole answer, so that a learner is warned before it."""
+        return len(self.hints) > 1 and "\n    " in self.hints[-1]
+
     def cases(self, seed: int, n: int) -> list[Case]:
         """The cases at world size ``n``.
 

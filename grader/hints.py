@@ -22,7 +22,7 @@ from grader.compare import compare
 from grader.exercise import Evidence, Exercise, Gives, Mistake
 from grader.verdict import Diagnosis
 
-__all__ = ["choose_hint"]
+__all__ = ["choose_hint", "predicted"]
 
 #: What helps with a diagnosis where the exercise itself has nothing better.
 GENERAL: Mapping[Diagnosis, str] = {
@@ -39,13 +39,13 @@ GENERAL: Mapping[Diagnosis, str] = {
     " use isend and irecv, which do not wait.",
     Diagnosis.WRONG_TYPE: "Compare with the signature: what is returned, and what is changed in"
     " place?",
-    Diagnosis.WRONG_SHAPE: "Compare the shape with that of the input.",
+    Diagnosis.WRONG_SHAPE: "Which line of yours makes the result, and which shape has it there? The"
+    " message has the one that is asked for.",
     Diagnosis.WRONG_DTYPE: "Make buffers like the input: torch.empty_like(x) keeps shape and"
     " dtype.",
     Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
     Diagnosis.ALIASED: "Return a copy: x.clone().",
-    Diagnosis.FORBIDDEN_CALL: "The message says which calls this exercise allows; the work of"
-    " this one is left to you.",
+    Diagnosis.FORBIDDEN_CALL: "Leave this call out, and do with those that the message allows.",
     Diagnosis.TOO_MANY_MESSAGES: "Somebody is sent something that it has or does not need.",
     Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
     " something sent in a larger piece than it should be?",
@@ -88,13 +88,13 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.hints[0]
     if evidence is not None and evidence.failed:
-        for prove in (misused, _known, rebound):
+        for prove in (misused, _known, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
     hint = exercise.advice.get(diagnosis, GENERAL.get(diagnosis, ""))
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
-        hint = _smallest(evidence)
+        hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.hints[0]
 
 
@@ -164,7 +164,7 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
             continue
         if one.passed and one.case.n == 1 < max(exercise.world_sizes):
             continue  # alone, most mistakes do no harm
-        would = _would(gives, one.case)
+        would = predicted(gives, one.case)
         if would is None:
             if one is evidence.here:
                 return 0
@@ -176,8 +176,11 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
     return explained
 
 
-def _would(gives: Gives, case: Case) -> Sequence[Any] | None:
-    # a mistake may have no result at all in a case: no rank is left, or it divides by zero
+def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
+    """What a mistake gives in a case; ``None`` if it cannot tell, or has no result at all there.
+
+    It has none where it leaves nobody to hear from, for instance, or divides by zero.
+    """
     with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
         return gives(case)
     return None
@@ -210,6 +213,7 @@ def _slack(want: Any, scale: Any) -> Any:
 
 _NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
 _NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
+_MISCALLED = re.compile(r"TypeError: (?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
 _UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
 
 
@@ -226,13 +230,28 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     if found := _NO_ATTRIBUTE.search(text):
         owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
         return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
-    if "initialize the default process group twice" in text:
+    if "init_process_group is not for" in text or "default process group twice" in text:
         return (
             "The process group is set up before your function is called: leave out"
             " init_process_group, and call dist.get_rank() right away."
         )
-    if "same as the rank of the current process" in text:
-        return _TO_ITSELF
+    if found := _MISCALLED.search(text):
+        return _miscalled(exercise, evidence, found[1])
+    if " with tag " in text and evidence.diagnosis is Diagnosis.DEADLOCK:
+        return (
+            "A receive takes only a message that has its own tag: give both ends the same one, or"
+            " leave it out."
+        )
+    if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
+        return (
+            "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
+            " calls for the same tensors, in the same order?"
+        )
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and evidence.source and evidence.source[0].yields:
+        return (
+            "yield makes a generator of a function: a call of it runs none of its lines. Leave"
+            " yield out."
+        )
     if evidence.diagnosis is Diagnosis.WRONG_TYPE and _returns_nothing(exercise, evidence):
         return (
             f"{exercise.name} never returns anything: a function without return gives None."
@@ -241,10 +260,25 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
-_TO_ITSELF = (
-    "A rank sends to itself, or receives from itself, and torch refuses that. What a rank has"
-    " already needs no message: leave its own number out, or copy."
-)
+def to_itself(exercise: Exercise, evidence: Evidence) -> str:
+    """What a refused message to oneself proves."""
+    if not evidence.says("same as the rank"):
+        return ""
+    return (
+        "A rank sends to itself, or receives from itself, and that is refused. What a rank has"
+        " already needs no message: leave its own number out, or copy."
+    )
+
+
+def _miscalled(exercise: Exercise, evidence: Evidence, name: str) -> str:
+    """What is to be said of a call with the wrong arguments; nothing if it is not the answer's."""
+    if name == exercise.name:
+        return f"It is called as {exercise.signature}: keep these parameters, in this order."
+    for part in evidence.source:
+        if part.name == name:
+            asked = ", ".join(part.parameters)
+            return f"You have defined it as {name}({asked}), in line {part.line}: call it so."
+    return ""
 
 
 def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
@@ -268,11 +302,9 @@ def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
 
 
 def _returns_nothing(exercise: Exercise, evidence: Evidence) -> bool:
-    """Whether every rank gives None, and the function has no return with a value."""
-    if exercise.result is not None or not evidence.source or evidence.source[0].returns:
-        return False
-    given = [value for one in evidence.judged for value in one.actual if one.limit is None]
-    return bool(given) and all(value is None for value in given)
+    """Whether a result is to be returned, and the function has no return with a value."""
+    asked = exercise.returns and evidence.source and evidence.source[0].name == exercise.name
+    return bool(asked) and not evidence.source[0].returns
 
 
 def rebound(exercise: Exercise, evidence: Evidence) -> str:

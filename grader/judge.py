@@ -19,6 +19,7 @@ from grader.outline import Outline
 from grader.scoring import asks, missed_point, score
 from grader.submission import Submission
 from grader.traffic.schedules import Exploration, WildcardPolicy, named_race
+from grader.traffic.sites import with_source
 from grader.turns import Turns, not_run, too_late
 from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.worlds.base import Job, Outcome, World
@@ -155,6 +156,10 @@ class Judge:
                     break
         if exercise.growth is not None and self._settings.world_sizes is None:
             found.verdicts += self._grow(exercise, submission, found)
+        found.verdicts = [
+            verdict if verdict.passed else with_source(verdict, submission.quote)
+            for verdict in found.verdicts
+        ]
         inputs = [case for cases in plan.values() for case in cases]
         source = tuple(submission.outlines.get(exercise.name, ()))
         return self._conclude(exercise, inputs, found, source)
@@ -292,7 +297,7 @@ class Judge:
             return self._verdict(
                 exercise, Status.PASSED, cases, message=found.remark, score=exercise.points
             )
-        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(failed, cases))
+        failure = Failure(failed.diagnosis or Diagnosis.WRONG_VALUE, _told(exercise, failed, cases))
         return self._verdict(
             exercise,
             Status.FAILED,
@@ -440,13 +445,15 @@ def _telling(
     return [(case, outcome) for case, outcome in right if asks(exercise, case)]
 
 
-def _told(failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
+def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
     """What is wrong first, and whether the answer misses the point of the exercise."""
     if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
         return "not written yet"
     # a limit's own name stands in its message
     name = "" if failed.bounds else f"{failed.name}: "
-    found = f"{ranks(failed.world_size, failed.simulated)}, {name}{failed.message}"
+    # a plain function is called on one rank, which says nothing
+    world = ranks(failed.world_size, failed.simulated) + ", "
+    found = f"{world if exercise.world_sizes != (1,) else ''}{name}{failed.message}"
     missed = missed_point(cases)
     if missed is None:
         return found

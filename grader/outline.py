@@ -47,6 +47,7 @@ class Outline(msgspec.Struct, frozen=True):
         line: where it begins in its file or cell.
         parameters: their names, in order.
         returns: whether a value is returned anywhere.
+        yields: whether it is a generator.
         calls: what is called, as it is written: ``dist.send``, ``out.copy_``.
         loops: what ``for`` loops and comprehensions run over: ``range(1, n)``.
         assigned: names that are bound inside, parameters among them.
@@ -59,6 +60,7 @@ class Outline(msgspec.Struct, frozen=True):
     line: int
     parameters: list[str]
     returns: bool
+    yields: bool
     calls: list[str]
     loops: list[str]
     assigned: list[str]
@@ -167,9 +169,8 @@ def _outline(node: _Function, name: str) -> Outline:
     arguments = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
     parameters = [one.arg for one in arguments if one is not None]
     own = list(_own(node))
-    returns = any(isinstance(n, ast.Return) and n.value is not None for n in own) or any(
-        isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own
-    )
+    yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own)
+    returns = yields or any(isinstance(n, ast.Return) and n.value is not None for n in own)
     body = node.body[1:] if ast.get_docstring(node) else node.body
     assigned = {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names = {n.id for n in every if isinstance(n, ast.Name)}
@@ -179,6 +180,7 @@ def _outline(node: _Function, name: str) -> Outline:
         node.lineno,
         parameters,
         returns,
+        yields,
         [_text(n.func) for n in every if isinstance(n, ast.Call)],
         [_text(n.iter) for n in every if isinstance(n, (ast.For, ast.comprehension))],
         sorted(assigned | set(parameters)),

@@ -13,8 +13,10 @@ from grader.exercise import Exercise
 from grader.pictures.frames import Film, film
 from grader.pictures.player import page, player
 from grader.pictures.strip import strip
+from grader.reports.summary import failure_text
 from grader.submission import live_program
 from grader.tags import MOST_RANKS
+from grader.traffic.sites import live_line, with_source
 from grader.traffic.trace import Trace
 from grader.worlds.base import Job
 from grader.worlds.processes import ProcessWorld
@@ -112,8 +114,8 @@ def _watched_run(
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
     if outcome.failure is not None:
-        failure = outcome.failure
-        raise RunFailed(f"{failure.diagnosis}: {failure.message}", failure)
+        failure = with_source(outcome.failure, live_line)
+        raise RunFailed(failure_text(failure), failure)
     return outcome.trace
 
 

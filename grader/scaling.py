@@ -138,6 +138,8 @@ def simulate(
             algorithms=algorithms,
         )
     print(simulation.output, end="")
+    for warning in simulation.warnings:
+        print(f"warning: {warning}")
     finished = SimulatedRun(ranks, simulation, job.answer_limit)
     if not may_fail:
         finished._require_success()

@@ -26,7 +26,7 @@ from grader.errors import RequestError, UnreadableFile
 from grader.outline import Outline, outline, outline_live
 from grader.program import Program
 from grader.reading import contents
-from grader.traffic.sites import is_students
+from grader.traffic.sites import is_students, live_line
 from grader.verdict import Site
 
 __all__ = ["Submission", "live_program"]
@@ -118,11 +118,9 @@ class Submission:
 
     def quote(self, site: Site) -> str:
         """The text of a line, or nothing where it is not known."""
+        if self.program.live:
+            return live_line(site)
         lines = self.sources.get(site.file, "").splitlines()
-        if not lines:
-            import linecache
-
-            return linecache.getline(site.file, site.line).strip()
         return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
 
 

@@ -97,6 +97,30 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A line of the student's source that a failure points at.
+
+    Attributes:
+        site: where it is.
+        function: the function that was running there, in a traceback.
+        text: the line itself; empty where nobody knows it.
+        place: how a report calls the site, such as "In [3], line 2", where its line
+            alone does not tell.
+    """
+
+    site: Site
+    function: str = ""
+    text: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        where = self.place or str(self.site)
+        if self.function:
+            where += f", in {self.function}"
+        return f"{where}:  {self.text}" if self.text else where
+
+
+@dataclass(frozen=True)
 class Orders:
     """How many orders of arrival were tried, of those that are known to be possible.
 
@@ -213,8 +237,9 @@ class Failure:
         message: one sentence, naming rank, line, what was expected and came.
         rank: the rank at fault, or ``None`` where no single one is.
         site: the place in the student's source, if one is known.
-        detail: further lines, such as the cycle of a deadlock or the
-            student's part of a traceback.
+        detail: further lines, such as the cycle of a deadlock.
+        frames: the student's part of a traceback, outermost call first; else the lines
+            that the message names, once their source is known.
     """
 
     diagnosis: Diagnosis
@@ -222,6 +247,7 @@ class Failure:
     rank: int | None = None
     site: Site | None = None
     detail: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
     #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
     #: and those that others wait for although they have returned
     waits: tuple[Wait, ...] = ()
@@ -257,6 +283,8 @@ class CaseVerdict:
     bounds: tuple[Bound, ...] = ()
     by_rank: tuple[RankRow, ...] = ()
     detail: tuple[str, ...] = ()
+    #: as in :class:`Failure`
+    frames: tuple[Frame, ...] = ()
     #: what each rank printed, in rank order
     output: tuple[str, ...] = ()
     #: of a deadlock, as in :class:`Failure`

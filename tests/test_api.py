@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -10,6 +13,7 @@ import grader
 from grader import api, check, hint, run
 from grader.errors import GraderError, RequestError, RunFailed, UnknownExercise
 from grader.verdict import Diagnosis
+from tests.conftest import line_in
 
 
 def broadcast(x, src):
@@ -120,6 +124,78 @@ def test_run_raises_with_one_line_and_no_traceback_of_ours():
     assert error.value.failure.rank == 0
 
 
+def test_a_run_that_raises_shows_the_way_to_the_line_and_quotes_it():
+    def helper(x):
+        try:
+            return {}[x]
+        except KeyError:
+            raise ValueError("no") from None
+
+    def again(n):
+        return again(n - 1) if n else helper(n)
+
+    def answer():
+        return again(50)
+
+    failed = run(answer, 2, may_fail=True)
+    first, back, last = line_in(answer, "return"), line_in(again, "return"), line_in(helper, "no")
+    assert repr(failed).splitlines() == [
+        f"✗ exception: rank 0, line {last}: ValueError: no",
+        f"    line {first}, in answer:  return again(50)",
+        # once, and not fifty times
+        f"    line {back}, in again:  return again(n - 1) if n else helper(n)",
+        f'    line {last}, in helper:  raise ValueError("no") from None',
+    ]
+    with pytest.raises(RunFailed) as error:
+        run(answer, 2)
+    assert str(error.value) == repr(failed).removeprefix("✗ ")
+
+
+@pytest.mark.parametrize("explicit", [True, False])
+def test_the_exception_before_is_told_in_a_line(explicit):
+    def answer():
+        try:
+            [].pop()
+        except IndexError as error:
+            if explicit:
+                raise ValueError("no") from error
+            raise ValueError("no")  # noqa: B904
+
+    line = line_in(answer, "pop")
+    how = "caused by" if explicit else "raised while handling"
+    assert run(answer, 1, may_fail=True).failure.detail == (
+        f"{how} IndexError: pop from empty list (line {line})",
+    )
+
+
+def test_an_error_inside_a_library_ends_at_the_call_that_led_to_it():
+    def answer():
+        return torch.cat([torch.ones(1), "text"])
+
+    frames = run(answer, 1, may_fail=True).failure.frames
+    assert [frame.text for frame in frames] == ['return torch.cat([torch.ones(1), "text"])']
+
+
+def test_a_script_ends_with_its_own_frames_alone(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, torch.distributed as dist\n"
+        "from grader import run\n"
+        "def f():\n"
+        "    dist.recv(torch.ones(1), 1 - dist.get_rank())\n"
+        "run(f, 2)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert [line for line in lines if line.startswith("  File")] == [
+        f'  File "{script}", line 5, in <module>'
+    ]
+    assert lines[-2].startswith("grader.errors.RunFailed: deadlock: rank 0 waits to receive")
+    assert lines[-1] == "    line 4:  dist.recv(torch.ones(1), 1 - dist.get_rank())"
+
+
 def test_a_run_that_may_fail_says_why_when_asked():
     def answer():
         dist.recv(torch.empty(1), 1 - dist.get_rank())
@@ -169,10 +245,12 @@ def test_a_function_of_another_module_travels_by_value(tmp_path, monkeypatch):
 
 def test_hints_come_one_by_one(capsys):
     api._hints_given.clear()
-    assert len(hint("broadcast").hints) == 1
+    first = hint("broadcast")
+    assert len(first.hints) == 1
+    assert "(2 more: call hint('broadcast') again)" in repr(first)
     second = hint("broadcast")
     assert len(second.hints) == 2
-    assert "(1 more: call hint('broadcast') again)" in repr(second)
+    assert "(The next hint is the whole answer: call hint('broadcast') again)" in repr(second)
     assert len(hint(broadcast).hints) == len(hint("broadcast").hints) == 3
     assert "again)" not in repr(hint("broadcast"))
     with pytest.raises(UnknownExercise):

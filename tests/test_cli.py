@@ -233,9 +233,18 @@ def test_hint(request_here):
     done = request_here("hint", "broadcast")
     assert done.stdout.startswith("1. ")
     assert "(2 more: python -m grader hint broadcast --more)" in done.stdout
+
+
+def test_the_whole_answer_is_announced_before_it_is_shown(request_here):
     more = request_here("hint", "broadcast", "--more").stdout
-    assert all(f"\n{number}. " in f"\n{more}" for number in (1, 2, 3))
-    assert "dist.send(x, dst)" in more
+    assert all(f"\n{number}. " in f"\n{more}" for number in (1, 2))
+    assert (
+        "The next hint is the whole answer: python -m grader hint broadcast --more --more" in more
+    )
+    assert "dist.send(x, dst)" not in more
+    assert "dist.send(x, dst)" in request_here("hint", "broadcast", "--more", "--more").stdout
+    # a last hint that is no code needs no warning
+    assert "\n3. " in request_here("hint", "who_am_i", "--more").stdout
 
 
 def test_doctor():

@@ -14,7 +14,7 @@ from grader.cases import Draw, Kind, PerRank
 from grader.errors import DeclarationError, UnknownExercise
 from grader.exercise import Exercise, Mistake
 from grader.exercises import Catalogue, discover
-from grader.hints import choose_hint
+from grader.hints import choose_hint, predicted
 from grader.judge import Judge, Settings
 from grader.limits import messages
 from grader.submission import Submission
@@ -129,8 +129,9 @@ def test_no_mistake_explains_a_right_answer(name):
     for n in exercise.world_sizes:
         for case in exercise.cases(1, n):
             for mistake in exercise.mistakes:
-                if mistake.gives is not None:
-                    would = mistake.gives(case)
+                several = isinstance(mistake.gives, tuple)
+                for gives in mistake.gives if several else filter(None, [mistake.gives]):
+                    would = predicted(gives, case)
                     assert would is None or len(would) == n
 
 
@@ -394,3 +395,17 @@ def test_limits_measure_what_they_say():
     assert str(bound) == "messages: 3 (should be at most 2)"
     assert not bound.holds
     assert limit.diagnose(bound) is Diagnosis.TOO_MANY_MESSAGES
+
+
+def test_the_lines_of_a_failure_are_quoted_from_the_file(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(
+        "def helper(x):\n    raise ValueError(x)\n\ndef broadcast(x, src):\n    helper(src)\n"
+    )
+    submission = Submission.from_file(path)
+    judge = Judge(default_launcher(), Settings(1, (2,), first_failure=True))
+    case = judge.judge(catalogue()["broadcast"], submission).first_failure
+    assert [str(frame) for frame in case.frames] == [
+        "line 5, in broadcast:  helper(src)",
+        "line 2, in helper:  raise ValueError(x)",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import psutil
@@ -77,6 +78,35 @@ def test_lines_are_those_of_the_cell(kernel):
     code = "def broadcast(x, src):\n    y = 1\n    raise ValueError('here')\n\ncheck(broadcast)"
     found = kernel.execute(code)
     assert "rank 0, line 3: ValueError: here" in found["data"]["text/plain"]
+
+
+def test_a_run_that_raises_quotes_every_line_on_the_way_from_the_cells(kernel):
+    kernel.execute(IMPORTS)
+    kernel.execute("def helper(x):\n    return {}['no <b>']")
+    found = kernel.execute("def f():\n    return helper(1)\n\nrun(f, 2)")
+    head, *frames = found["error"]["traceback"][0].splitlines()
+    assert head == "RunFailed: exception: rank 0, line 2: KeyError: 'no <b>'"
+    assert [re.sub(r"\d+\]", "*]", frame) for frame in frames] == [
+        "    In [*], line 2, in f:  return helper(1)",
+        "    In [*], line 2, in helper:  return {}['no <b>']",
+    ]
+    numbers = [int(re.search(r"\[(\d+)\]", frame)[1]) for frame in frames]
+    assert numbers[0] == numbers[1] + 1
+
+    shown = kernel.execute("run(f, 2, may_fail=True)")["data"]
+    assert "line 2, in helper:  return {}['no <b>']" in shown["text/plain"]
+    assert "line 2, in helper:  return {}[&#x27;no &lt;b&gt;&#x27;]" in shown["text/html"]
+
+
+def test_a_deadlock_in_a_cell_quotes_its_lines(kernel):
+    kernel.execute(IMPORTS)
+    code = (
+        "def f():\n    x, other = torch.ones(1), 1 - dist.get_rank()\n"
+        "    dist.recv(x, other)\n\nrun(f, 2, may_fail=True)"
+    )
+    shown = kernel.execute(code)["data"]
+    assert "    line 3:  dist.recv(x, other)" in shown["text/plain"].splitlines()
+    assert "line 3:  dist.recv(x, other)</pre>" in shown["text/html"]
 
 
 def test_errors_have_no_traceback_of_ours(kernel):

@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 import torch
@@ -25,8 +27,8 @@ from tests.conftest import play as play_real
 SECONDS = Flat(alpha=1, beta=0.5)
 
 
-def play(function, size, *arguments, cluster=SECONDS, seconds=30.0, **how):
-    job = Job("f", (arguments,) * size, seconds=seconds)
+def play(function, size, *arguments, cluster=SECONDS, seconds=30.0, allowed=frozenset(), **how):
+    job = Job("f", (arguments,) * size, seconds=seconds, allowed=allowed)
     return simulate(default_launcher(), live_program(function), job, cluster, **how)
 
 
@@ -36,6 +38,53 @@ def values(outcome):
 
 
 # The clock. -----------------------------------------------------------------------
+
+
+def test_a_thread_that_only_computes_is_fine():
+    def answer():
+        found = []
+        thread = threading.Thread(target=lambda: found.append(torch.ones(3).sum().item()))
+        thread.start()
+        thread.join()
+        dist.barrier()
+        return found
+
+    assert values(play(answer, 3, allowed=None)) == [[3.0]] * 3
+
+
+@pytest.mark.parametrize(
+    "kind, cluster, seconds, ends, met",
+    [
+        # the other rank comes after 5 s, and its message after one more
+        ("message", Flat(1, 0), 2, [2.0, 6.0], False),
+        ("message", Flat(1, 0), 5.5, [5.5, 6.0], False),
+        ("message", Flat(1, 0), 6, [6.0, 6.0], True),
+        ("message", Flat(1, 0), 60, [6.0, 6.0], True),
+        ("collective", Flat(0, 0), 2, [2.0, 5.0], False),
+        ("collective", Flat(0, 0), 60, [5.0, 5.0], True),
+    ],
+)
+def test_a_wait_with_a_time_limit_ends_at_its_virtual_time(kind, cluster, seconds, ends, met):
+    def answer():
+        x = torch.empty(0)
+        if dist.get_rank() == 1:
+            time.sleep(5)
+            dist.send(x, 0) if kind == "message" else dist.barrier()
+            return time.monotonic(), None, time.monotonic()
+        work = dist.irecv(x, 1) if kind == "message" else dist.barrier(async_op=True)
+        try:
+            in_time = work.wait(timedelta(seconds=seconds))
+        except RuntimeError as error:
+            in_time = str(error).startswith("Timed out") and False
+        then = time.monotonic()
+        work.wait()
+        time.sleep(100)  # nothing wakes it up early
+        return then, in_time, time.monotonic()
+
+    first, second = values(play(answer, 2, cluster=cluster, allowed=None))
+    assert [first[0], second[0]] == ends
+    assert first[1] is met
+    assert first[2] == 100.0 + ends[1]
 
 
 def test_time_is_virtual_and_exact():
@@ -258,6 +307,19 @@ def _begins():
     dist.init_process_group("gloo")
 
 
+def _in_a_thread(call):
+    with ThreadPoolExecutor() as pool:
+        pool.submit(call).exception()
+
+
+def _posts_in_a_thread():
+    _in_a_thread(lambda: dist.isend(torch.zeros(1), 0))
+
+
+def _sleeps_in_a_thread():
+    _in_a_thread(lambda: time.sleep(1))
+
+
 def _asks_in_a_thread():
     caught = []
 
@@ -281,6 +343,8 @@ BROKEN = {
     "destroys": (_destroys, Diagnosis.EXCEPTION, "is not for the exercise to call"),
     "begins": (_begins, Diagnosis.EXCEPTION, "is not for the exercise to call"),
     "thread": (_asks_in_a_thread, Diagnosis.EXCEPTION, "simulated ranks share one thread"),
+    "posting thread": (_posts_in_a_thread, Diagnosis.EXCEPTION, "a thread of rank 1"),
+    "sleeping thread": (_sleeps_in_a_thread, Diagnosis.EXCEPTION, "run(f, n)"),
 }
 
 

@@ -78,6 +78,15 @@ def test_magics_keep_the_line_numbers():
     assert submission.quote(Site("cell 3", 3)) == "def f(): 1/0"
 
 
+def test_only_lines_of_the_submission_itself_are_quoted(tmp_path):
+    """Where a failure stands is said by the student's process: it may name any file."""
+    secret = tmp_path / "secret.py"
+    secret.write_text("seed = 7\n")
+    submission = read("def f(): 1/0", "a.py")
+    assert submission.quote(Site("a.py", 1)) == "def f(): 1/0"
+    assert submission.quote(Site(str(secret), 1)) == ""
+
+
 def test_a_syntax_error_in_another_cell_costs_nothing_here():
     submission = read(notebook("def f(): return 1", "def g(:\n    pass", "print(("))
     assert value(submission) == 1

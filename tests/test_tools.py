@@ -14,6 +14,7 @@ import pytest
 
 from grader.api import catalogue
 from grader.exercises import discover
+from grader.verdict import Diagnosis, ExerciseVerdict, Status
 from tools import course, notebooks, pictures
 from tools.chapter import Chapter, ChapterError, to_text
 
@@ -236,12 +237,33 @@ def test_an_answer_gets_the_verdict_it_deserves(answer):
     assert answer.complaint(verdict, specific) == ""
 
 
+def test_every_rejected_answer_says_which_hint_it_must_get():
+    assert [answer.path.name for answer in REJECTED if not answer.hint] == []
+
+
 def test_there_are_enough_answers():
     for name in catalogue():
         assert sum(answer.exercise == name for answer in ACCEPTED) >= 3, name
         rejected = [answer for answer in REJECTED if answer.exercise == name]
         assert len(rejected) >= 5, name
         assert len({answer.diagnosis for answer in rejected}) >= 3, name
+
+
+def test_what_must_not_be_said_is_looked_for_in_message_and_hint(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text("# exercise: twice\n# diagnosis: exception\n# hint: -\n# not: tree | ring\n")
+    answer = course.Answer.read(path, accepted=False)
+
+    def said(message, hint, specific=()):
+        verdict = ExerciseVerdict(
+            "twice", "c", Status.FAILED, 0, 1, Diagnosis.EXCEPTION, message, hint
+        )
+        return answer.complaint(verdict, specific)
+
+    assert said("all is known", "look at line 3") == ""
+    assert "should not say 'tree'" in said("it is a tree", "look at line 3")
+    assert "should not say 'ring'" in said("all is known", "turn the ring")
+    assert "no specific hint" in said("all is known", "look at line 3", ["look at line 3"])
 
 
 @pytest.mark.parametrize(

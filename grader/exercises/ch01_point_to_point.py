@@ -12,9 +12,12 @@ from grader.limits import messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
-SEND_FIRST = (
-    "A send returns only when its receive has been posted. If both sides send first, both wait"
-    " for ever: let one side receive first, or start one of the two with isend or irecv."
+_SEND_FIRST = Mistake(
+    "A send returns only when its receive has been posted. All who wait are in a send, so they wait"
+    " for ever: let one side receive first, or start the send with isend.",
+    when=lambda e: bool(
+        e.failure and e.failure.waits and all(wait.call == "send" for wait in e.failure.waits)
+    ),
 )
 
 
@@ -99,12 +102,22 @@ shift = Exercise(
         "    request.wait()",
     ),
     mistakes=(
+        _SEND_FIRST,
         Mistake(
             "That is a shift by one, whatever k is.",
             gives=(
                 lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
                 lambda c: [c.x[(r - (c.k % c.n > 0)) % c.n] for r in c.ranks],
             ),
+        ),
+        Mistake(
+            "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
+            " copy then.",
+            when=lambda e: e.says("same as the rank") and e.case.k % e.case.n == 0,
+        ),
+        Mistake(
+            "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
+            when=lambda e: e.says("there is no rank"),
         ),
         Mistake(
             "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
@@ -117,9 +130,6 @@ shift = Exercise(
         ),
     ),
     advice={
-        Diagnosis.DEADLOCK: SEND_FIRST,
-        Diagnosis.EXCEPTION: "When k % n is 0 the other rank is yourself, and a rank cannot send to"
-        " itself: return a copy then. And (rank + k) has to be taken modulo n.",
         Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
         " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
         " same round.",
@@ -166,6 +176,11 @@ exchange = Exercise(
         "    request.wait()",
     ),
     mistakes=(
+        _SEND_FIRST,
+        Mistake(
+            "When peer is your own rank there is nobody to talk to: return a copy of x.",
+            when=lambda e: e.says("same as the rank"),
+        ),
         Mistake(
             "You return your own x: return what you have received.",
             gives=lambda c: list(c.x),
@@ -173,11 +188,8 @@ exchange = Exercise(
         ),
     ),
     advice={
-        Diagnosis.DEADLOCK: SEND_FIRST,
         Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
         " once: start the send with isend on both sides, then receive.",
-        Diagnosis.EXCEPTION: "When peer is your own rank there is nobody to talk to: return a copy"
-        " of x.",
         Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",
         Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
         " stay as it is.",

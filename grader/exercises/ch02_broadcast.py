@@ -61,14 +61,13 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "src sends to itself, too, and torch refuses that: leave the calling rank out of the"
-            " loop.",
-            when=lambda e: e.says("same as the rank"),
-        ),
-        Mistake(
             "A loop to the wrong end: with range(1, n) rank 0 never receives when it is not src.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.DEADLOCK and e.failure is not None and e.failure.rank == 0
+                e.diagnosis is Diagnosis.DEADLOCK
+                and e.loops(r"range\(1, .*\)")
+                and {wait.rank for wait in e.failure.waits if wait.call == "recv"} == {0}
+                if e.failure
+                else False
             ),
         ),
     ),
@@ -301,6 +300,11 @@ sync_parameters = Exercise(
     ),
     mistakes=(
         Mistake(
+            "A parameter requires a gradient, so autograd objects to writing into it: do that under"
+            " torch.no_grad().",
+            when=lambda e: e.says("requires grad") or e.says("require grad"),
+        ),
+        Mistake(
             "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
             " would go on with those: write into the module's own tensors, as broadcast does.",
             when=lambda e: any(report["replaced"] for report in e.actual),
@@ -323,13 +327,16 @@ sync_parameters = Exercise(
             gives=lambda c: _synchronised(c, lambda r, name: r),
         ),
         Mistake(
-            "Only what requires a gradient was sent. Frozen parameters differ between ranks too.",
-            gives=(
-                lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
-                lambda c: _synchronised(
-                    c,
-                    lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
-                ),
+            "Only what requires a gradient was sent. Buffers and frozen parameters differ between"
+            " ranks, too.",
+            gives=lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
+        ),
+        Mistake(
+            "Frozen parameters were left out. They require no gradient, and differ between ranks"
+            " all the same.",
+            gives=lambda c: _synchronised(
+                c,
+                lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
             ),
         ),
         Mistake(
@@ -343,8 +350,6 @@ sync_parameters = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "sync_parameters works in place, on the module's own tensors, and"
         " returns nothing.",
-        Diagnosis.EXCEPTION: "A parameter requires a gradient, so autograd objects to writing into"
-        " it: do that under torch.no_grad().",
         Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
         " and from the same src.",
         Diagnosis.WRONG_VALUE: "Look at which tensor is named: is it a parameter or a buffer, and"

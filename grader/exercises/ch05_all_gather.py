@@ -69,6 +69,18 @@ def _all_one(e: Evidence) -> bool:
     )
 
 
+def _buffers_in_turn(e: Evidence) -> bool:
+    """Whether the pieces that came to a rank are two, in turn, and the list is longer."""
+    n, owners = e.case.n, _owners(e)
+    if n < 4:
+        return False
+    others = [[held[(r - s) % n] for s in range(1, n)] for r, held in enumerate(owners)]
+    return bool(others) and all(
+        len(set(held)) == 2 and all(held[i] == held[i - 2] for i in range(2, n - 1))
+        for held in others
+    )
+
+
 def _one_place_off(e: Evidence) -> bool:
     """Whether every piece lies one place beside its own, but for one that never came."""
     n, owners = e.case.n, _owners(e)
@@ -123,6 +135,12 @@ ONE_TENSOR = Mistake(
     "All entries are one and the same tensor, filled again and again: [buffer] * n is one tensor n"
     " times, and so is a buffer that is appended n times. Make a new tensor for every rank.",
     when=_all_one,
+)
+
+TWO_BUFFERS = Mistake(
+    "Your list holds two buffers that take turns, or the same ones again and again: what came later"
+    " has overwritten what lies there. Keep a copy of each piece, or make a new tensor for it.",
+    when=_buffers_in_turn,
 )
 
 ITSELF = Mistake(
@@ -215,6 +233,7 @@ all_gather = Exercise(
             when=_on_some_only,
         ),
         ONE_TENSOR,
+        TWO_BUFFERS,
         OWN_MISSING,
         Mistake(
             FROM_OWN_ON,
@@ -271,6 +290,7 @@ ring_all_gather = Exercise(
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
         ONE_TENSOR,
+        TWO_BUFFERS,
         OWN_MISSING,
         Mistake(
             "Your pieces stand in the order in which they came: your own, then your left"

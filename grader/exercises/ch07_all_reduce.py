@@ -1,6 +1,7 @@
 """Chapter 07: many values become one, on every rank."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -133,9 +134,15 @@ def _tail_as_it_was(c: Case) -> list[torch.Tensor]:
     return [torch.cat([whole[:kept], tail]).reshape(c.x[0].shape) for tail in tails]
 
 
-def _pieces_as_they_were(c: Case) -> list[torch.Tensor]:
-    """Piece i is rank i's own, not reduced."""
-    return [_pieces(c, lambda i, _: c.x[i].flatten().tensor_split(c.n)[i])] * c.n
+def _pieces_as_they_were(c: Case, padded: bool = False) -> list[torch.Tensor] | None:
+    """Piece i is rank i's own, not reduced; AVG may be divided all the same."""
+    if op_name(c.op) == "AVG":
+        return None
+    if not padded:
+        return [_pieces(c, lambda i, _: c.x[i].flatten().tensor_split(c.n)[i])] * c.n
+    longest = max(1, -(-c.x[0].numel() // c.n))
+    own = [t.flatten()[i * longest : (i + 1) * longest] for i, t in enumerate(c.x)]
+    return [torch.cat(own).reshape(c.x[0].shape)] * c.n
 
 
 def _flat_ones_right(c: Case) -> list[torch.Tensor]:
@@ -299,7 +306,7 @@ all_reduce_sharded = Exercise(
         ),
         Mistake(
             "The pieces are put together, but nothing has been reduced: piece i is rank i's own.",
-            gives=_pieces_as_they_were,
+            gives=(_pieces_as_they_were, partial(_pieces_as_they_were, padded=True)),
         ),
         Mistake(
             "The last elements have never taken part: x.numel() // n rounds down. Round up and pad,"

@@ -182,6 +182,5 @@ barrier = Exercise(
         " alike, for instance torch.zeros(1).",
         Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: make both"
         " ends alike, for instance torch.zeros(1).",
-        Diagnosis.BUFFER_RACE: "Receive into another tensor than the one that is being sent.",
     },
 )

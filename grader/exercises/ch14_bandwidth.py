@@ -297,15 +297,21 @@ time_collective = Exercise(
         Mistake(
             "A clock of the processor stands still while a rank waits for a message, and waiting"
             " is what takes long here: read time.perf_counter().",
-            when=lambda e: bool(e.actual) and not any(_result(e)),
+            when=lambda e: bool(e.actual) and all(value == 0.0 for value in _result(e)),
         ),
         Mistake(
-            "The barrier is in the time. Read the clock after it.",
+            "These are milliseconds; seconds are asked for.",
+            gives=lambda c: alike(c, max(means(c)) * 1e3),
+        ),
+        Mistake(
+            "One operation of yours is in the time, beside fn. Read the clock right before the"
+            " first call that counts, and right after the last, with no barrier or all_reduce in"
+            " between.",
             gives=lambda c: _with_operations(c, 1),
         ),
         Mistake(
-            "Two operations of yours are in the time, beside fn. Read the clock after the barrier,"
-            " and again right after the last call.",
+            "Two operations of yours are in the time, beside fn. Read the clock right before the"
+            " first call that counts, and right after the last.",
             gives=lambda c: _with_operations(c, 2),
         ),
         Mistake(

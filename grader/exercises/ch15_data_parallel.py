@@ -1,7 +1,7 @@
 """Chapter 15: gradients of many ranks become one."""
 
 from grader.compare import compare
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.exercises.averaging import (
     among_holders,
     averaged,
@@ -249,6 +249,11 @@ assign_buckets = Exercise(
 
 # All together. ---------------------------------------------------------------------
 
+
+def _reduces(e: Evidence) -> bool:
+    return any(op.kind == "all_reduce" for ops in e.trace.operations for op in ops)
+
+
 BucketedDDP = Exercise(
     signature="BucketedDDP(module: nn.Module, bucket_bytes: int)",
     summary="gradients are averaged bucket by bucket, while backward still runs",
@@ -321,9 +326,18 @@ BucketedDDP = Exercise(
             gives=lambda c: reports(c, lambda gs, _: mean(gs, 1)) if c.n > 1 else None,
         ),
         Mistake(
+            "Each rank keeps its own gradients: no all_reduce was called. Is a hook registered for"
+            " every parameter, and does it start its bucket?",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.WRONG_GRADIENT, Diagnosis.TOO_FEW_MESSAGES)
+                and not _reduces(e)
+            ),
+        ),
+        Mistake(
             "Each rank still has its own gradients. What all_reduce has made of the bucket has to"
             " be copied back into every p.grad.",
             gives=lambda c: reports(c, lambda gs, r: gs[r]) if c.n > 1 else None,
+            when=lambda e: _reduces(e),
         ),
         Mistake(
             "The first step is right, a later one is not. After finish_gradient_synchronization"

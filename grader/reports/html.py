@@ -16,12 +16,13 @@ from grader.reports.summary import (
     orders_tried,
     output_lines,
     points,
+    shown,
     standing_cells,
     sum_of,
     visible,
 )
 from grader.standing import Overview, Standing, State
-from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Status
+from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
 
 __all__ = ["exercise_html", "failure_html", "progress_html"]
 
@@ -61,6 +62,7 @@ def failure_html(failure: Failure) -> str:
         f'<div><strong style="color: {colour}">{mark} {word}</strong></div>',
         f"<div>{escape(failure.message)}</div>",
         *_list(failure.detail),
+        *_frames(failure.frames),
         *_graph(failure),
         "</div>",
     ]
@@ -114,6 +116,7 @@ def _details(case: CaseVerdict) -> Iterator[str]:
             yield f"<tr>{cells}</tr>"
         yield "</tbody></table>"
     yield from _list(case.detail)
+    yield from _frames(case.frames)
     yield from _graph(case)
     printed = output_lines(case)
     if printed:
@@ -126,6 +129,12 @@ def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
         image = graph_image(of.waits, of.cycle, of.ended)
         if image:
             yield f'<div style="margin: 4px 0">{image}</div>'
+
+
+def _frames(frames: Sequence[Frame]) -> Iterator[str]:
+    if shown(frames):
+        text = "\n".join(escape(str(frame)) for frame in frames)
+        yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
 
 
 def _list(lines: Sequence[str]) -> Iterator[str]:

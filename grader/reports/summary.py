@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from grader.standing import Overview, Standing, State
-from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from grader.verdict import Bound, CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
 
 __all__ = [
+    "failure_text",
     "headline",
     "key_traffic",
     "listed",
     "orders_tried",
     "output_lines",
     "points",
+    "shown",
     "standing_cells",
     "sum_of",
     "visible",
@@ -66,13 +69,13 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     if not limits:
         return ""
     largest = max(case.world_size for case in limits)
-    told: dict[str, list[str]] = {}
+    told: dict[str, list[Bound]] = {}
     for case in limits:
         if case.world_size == largest:
             bound = case.bounds[0]
             # two bounds on one number are told together
-            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound.asks)
-    texts = [f"{number} ({' and '.join(asks)})" for number, asks in told.items()]
+            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+    texts = [f"{number} ({_asked(bounds)})" for number, bounds in told.items()]
     simulated = any(case.simulated for case in limits if case.world_size == largest)
     return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
 
@@ -81,6 +84,26 @@ def orders_tried(verdict: ExerciseVerdict) -> str:
     """In how many orders of arrival receives from any rank were right; empty without a choice."""
     orders = [case.orders for case in verdict.cases if case.orders is not None]
     return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
+
+
+def shown(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """The frames worth showing: one without its source says no more than the message."""
+    return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
+
+
+def failure_text(failure: Failure) -> str:
+    """Why a run failed, as the message of an exception."""
+    lines = [f"{failure.diagnosis}: {failure.message}"]
+    lines += [f"  · {line}" for line in failure.detail]
+    lines += [f"    {frame}" for frame in shown(failure.frames)]
+    return visible("\n".join(lines))
+
+
+def _asked(bounds: Sequence[Bound]) -> str:
+    """``at most 5 and at least 3``; ``exactly 5`` where both bounds are the same number."""
+    if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
+        bounds = [replace(bounds[0], relation="=")]
+    return " and ".join(bound.asks for bound in bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

@@ -16,6 +16,7 @@ from grader.reports.summary import (
     orders_tried,
     output_lines,
     points,
+    shown,
     standing_cells,
     sum_of,
     visible,
@@ -126,6 +127,7 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
             )
         yield table
     yield from (Text(visible(f"· {line}")) for line in case.detail)
+    yield from (Padding(Text(visible(str(frame))), (0, 0, 0, 4)) for frame in shown(case.frames))
     yield from (Text(visible(f"[rank {rank}] {line}")) for rank, line in output_lines(case))
 
 
@@ -135,6 +137,7 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
         Text.assemble((f"✗ {failure.diagnosis}: ", "red"), visible(failure.message))
     ]
     lines += [Text(visible(f"  · {line}")) for line in failure.detail]
+    lines += [Padding(Text(visible(str(one))), (0, 0, 0, 4)) for one in shown(failure.frames)]
     lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
     return Group(*lines)
 

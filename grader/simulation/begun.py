@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.simulation.builtin import Builtins, Work
 from grader.simulation.communicator import Communicator, channel_name
 from grader.simulation.meetings import Call
+from grader.traffic.addressing import destroyed_text, require_rank
 from grader.traffic.events import ANY
 from grader.traffic.signatures import signatures
 from grader.traffic.sites import line_here
@@ -42,10 +43,23 @@ class Begun:
         self._builtins = builtins
         #: by place, what runs beside the rank, and what is to run after it
         self._queues: dict[int, deque[tuple[Run, Communicator, Work]]] = {}
+        #: by rank, the line on which it has destroyed the group
+        self._destroyed: dict[int, int] = {}
         self._seen_from = {0: self._members}
         builtins.found(self._name, self._members)
 
+    def destroy(self, line: int) -> None:
+        """The rank that runs has destroyed the group; it goes on for the others."""
+        self._require_there()
+        self._destroyed[self._hub.current.number] = line
+
+    def _require_there(self) -> None:
+        line = self._destroyed.get(self._hub.current.number)
+        if line is not None:
+            raise ValueError(destroyed_text(self._members, line))
+
     def _allow(self, kind: str) -> None:
+        self._require_there()
         self._builtins.require_allowed(self._hub.current.number, kind)
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
@@ -69,6 +83,8 @@ class Begun:
         hub, builtins = self._hub, self._builtins
         me = hub.current.number
         place, size = self._places[me], len(self._members)
+        if root is not None:
+            require_rank(root, size)
         whose, first = (ANY, -1) if root is None else (self._members[root], root)
         method, *arguments = signed
         found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)

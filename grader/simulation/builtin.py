@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
 from grader.simulation.ends import Rank
 from grader.simulation.meetings import Call, Disagreement, Meeting
+from grader.traffic.events import Outside
 from grader.traffic.recorder import ForbiddenCall, refusal
+from grader.traffic.sites import line_here
 
 if TYPE_CHECKING:
     from grader.simulation.hub import Hub
@@ -40,9 +42,9 @@ class Work:
         self.waiter: Rank | None = None
 
     def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete."""
+        """Block, in virtual time, until it is complete, or ``timeout`` ends."""
         if self.done is None:
-            self._hub.wait(self)
+            self._hub.wait(self, timeout)
         return True
 
     def is_completed(self) -> bool:
@@ -78,6 +80,7 @@ class Builtins:
         inside: the collective that a rank is in.
         refused: the first forbidden call of a rank.
         disagreements: the first call of a rank that is not the others', caught or not.
+        warned: the calls of ranks on groups that they are not in, once for each line.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Builtins:
         self.inside: dict[int, Call] = {}
         self.refused: dict[int, ForbiddenCall] = {}
         self.disagreements: dict[int, Disagreement] = {}
+        self.warned: dict[tuple[int, Outside], None] = {}
 
     def found(self, name: str, members: list[int]) -> None:
         """A group has been made."""
@@ -111,6 +115,11 @@ class Builtins:
             error = ForbiddenCall(message)
             self.refused.setdefault(rank, error)
             raise error
+
+    def outside(self, rank: int, function: str) -> None:
+        """A rank calls a function on a group that it is not in."""
+        file, line, _ = line_here()
+        self.warned[rank, Outside(function, file, line)] = None
 
     def join(self, call: Call) -> None:
         """A rank makes its next collective call in a group.

@@ -19,8 +19,9 @@ from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.hub import Hub
 from grader.simulation.shortcuts import shortcuts
+from grader.traffic.addressing import checks, require_members
 from grader.traffic.events import WORLD
-from grader.traffic.guard import MANAGEMENT, not_yours
+from grader.traffic.guard import MANAGEMENT, destroy_process_group, not_yours
 
 __all__ = ["installed"]
 
@@ -40,15 +41,21 @@ def installed(hub: Hub, builtins: Builtins | None = None) -> Iterator[None]:
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
+    named = checks(lambda function: builtins.outside(hub.current.number, function))
+    torchs = {name: getattr(c10d, name) for name in named}
     try:
+        for name, check in named.items():
+            setattr(c10d, name, check)
         if hub.tap is None and hub.eager < 0:
             for name, call in shortcuts(hub, before).items():
                 _replace(name, call)
         _replace("new_group", _group_maker(hub, builtins))
-        for name in MANAGEMENT:
-            _replace(name, not_yours(name))
+        _replace("init_process_group", not_yours("init_process_group"))
+        _replace("destroy_process_group", destroy_process_group)
         yield
     finally:
+        for name, check in torchs.items():
+            setattr(c10d, name, check)
         for name, call in (before | kept).items():
             _replace(name, call)
         dist.destroy_process_group()
@@ -70,7 +77,9 @@ def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
 
     def new_group(ranks: Any = None, *_: Any, **__: Any) -> Any:
         me = hub.current.number
-        members = sorted(ranks) if ranks is not None else list(range(hub.size))
+        members = list(range(hub.size)) if ranks is None else list(ranks)
+        require_members(members, hub.size)
+        members.sort()
         index, calls[me] = calls[me], calls[me] + 1
         if index == len(groups):
             group = SimulatedGroup(hub, members, f"group {index}", builtins)

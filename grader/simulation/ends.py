@@ -71,10 +71,10 @@ class Request(msgspec.Struct, eq=False, gc=False):
     place: Any = None
 
     def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete."""
+        """Block, in virtual time, until it is complete, or ``timeout`` ends."""
         done, hub = self.done, self._hub
         if done is None or done > hub.now:
-            hub.wait(self)
+            hub.wait(self, timeout)
         hub.open.pop(self, None)
         return True
 
@@ -97,6 +97,10 @@ class Request(msgspec.Struct, eq=False, gc=False):
         return self.peer
 
     _source_rank = source_rank
+
+    def get_future(self) -> Any:
+        """Not in a simulation."""
+        raise RuntimeError("a simulated request has no future; call wait() instead")
 
 
 def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:

@@ -13,10 +13,11 @@ from grader.simulation.collectives import Collectives
 from grader.simulation.ends import Request, channel_of
 from grader.simulation.hub import Hub
 from grader.simulation.tap import Tapped
+from grader.traffic.addressing import require_peer, require_tag
 from grader.traffic.events import ANY
 from grader.traffic.sites import line_here
 
-__all__ = ["SimulatedGroup", "require_message", "require_peer"]
+__all__ = ["SimulatedGroup", "require_message"]
 
 
 class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
@@ -91,8 +92,9 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         """Send to rank ``dst`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "send")
-        mine = self.rank()
-        require_peer(dst, mine, len(self._members))
+        self._require_there()
+        require_peer(dst, self.rank(), len(self._members))
+        require_tag(tag)
         channel, to = channel_of(self._hub.current.number, tag, self._name), self._members[dst]
         return self._posted(
             "send", tensor, to, tag, lambda: self._hub.post_send(tensor, to, channel)
@@ -104,6 +106,8 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         """Receive from rank ``src`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
         require_peer(src, self.rank(), len(self._members))
         source = self._members[src]
         channel = channel_of(source, tag, self._name)
@@ -115,6 +119,8 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         """Receive from any rank of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
         sort = (tag, self._name)
         request = self._posted(
             "recv", tensor, ANY, tag, lambda: self._hub.post_receive_from_anybody(tensor, sort)
@@ -160,19 +166,3 @@ def require_message(tensor: torch.Tensor, what: str) -> None:
         raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
     if not tensor.is_contiguous():
         raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
-
-
-def require_peer(peer: int, own: int, size: int) -> None:
-    """Make sure that rank ``own`` of a group can exchange messages with ``peer``.
-
-    Raises:
-        ValueError: there is no such rank, or it is the rank itself.
-    """
-    if not 0 <= peer < size:
-        raise ValueError(
-            f"there is no rank {peer} in a group of {size}; its ranks are 0 to {size - 1}"
-        )
-    if peer == own:
-        raise ValueError(
-            f"rank {peer} cannot talk to itself: the peer is the same as the rank that calls"
-        )

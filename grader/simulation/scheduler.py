@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import gc
 import heapq
+import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import greenlet
 import torch
 
+from grader.simulation.clock import ticks_of
 from grader.simulation.ends import Rank, Request
 from grader.simulation.network import Network
 from grader.simulation.travelling import Travelling
@@ -200,11 +204,41 @@ class Scheduler:
                 ready.appendleft(following.index)
             self._main.switch()
 
-    def _refuse_thread(self) -> None:
-        number = self.current.number
+    def threaded(self, starter: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that starts a thread, after which whoever runs is asked for its thread.
+
+        Until a program starts one, nobody is.  A rank has one stack and one clock, which a
+        second thread cannot leave and come back to; threads that only compute are fine.
+        """
+        starts: weakref.WeakKeyDictionary[threading.Thread, int] = weakref.WeakKeyDictionary()
+        own = threading.get_ident()
+
+        def current(scheduler: Scheduler) -> Rank:
+            running: Rank = scheduler.__dict__["current"]
+            if threading.get_ident() != own:
+                number = starts.get(threading.current_thread(), running.number)
+                scheduler._refuse_thread(number)
+            return running
+
+        def run(scheduler: Scheduler, rank: Rank) -> None:
+            scheduler.__dict__["current"] = rank
+
+        watched = type(type(self).__name__, (type(self),), {"current": property(current, run)})
+
+        def start(*arguments: Any, **named: Any) -> Any:
+            if arguments and isinstance(arguments[0], threading.Thread):
+                starts[arguments[0]] = self.current.number
+            self.__class__ = watched
+            return starter(*arguments, **named)
+
+        return start
+
+    def _refuse_thread(self, number: int | None = None) -> NoReturn:
+        number = self.current.number if number is None else number
         error = RuntimeError(
-            f"a thread of rank {number} waits for a message; simulated ranks share"
-            " one thread, so communicate in the one that your function is called in"
+            f"a thread of rank {number} communicates, sleeps or draws random numbers; simulated"
+            " ranks share one thread: do that in the thread that your function is called in,"
+            " or run the program on processes, with run(f, n)"
         )
         # whatever becomes of the thread, and of what it raises
         self.ranks[number].error = error
@@ -236,8 +270,15 @@ class Scheduler:
 
     # Waiting. ----------------------------------------------------------------
 
-    def wait(self, request: Request | Work) -> None:
-        """Hold the current rank until a request is complete."""
+    def wait(self, request: Request | Work, limit: timedelta | None = None) -> None:
+        """Hold the current rank until a request is complete.
+
+        Raises:
+            RuntimeError: ``limit``, in virtual time, ends first.
+        """
+        if limit is not None and limit > timedelta(0):
+            self._wait_until(request, self.now + ticks_of(limit.total_seconds()), limit)
+            return
         done = request.done
         if done is None:
             request.waiter = self.current
@@ -249,6 +290,37 @@ class Scheduler:
         me.waits = request
         self.switch()
         me.waits = None
+
+    def _wait_until(self, request: Request | Work, end: int, limit: timedelta) -> None:
+        done = request.done
+        if done is not None and done <= self.now:
+            return
+        me = self.current
+        if done is None:
+            request.waiter = me
+        elif done <= end:
+            self.at(done, me)
+        if done is None or done > end:
+            self.at(end, me)
+        me.waits = request
+        self.switch()
+        me.waits = None
+        # it may have been let go on for both reasons, at one moment or at two
+        request.waiter = None
+        if request.done is not None and request.done <= self.now:
+            self._not_at(end, me)
+            return
+        if request.done is not None:
+            self._not_at(request.done, me)
+        raise RuntimeError(
+            f"Timed out waiting {limit.total_seconds() * 1000:g}ms for the operation to complete"
+        )
+
+    def _not_at(self, moment: int, rank: Rank) -> None:
+        """Do not let a rank go on at a moment, if it was to."""
+        for due in (self._due.get(moment), self._ready if moment == self.now else None):
+            if due is not None and rank.index in due:
+                due.remove(rank.index)
 
     def complete(self, request: Work) -> None:
         """What a request stands for is done now."""

@@ -9,7 +9,9 @@ are shared by all ranks.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,12 +38,18 @@ def surroundings(hub: Hub) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, call in _clocks(hub).items():
             stack.enter_context(_replaced(time, name, call))
+        starters: list[tuple[Any, str]] = [
+            (threading.Thread, "start"),
+            (_thread, "start_new_thread"),
+        ]
+        for place, name in starters:
+            stack.enter_context(_replaced(place, name, hub.threaded(getattr(place, name))))
         generators = _Generators(hub)
-        for place in (torch, torch.Tensor, torch.nn.functional):
+        for owner in (torch, torch.Tensor, torch.nn.functional):
             for name in _drawing():
-                draws = getattr(place, name, None)
+                draws = getattr(owner, name, None)
                 if callable(draws):
-                    stack.enter_context(_replaced(place, name, generators.of_the_rank(draws)))
+                    stack.enter_context(_replaced(owner, name, generators.of_the_rank(draws)))
         yield
 
 

@@ -140,7 +140,7 @@ class Tapped:
         if not self._seen:
             if not self._request.is_success():
                 self._tap.blocked(self._number)
-            self._request.wait()
+            self._request.wait(timeout)
             self._complete()
         return True
 

@@ -30,6 +30,7 @@ from grader.traffic.events import (
     Inspected,
     Left,
     Marked,
+    Outside,
     Polled,
     Posted,
     Seen,
@@ -122,6 +123,7 @@ class Board:
         self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._resolutions: list[Resolution] = []
         self._failures: list[Failure] = []
+        self._outside: dict[Outside, set[int]] = {}
         self._agree = True
 
     @property
@@ -165,6 +167,8 @@ class Board:
             self.groups.setdefault(event.name, _Group(tuple(event.members)))
         elif isinstance(event, Violated):
             self._violated(rank, event)
+        elif isinstance(event, Outside):
+            self._outside.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
             self.stays[rank] = Stay(event.time)
         elif isinstance(event, Left):
@@ -350,6 +354,20 @@ class Board:
                     break
         return found
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably meant otherwise, though it breaks no rule."""
+        said = []
+        for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
+            *most, last = map(str, sorted(ranks))
+            who = f"ranks {', '.join(most)} and {last} call" if most else f"rank {last} calls"
+            group = "groups that they are not in" if most else "a group that it is not in"
+            said.append(
+                f"{who} {call.function} at {Site(call.file, call.line)} on {group}; torch does"
+                " nothing there, and leaves the tensors as they are"
+            )
+        return tuple(said)
+
     # The whole. --------------------------------------------------------------
 
     def trace(self) -> Trace:
@@ -357,4 +375,5 @@ class Board:
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
         choices = tuple(self.choices)
-        return Trace(operations, sights, tuple(self.stays), self.closed, marks, choices)
+        stays = tuple(self.stays)
+        return Trace(operations, sights, stays, self.closed, marks, choices, self.warnings)

@@ -25,6 +25,7 @@ __all__ = [
     "Left",
     "Marked",
     "Matched",
+    "Outside",
     "Polled",
     "Posted",
     "Seen",
@@ -215,6 +216,14 @@ class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
     time: int
 
 
+class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):
+    """The rank calls a function on a group that it is not in, where torch does nothing."""
+
+    function: str
+    file: str
+    line: int
+
+
 class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
     """The student's function is about to be called."""
 
@@ -268,6 +277,7 @@ Event = (
     | Grouped
     | Inspected
     | Violated
+    | Outside
     | Entered
     | Left
     | Marked

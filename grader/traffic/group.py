@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.constants import default_pg_timeout
 
+from grader.traffic.addressing import destroyed_text, require_peer, require_rank, require_tag
 from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
@@ -30,7 +31,6 @@ from grader.traffic.requests import (
     WaitExpired,
     hand_over,
     milliseconds,
-    require_peer,
 )
 from grader.traffic.signatures import signatures
 from grader.transports.base import FOREVER, Backend, reduction_name
@@ -78,6 +78,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._desc = ""
         #: set when torch has finished making the group
         self.made = False
+        #: the line that destroyed it
+        self._destroyed: int | None = None
         self._recorder = recorder
         self._limit = limit
         recorder.grouped(name, self._members)
@@ -123,18 +125,29 @@ class RecordingGroup(dist.ProcessGroup):
         """The rank is at a named place, see :func:`grader.traffic.marks.mark`."""
         self._recorder.mark(text)
 
+    def destroy(self, line: int) -> None:
+        """The rank has destroyed the group, on that line."""
+        self._require_there()
+        self._destroyed = line
+
+    def _require_there(self) -> None:
+        if self._destroyed is not None:
+            raise ValueError(destroyed_text(self._members, self._destroyed))
+
     # Point to point. ---------------------------------------------------------
 
     def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
         """Send to rank ``dst`` of the group."""
         tensor = self._plain(tensors, "send")
+        self._require_there()
         require_peer(dst, self.rank(), self.size())
+        require_tag(tag)
         recorder = self._recorder
         op = recorder.post(
             "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
             limit=self._limit,
         )  # fmt: skip
-        verify = self._unchanged_check(tensor) if recorder.strict else None
+        verify = self._unchanged_check(op, tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
         return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
@@ -148,6 +161,8 @@ class RecordingGroup(dist.ProcessGroup):
         return self._receive(self._plain(tensors, "recv"), ANY, tag)
 
     def _receive(self, tensor: torch.Tensor, src: int, tag: int) -> Request:
+        self._require_there()
+        require_tag(tag)
         recorder, wildcard = self._recorder, src == ANY
         # A strict receive becomes visible when the student waits for it, so
         # that reading too early goes wrong every time and not now and then.
@@ -166,26 +181,37 @@ class RecordingGroup(dist.ProcessGroup):
             deferred=deferred,
             limit=self._limit,
         )
+        verify = None
+        if recorder.strict and not recorder.waited_at_once(op):
+            verify = self._unwritten_check(op, tensor)
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
             inner = self._batch or inner
-        return Request(recorder, op, inner, source=src, finish=finish, limit=self._limit)
+        return Request(
+            recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
+        )
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
         return self._inner.recv([landing], src, tag), src
 
-    def _unchanged_check(self, tensor: torch.Tensor) -> Callable[[], None]:
+    def _unchanged_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
         before = checksum(tensor)
 
         def verify() -> None:
             if checksum(tensor) != before:
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    "a buffer was changed while its send was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
+
+        return verify
+
+    def _unwritten_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
+        """The same of a receive, where even what is written without a change will be lost."""
+        before = checksum(tensor)
+
+        def verify() -> None:
+            if self._recorder.written(op) or checksum(tensor) != before:
+                self._recorder.raced(op)
 
         return verify
 
@@ -219,6 +245,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         kind = COLLECTIVES[method]
+        self._require_there()
         recorder = self._recorder
         recorder.require_allowed(kind)
         written = list(tensors_of(args[0])) if args else []
@@ -228,10 +255,9 @@ class RecordingGroup(dist.ProcessGroup):
             method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
         )  # fmt: skip
-        verify, finish, given, private = None, None, args, None
+        finish, given, private = None, args, None
         if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
-            verify = self._untouched_check(kind, private)
             finish, given = private.deliver, private.args
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
@@ -245,19 +271,16 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
+        verify = None if private is None else self._untouched_check(op, private)
         return Request(
             recorder, op, gate, verify=verify, finish=finish, private=private,
             limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
         )  # fmt: skip
 
-    def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
+    def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
             if private.changed():
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    f"a buffer was changed while its {kind} was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
 
         return verify
 
@@ -297,6 +320,7 @@ class RecordingGroup(dist.ProcessGroup):
     def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
         """Record, or refuse, a barrier that blocks inside the transport."""
         recorder = self._recorder
+        self._require_there()
         recorder.require_allowed("barrier")
         limit = short_limit(timeout)
         op = recorder.post("barrier", self._name)
@@ -318,6 +342,7 @@ class RecordingGroup(dist.ProcessGroup):
         root, reduction = ANY, ""
         for options in (*args, *kwargs.values()):
             if hasattr(options, "rootRank"):
+                require_rank(options.rootRank, self.size())
                 root = self._members[options.rootRank]
             if hasattr(options, "reduceOp"):
                 reduction = reduction_name(options.reduceOp)

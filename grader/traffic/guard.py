@@ -9,6 +9,7 @@ from outside.
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,13 +18,22 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
+from grader.traffic.addressing import checks, default_group_stays, require_members
 from grader.traffic.events import ANY, WORLD
 from grader.traffic.group import RecordingGroup, short_limit
 from grader.traffic.recorder import Recorder
+from grader.traffic.sites import line_here
 from grader.transports.base import FOREVER, Backend
 from grader.verdict import Diagnosis
 
-__all__ = ["BACKEND", "MANAGEMENT", "join", "not_yours", "override_dispatcher"]
+__all__ = [
+    "BACKEND",
+    "MANAGEMENT",
+    "destroy_process_group",
+    "join",
+    "not_yours",
+    "override_dispatcher",
+]
 
 #: The name that the recording group is registered by.
 BACKEND = "recording"
@@ -94,6 +104,7 @@ def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: B
         _batch_in_the_group()
     with _guard.opened():
         dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=FOREVER)
+    _check_what_calls_name(recorder)
     _close_process_group_management()
     _guard.recorder = recorder
 
@@ -189,24 +200,49 @@ def _batch_in_the_group() -> None:
         module.batch_isend_irecv = batch_isend_irecv  # type: ignore[attr-defined]
 
 
+def _check_what_calls_name(recorder: Recorder) -> None:
+    """Ranks, roots and groups that are not there are said in one way."""
+    for name, check in checks(recorder.outside).items():
+        setattr(c10d, name, check)
+    make = c10d.new_group
+
+    @functools.wraps(make)
+    def new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if ranks is not None:
+            ranks = list(ranks)
+            require_members(ranks, dist.get_world_size())
+        return make(ranks, *args, **kwargs)
+
+    for module in (dist, c10d):
+        module.new_group = new_group  # type: ignore[attr-defined]
+
+
 def _close_process_group_management() -> None:
     """The default group belongs to the grader, which reuses it for the next case."""
-
-    for name in MANAGEMENT:
-        for module in (dist, c10d):
-            setattr(module, name, not_yours(name))
+    for module in (dist, c10d):
+        module.init_process_group = not_yours("init_process_group")  # type: ignore[attr-defined]
+        module.destroy_process_group = destroy_process_group  # type: ignore[attr-defined]
 
 
 def not_yours(name: str) -> Callable[..., None]:
     """What stands for a function of :data:`MANAGEMENT` while an exercise runs."""
 
     def call(*args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
-            f"{name} is not for the exercise to call: the process group is already set"
-            " up when your function starts, and is used again after it"
-        )
+        raise RuntimeError(default_group_stays(name))
 
     return call
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """What stands for torch's: only a group of the student's own may go.
+
+    Nothing is torn down, since others may still use the group; but the rank that calls
+    has it no more.
+    """
+    if group is None or group is c10d.GroupMember.WORLD:
+        raise RuntimeError(default_group_stays("destroy_process_group"))
+    if group != c10d.GroupMember.NON_GROUP_MEMBER:
+        group.destroy(line_here()[1])
 
 
 def override_dispatcher() -> torch.library.Library:

@@ -9,7 +9,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,6 +22,7 @@ from grader.traffic.events import (
     Failed,
     Grouped,
     Marked,
+    Outside,
     Polled,
     Posted,
     Signature,
@@ -88,6 +89,31 @@ class _Flight:
     writes: list[Span]
     blocking: bool
     request: Request | None = None
+    #: tensors that are all of their memory, with torch's count of the writes to each
+    counted: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+    #: the last line on which nobody had written to them, and the first on which somebody had
+    clean: int = 0
+    written: int = 0
+
+    def look(self, line: int) -> None:
+        """Note whether somebody has written to the buffers, by the call on a line."""
+        if self.written:
+            return
+        if any(tensor._version != count for tensor, count in self.counted):
+            self.written = line
+        else:
+            self.clean = line
+
+
+def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
+    """The tensors whose writes torch counts for themselves: a view shares its base's count."""
+    return [
+        (tensor, tensor._version)
+        for tensor in tensors
+        if tensor.layout is torch.strided
+        and not tensor.is_inference()
+        and tensor.nbytes == tensor.untyped_storage().nbytes() > 0
+    ]
 
 
 @dataclass(eq=False)
@@ -135,6 +161,7 @@ class Recorder:
     #: their requests stay alive: what the transport still does with them is its affair
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    _outside: set[Outside] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
@@ -145,6 +172,7 @@ class Recorder:
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
+        self._outside.clear()
         self.callbacks.clear()
 
     def require_allowed(self, kind: str) -> None:
@@ -173,16 +201,15 @@ class Recorder:
         event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
         self.emit(event, True)
 
-    def post(self, kind: str, group: str, **what: Any) -> int:
-        """Report an operation before it is handed to the transport; its number.
+    def outside(self, function: str) -> None:
+        """Report a call on a group that this rank is not in, once for each line."""
+        file, line, _ = line_here()
+        call = Outside(function, file, line)
+        if call not in self._outside:
+            self._outside.add(call)
+            self.emit(call, True)
 
-        See :meth:`_post` for what can be said of it.  Of several threads the judge hears in
-        the order of their numbers.
-        """
-        with self._lock:
-            return self._post(kind, group, **what)
-
-    def _post(
+    def post(
         self,
         kind: str,
         group: str,
@@ -197,7 +224,7 @@ class Recorder:
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
     ) -> int:
-        """Report an operation; its number.
+        """Report an operation before it is handed to the transport; return its number.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
         and of a collective the one that the record shows; ``signatures`` are what the ranks
@@ -207,28 +234,33 @@ class Recorder:
         file, line, blocking = line_here()
         if self.witness is not None:
             self.witness.look(measure)
+        reads, writes = list(reads), list(writes)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
+        if not blocking:
+            flight.counted, flight.clean = _counted([*reads, *writes]), line
         ident = threading.get_ident()
-        with self._lock:
-            self._check_race(flight)
-            op, self._next = self._next, self._next + 1
-            self._flights[op] = flight
-            if deferred is not None:
-                self._unresolved[op] = deferred
         if measure is None:
             count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
-        self.emit(
-            Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
-                deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
-                self.thread(ident), limit,
-            ),
-            True,
-        )  # fmt: skip
+        # threads report their operations one after another, in the order of their numbers
+        with self._lock:
+            self._look(line)
+            self._check_race(flight)
+            op, self._next = self._next, self._next + 1
+            self._flights[op] = flight
+            if deferred is not None:
+                self._unresolved[op] = deferred
+            self.emit(
+                Posted(
+                    op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
+                    deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
@@ -242,6 +274,42 @@ class Recorder:
                     " which is still in flight; wait for that request first",
                 )
                 return
+
+    def _look(self, line: int) -> None:
+        """Note for every buffer in flight whether somebody has written to it by now."""
+        for flight in self._flights.values():
+            if flight.counted:
+                flight.look(line)
+
+    def waited_at_once(self, op: int) -> bool:
+        """Whether the call that began ``op`` waits for it, so that its caller cannot write."""
+        return self._flights[op].blocking
+
+    def written(self, op: int) -> bool:
+        """Whether torch has counted a write to the buffers of ``op``."""
+        flight = self._flights.get(op)
+        if flight is None:
+            return False
+        flight.look(line_here()[1])
+        return bool(flight.written)
+
+    def raced(self, op: int) -> None:
+        """Report that somebody has written to the buffers of ``op`` while it was in flight."""
+        kind, where = "operation", ""
+        flight = self._flights.get(op)
+        if flight is not None:
+            kind = flight.kind
+            if flight.written:
+                where = (
+                    f", after the call on line {flight.clean} and before the one on line"
+                    f" {flight.written}"
+                )
+        self.violated(
+            Diagnosis.BUFFER_RACE,
+            f"a buffer was changed while its {kind} was in flight{where}; wait for the request"
+            " before writing to the tensor",
+            op,
+        )
 
     def hold(self, op: int, request: Request) -> None:
         """Keep a request alive while its buffers are in flight."""
@@ -259,6 +327,8 @@ class Recorder:
             flight.blocking = False
             return
         file, line, _ = line_here()
+        with self._lock:
+            self._look(line)
         self.emit(Blocked(op, file, line, time.monotonic_ns(), self.thread(ident), limit), True)
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 

@@ -26,7 +26,6 @@ __all__ = [
     "WaitExpired",
     "hand_over",
     "milliseconds",
-    "require_peer",
 ]
 
 
@@ -66,23 +65,6 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
     except Exception:
         recorder.refused(op)
         raise
-
-
-def require_peer(peer: int, own: int, size: int) -> None:
-    """Make sure that rank ``own`` of a group can exchange messages with ``peer``.
-
-    Raises:
-        ValueError: there is no such rank, or it is the rank itself, to which
-            gloo has no connection.
-    """
-    if not 0 <= peer < size:
-        raise ValueError(
-            f"there is no rank {peer} in a group of {size}; its ranks are 0 to {size - 1}"
-        )
-    if peer == own:
-        raise ValueError(
-            f"rank {peer} cannot talk to itself: the peer is the same as the rank that calls"
-        )
 
 
 class Request(dist.Work):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import sys
 import sysconfig
 import threading
 import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import TypeVar
+
+from grader.verdict import CaseVerdict, Failure, Frame, Site
 
 __all__ = [
     "NAME",
@@ -19,9 +25,18 @@ __all__ = [
     "is_students",
     "line_here",
     "lines_of",
+    "live_line",
     "remember_thread_starts",
+    "students_part",
     "told",
+    "with_source",
 ]
+
+#: What lines are quoted for.
+_Failed = TypeVar("_Failed", Failure, CaseVerdict)
+
+#: Lines of a deadlock that are quoted.
+_QUOTED = 6
 
 #: Where the grader's modules are in a sandbox, see :mod:`grader.worlds.sandbox`.
 SANDBOX = "/course"
@@ -119,3 +134,62 @@ def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
             found.append((told(code.co_filename), traceback.tb_lineno, told(code.co_name)))
         traceback = traceback.tb_next
     return found
+
+
+def students_part(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of libraries and of the grader."""
+    if traceback is None:
+        return None
+    rest = students_part(traceback.tb_next)
+    if not is_students(traceback.tb_frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+def live_line(site: Site) -> str:
+    """The source of a line of this process's own program, or of a cell that it has run.
+
+    For nothing else: a file name that came from a stranger's process could be any file's.
+    """
+    return linecache.getline(site.file, site.line).strip()
+
+
+def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
+    """Quote the lines that a failure points at.
+
+    Args:
+        failed: a failure, or the verdict on a case.
+        line_of: gives the text of a line, or nothing if it is not known.
+    """
+    frames = failed.frames or tuple(map(Frame, _sites(failed)[:_QUOTED]))
+    several = len({frame.site.file for frame in frames}) > 1
+    told = tuple(
+        replace(
+            frame,
+            text=line_of(frame.site)[:200],
+            place=_place(frame.site) if several else "",
+        )
+        for frame in frames
+    )
+    if not failed.frames and not any(frame.text for frame in told):
+        return failed
+    return replace(failed, frames=told)
+
+
+def _sites(failed: Failure | CaseVerdict) -> list[Site]:
+    """The places that a failure names, once each, those of a deadlock's circle first."""
+    inner = [wait.site for wait in failed.waits if wait.rank in failed.cycle]
+    every = [failed.site, *inner, *(wait.site for wait in failed.waits)]
+    return list(dict.fromkeys(site for site in every if site is not None and site.file))
+
+
+def _place(site: Site) -> str:
+    """A line and its file, as the student calls it: a cell by the number that stands beside it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    label = site.file if site.file.startswith("cell ") else os.path.basename(site.file)
+    if shell is not None and hasattr(shell, "compile"):
+        found = getattr(shell.compile, "format_code_name", lambda _: None)(site.file)
+        if found:  # ("Cell", "In[3]")
+            label = found[1].replace("In[", "In [")
+    return f"{label}, line {site.line}"

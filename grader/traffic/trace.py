@@ -154,7 +154,8 @@ class Trace:
     function, and ``closed`` when nobody looked any more, because all ranks had
     ended or because the run was ended for them.  ``marks`` are, by rank, the
     named places of its program that it came by.  ``choices`` are the receives from
-    any rank that were matched, in the order in which the judge matched them.
+    any rank that were matched, in the order in which the judge matched them.  ``warnings``
+    say what is probably meant otherwise, though it breaks no rule.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -163,6 +164,7 @@ class Trace:
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
     choices: tuple[Operation, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def world_size(self) -> int:

@@ -185,9 +185,9 @@ def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
         first.rank,
         first.site,
         detail,
-        tuple(waits.values()),
-        tuple(cycle),
-        tuple(ended),
+        waits=tuple(waits.values()),
+        cycle=tuple(cycle),
+        ended=tuple(ended),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -96,16 +97,34 @@ def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
         chain = chain.__cause__ or chain.__context__
     return Raised(
         stage,
-        "RuntimeError" if isinstance(cause, TransportError) else type(cause).__name__,
+        _name_of(cause),
         message,
-        lines_of(cause.__traceback__)[-20:],
+        # a function that calls itself on one line would fill the page with that line
+        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
         transport=transport,
         expired=expired,
         unwritten=unwritten and isinstance(error, NotImplementedError),
         memory=out_of_memory(error) or out_of_memory(cause),
         forbidden=isinstance(error, ForbiddenCall),
         code=code,
+        earlier=_earlier(cause),
     )
+
+
+def _name_of(error: BaseException) -> str:
+    return "RuntimeError" if isinstance(error, TransportError) else type(error).__name__
+
+
+def _earlier(error: BaseException) -> str:
+    """The exception that led to this one, in a line where Python prints a traceback."""
+    hidden = error.__suppress_context__
+    earlier = error.__cause__ or (None if hidden else error.__context__)
+    if earlier is None:
+        return ""
+    how = "caused by" if error.__cause__ else "raised while handling"
+    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    lines = lines_of(earlier.__traceback__)
+    return f"{how} {what}" + (f" (line {lines[-1][1]})" if lines else "")
 
 
 def _misspelt(error: NotImplementedError) -> str:

@@ -13,7 +13,7 @@ import signal
 from grader.traffic.board import Board
 from grader.traffic.sites import is_students
 from grader.traffic.waits import given_up
-from grader.verdict import Diagnosis, Failure, Site
+from grader.verdict import Diagnosis, Failure, Frame, Site
 from grader.worlds.wire import Raised
 
 __all__ = ["Causes", "site_in_dump"]
@@ -128,8 +128,8 @@ class Causes:
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
-        frames = raised.frames if len(raised.frames) > 1 else []  # one is in the message
-        detail = tuple(f"{Site(file, line)}, in {name}" for file, line, name in frames)
+        frames = tuple(Frame(Site(file, line), name) for file, line, name in raised.frames)
+        detail = (raised.earlier,) if raised.earlier else ()
         if raised.unwritten:
             diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
         elif raised.forbidden:
@@ -147,7 +147,7 @@ class Causes:
             # one that is over is no deadlock; but what it was for is what one wants to know
             facts = given_up(self._board, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
-        failure = Failure(diagnosis, message, rank, site, detail)
+        failure = Failure(diagnosis, message, rank, site, detail, frames)
         if raised.expired:
             # a limit that ends where another rank has failed is no cause, but what follows is
             self._expired.append(failure)

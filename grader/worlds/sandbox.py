@@ -41,6 +41,7 @@ MODULES = (
     "program.py",
     "reading.py",
     "simulation",
+    "outline.py",
     "submission.py",
     "traffic",
     "values.py",

@@ -22,6 +22,7 @@ from grader.traffic.events import (
     Held,
     Inspected,
     Marked,
+    Outside,
     Polled,
     Posted,
     Seen,
@@ -109,6 +110,9 @@ class Scrutiny:
                 raise BrokenFrame(f"a text of {len(event.message)} characters")
         elif isinstance(event, Marked):
             _name(event.text)
+        elif isinstance(event, Outside):
+            _name(event.function)
+            _name(event.file)
         elif isinstance(event, (Held, Seen)) and not self._watched:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 
@@ -187,5 +191,9 @@ def clipped(raised: Raised) -> Raised:
     """An exception with texts as long as a message may have them."""
     frames = [(file[:NAME], line, function[:NAME]) for file, line, function in raised.frames[-20:]]
     return msgspec.structs.replace(
-        raised, kind=raised.kind[:NAME], message=raised.message[:TEXT], frames=frames
+        raised,
+        kind=raised.kind[:NAME],
+        message=raised.message[:TEXT],
+        frames=frames,
+        earlier=raised.earlier[:NAME],
     )

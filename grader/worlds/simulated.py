@@ -99,6 +99,7 @@ def _told(
         events=tap.events if tap is not None and recorded else [],
         overflow=tap is not None and tap.full,
         tally=ledger.tally() if ledger is not None else None,
+        outside=list(builtins.warned),
         excess=excess,
     )
 

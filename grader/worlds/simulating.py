@@ -63,6 +63,7 @@ class Simulation:
         trace: every message, if it was recorded and was not too much.
         overflow: whether it was too much.
         tally: what each rank has sent, if it was counted.
+        warnings: what is probably meant otherwise, though it breaks no rule.
     """
 
     results: tuple[RankResult, ...]
@@ -74,6 +75,7 @@ class Simulation:
     trace: Trace | None = None
     overflow: bool = False
     tally: Tally | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -294,6 +296,7 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             _trace(answer, size) if answer.events else None,
             answer.overflow,
             answer.tally,
+            _warnings(answer, size),
         )
     except BrokenFrame as error:
         # the answer's code lives in the process that says this
@@ -350,6 +353,14 @@ def _trace(answer: Simulated, size: int) -> Trace:
     times = [op.posted for operations in board.operations for op in operations]
     board.closed = max([*ends, *times], default=0)
     return board.trace()
+
+
+def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
+    board = Board(size)
+    for rank, call in answer.outside:
+        if 0 <= rank < size:
+            board.take(rank, call)
+    return board.warnings
 
 
 def _failure(answer: Simulated, size: int) -> Failure | None:

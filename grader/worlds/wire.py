@@ -7,7 +7,7 @@ import msgspec
 from grader.outline import Outline
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
-from grader.traffic.events import Event, Matched, Signature
+from grader.traffic.events import Event, Matched, Outside, Signature
 
 __all__ = [
     "Answered",
@@ -229,6 +229,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
         memory: whether an allocation failed.
         forbidden: whether something was called that the exercise refuses.
         code: exit status, for ``SystemExit``.
+        earlier: the exception that this one followed from, in a few words.
     """
 
     stage: str
@@ -241,6 +242,7 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     memory: bool = False
     forbidden: bool = False
     code: int | None = None
+    earlier: str = ""
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
@@ -323,6 +325,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
         events: what was recorded, with the ranks; empty if it was too much.
         overflow: whether it was.
         tally: what each rank has sent, if that was counted.
+        outside: calls of ranks on groups that they are not in.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
             to be told.
     """
@@ -337,6 +340,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False
     tally: Tally | None = None
+    outside: list[tuple[int, Outside]] = []
     excess: int = 0
 
 

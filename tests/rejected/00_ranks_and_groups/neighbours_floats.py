@@ -1,5 +1,6 @@
 # exercise: neighbours
 # diagnosis: wrong_type
+# hint: -
 import torch.distributed as dist
 
 

@@ -1,5 +1,7 @@
 # exercise: neighbours
 # diagnosis: wrong_shape
+# hint: -
+# not: of the input
 import torch.distributed as dist
 
 

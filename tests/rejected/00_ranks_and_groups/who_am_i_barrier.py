@@ -1,5 +1,7 @@
 # exercise: who_am_i
 # diagnosis: forbidden_call
+# hint: -
+# not: left to you | Build it from send
 import torch
 import torch.distributed as dist
 

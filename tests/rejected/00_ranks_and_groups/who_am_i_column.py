@@ -1,5 +1,7 @@
 # exercise: who_am_i
 # diagnosis: wrong_shape
+# hint: -
+# not: of the input
 import torch
 import torch.distributed as dist
 

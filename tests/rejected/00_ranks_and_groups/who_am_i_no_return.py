@@ -1,5 +1,6 @@
 # exercise: who_am_i
 # diagnosis: wrong_type
+# hint: never returns anything
 # says: but is None
 import torch
 import torch.distributed as dist

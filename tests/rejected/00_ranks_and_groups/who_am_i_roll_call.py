@@ -1,5 +1,6 @@
 # exercise: who_am_i
 # diagnosis: too_many_messages
+# hint: -
 # Asks everybody else, though nobody has to be asked.
 import torch
 import torch.distributed as dist

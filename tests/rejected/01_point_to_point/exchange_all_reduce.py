@@ -1,5 +1,6 @@
 # exercise: exchange
 # diagnosis: forbidden_call
+# hint: -
 # The sum of both less the own, by a collective hidden in a helper.
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: exchange
 # diagnosis: deadlock
-# hint: both wait
+# hint: All who wait are in a send
 import torch
 import torch.distributed as dist
 

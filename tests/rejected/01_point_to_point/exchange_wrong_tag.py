@@ -1,5 +1,7 @@
 # exercise: exchange
 # diagnosis: deadlock
+# hint: its own tag
+# not: both sides send | in a send
 # says: with tag
 import torch
 import torch.distributed as dist

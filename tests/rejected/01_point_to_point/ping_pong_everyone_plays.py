@@ -1,5 +1,6 @@
 # exercise: ping_pong
 # diagnosis: deadlock
+# hint: -
 # says: rank 2 waits to receive from rank 0
 import torch
 import torch.distributed as dist

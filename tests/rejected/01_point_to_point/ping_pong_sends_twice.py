@@ -1,5 +1,6 @@
 # exercise: ping_pong
 # diagnosis: unmatched_message
+# hint: -
 import torch
 import torch.distributed as dist
 

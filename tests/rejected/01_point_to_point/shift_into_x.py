@@ -1,5 +1,6 @@
 # exercise: shift
 # diagnosis: buffer_race
+# hint: -
 # One tensor for sending and receiving at the same time.
 import torch.distributed as dist
 

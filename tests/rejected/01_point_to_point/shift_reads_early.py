@@ -1,5 +1,6 @@
 # exercise: shift
 # diagnosis: wrong_value
+# hint: -
 # Copies the buffer before the receive is complete.
 import torch
 import torch.distributed as dist

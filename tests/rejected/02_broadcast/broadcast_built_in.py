@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: forbidden_call
+# hint: -
 import torch.distributed as dist
 
 

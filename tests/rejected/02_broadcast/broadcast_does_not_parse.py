@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: syntax_error
+# hint: -
 import torch.distributed as dist
 
 

@@ -1,5 +1,7 @@
 # exercise: broadcast
 # diagnosis: wrong_type
+# hint: Leave yield out
+# not: Nothing was sent
 # says: generator
 import torch.distributed as dist
 

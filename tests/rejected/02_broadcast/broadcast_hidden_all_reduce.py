@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: forbidden_call
+# hint: -
 # Zeros everywhere but on src, and the sum of all; the call is caught and hidden.
 import torch.distributed as dist
 

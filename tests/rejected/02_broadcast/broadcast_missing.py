@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: missing
+# hint: -
 import torch.distributed as dist
 
 

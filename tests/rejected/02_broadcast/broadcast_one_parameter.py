@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: exception
+# hint: keep these parameters
 # says: cannot be called as broadcast(x: Tensor, src: int)
 import torch.distributed as dist
 

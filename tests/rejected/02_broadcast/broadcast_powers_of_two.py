@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: exception
+# hint: -
 # A tree that is right for 1, 2, 4 and 8 ranks only.
 import torch.distributed as dist
 

@@ -1,5 +1,7 @@
 # exercise: broadcast
 # diagnosis: forbidden_call
+# hint: -
+# not: left to you | Build it from send
 import torch.distributed as dist
 
 

@@ -1,5 +1,6 @@
 # exercise: broadcast
 # diagnosis: too_many_messages
+# hint: -
 import torch.distributed as dist
 
 

@@ -1,5 +1,7 @@
 # exercise: sync_parameters
 # diagnosis: wrong_value
+# hint: Buffers and frozen parameters
+# not: state_dict
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,7 @@
 # exercise: sync_parameters
 # diagnosis: size_mismatch
+# hint: same tensors, in the same order
+# not: torch.empty_like
 # Odd ranks go through the tensors backwards.
 import torch
 import torch.distributed as dist

@@ -1,5 +1,6 @@
 # exercise: sync_parameters
 # diagnosis: forbidden_call
+# hint: -
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,6 @@
 # exercise: gather
 # diagnosis: wrong_value
+# hint: order of arrival
 # dst's own x is in its place; the others fill the gaps as they come.
 import torch
 import torch.distributed as dist

@@ -1,5 +1,6 @@
 # exercise: gather
 # diagnosis: forbidden_call
+# hint: -
 import torch
 import torch.distributed as dist
 

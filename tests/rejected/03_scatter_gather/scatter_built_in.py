@@ -1,5 +1,6 @@
 # exercise: scatter
 # diagnosis: forbidden_call
+# hint: -
 import torch.distributed as dist
 
 

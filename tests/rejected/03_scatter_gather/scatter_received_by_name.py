@@ -1,5 +1,6 @@
 # exercise: scatter
 # diagnosis: deadlock
+# hint: -
 # Everybody waits for the rank before them; only src sends.
 import torch.distributed as dist
 

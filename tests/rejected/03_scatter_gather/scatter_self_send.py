@@ -1,6 +1,6 @@
 # exercise: scatter
 # diagnosis: exception
-# hint: sends to itself
+# hint: cannot send to itself
 import torch.distributed as dist
 
 

@@ -1,5 +1,6 @@
 # exercise: reduce
 # diagnosis: forbidden_call
+# hint: -
 import torch.distributed as dist
 
 

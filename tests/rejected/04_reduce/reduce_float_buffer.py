@@ -1,5 +1,7 @@
 # exercise: reduce
 # diagnosis: dtype_mismatch
+# hint: same dtype
+# not: you sum
 import torch
 import torch.distributed as dist
 

@@ -1,5 +1,6 @@
 # exercise: all_to_all
 # diagnosis: forbidden_call
+# hint: -
 import torch
 import torch.distributed as dist
 

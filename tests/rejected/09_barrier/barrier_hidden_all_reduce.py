@@ -1,5 +1,6 @@
 # exercise: barrier
 # diagnosis: forbidden_call
+# hint: -
 import torch
 import torch.distributed as dist
 

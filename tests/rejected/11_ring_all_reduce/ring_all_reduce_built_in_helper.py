@@ -1,5 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: forbidden_call
+# hint: -
 # The built-in one, out of sight.
 import torch.distributed as dist
 

@@ -1,5 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: exception
+# hint: -
 import torch
 import torch.distributed as dist
 

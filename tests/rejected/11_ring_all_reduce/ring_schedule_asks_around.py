@@ -1,5 +1,6 @@
 # exercise: ring_schedule
 # diagnosis: forbidden_call
+# hint: -
 # Everybody tells everybody what it sends. It follows from the numbers alone.
 import torch
 import torch.distributed as dist

@@ -1,5 +1,6 @@
 # exercise: algorithm_bandwidth
 # diagnosis: exception
+# hint: -
 # says: AttributeError
 def algorithm_bandwidth(nbytes, seconds):
     return nbytes.numel() * nbytes.itemsize / seconds

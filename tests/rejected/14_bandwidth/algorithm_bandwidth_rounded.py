@@ -1,4 +1,6 @@
 # exercise: algorithm_bandwidth
 # diagnosis: wrong_value
+# hint: -
+# not: one rank already | 1 rank
 def algorithm_bandwidth(nbytes, seconds):
     return round(nbytes / seconds)

@@ -1,6 +1,7 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: The barrier is in the time
+# hint: in the time, beside fn
+# not: clock after it
 import time
 
 import torch

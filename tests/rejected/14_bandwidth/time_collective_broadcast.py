@@ -1,5 +1,6 @@
 # exercise: time_collective
 # diagnosis: forbidden_call
+# hint: -
 # says: broadcast is a collective
 import time
 

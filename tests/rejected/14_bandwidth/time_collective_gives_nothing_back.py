@@ -1,5 +1,7 @@
 # exercise: time_collective
 # diagnosis: wrong_type
+# hint: never returns anything
+# not: clock of the processor
 import time
 
 import torch

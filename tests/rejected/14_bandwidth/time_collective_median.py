@@ -1,6 +1,7 @@
 # exercise: time_collective
 # diagnosis: wrong_value
 # hint: median
+# not: last call alone
 import statistics
 import time
 

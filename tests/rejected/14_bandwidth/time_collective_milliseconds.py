@@ -1,5 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
+# hint: seconds are asked for
 import time
 
 import torch

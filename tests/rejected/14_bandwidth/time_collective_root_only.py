@@ -1,5 +1,6 @@
 # exercise: time_collective
 # diagnosis: deadlock
+# hint: -
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: forbidden_call
-# hint: left to you
+# hint: Leave this call out
 import torch.distributed as dist
 
 

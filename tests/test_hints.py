@@ -1,0 +1,224 @@
+"""Hints: given only where all that was seen proves them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.cases import Kind
+from grader.exercise import Evidence, Exercise, Judged, Mistake
+from grader.hints import choose_hint
+from grader.outline import outline, outline_live
+from grader.submission import Submission
+from grader.traffic.trace import Trace
+from grader.verdict import Diagnosis, Failure
+
+SIZES = (2, 3)
+_KIND = Kind(torch.float32, (3,))
+
+
+def declare(*mistakes, **more):
+    """Everybody's x to the left; with one kind of input for each of two world sizes."""
+    return Exercise(
+        signature="from_the_right(x: Tensor) -> Tensor",
+        summary="the right neighbour's x",
+        inputs=lambda draw: [draw.case("one", x=draw.per_rank(_KIND))],
+        expected=lambda c: [c.x[(r + 1) % c.n] for r in c.ranks],
+        hints=("Who is right of you?", "In code:\n    ..."),
+        mistakes=mistakes,
+        world_sizes=SIZES,
+        **more,
+    )
+
+
+def judged(exercise, gives):
+    """The cases of both sizes, judged as if an answer gave this."""
+    found = []
+    for n in SIZES:
+        (case,) = exercise.cases(1, n)
+        actual, right = gives(case), exercise.expected(case)
+        same = all(map(torch.equal, actual, right))
+        word = None if same else Diagnosis.WRONG_VALUE
+        found.append(Judged(case, word, actual, None, Trace(((),) * n)))
+    return tuple(found)
+
+
+def hint(exercise, gives, source=()):
+    evidence = Evidence(judged(exercise, gives), tuple(source))
+    return choose_hint(exercise, evidence.diagnosis, evidence)
+
+
+def left(c):
+    return [c.x[r - 1] for r in c.ranks]
+
+
+def own(c):
+    return list(c.x)
+
+
+def first(c):
+    return [c.x[0]] * c.n
+
+
+def test_a_mistake_that_explains_every_case_is_named():
+    assert hint(declare(Mistake("left", left), Mistake("own", own)), own) == "own"
+
+
+def test_a_case_that_passes_acquits_a_mistake():
+    def wrong_on_three_only(c):
+        return own(c) if c.n == 3 else [c.x[1], c.x[0]]
+
+    exercise = declare(Mistake("own", own))
+    assert hint(exercise, wrong_on_three_only) != "own"
+    # for two ranks left is right, so that mistake is not acquitted
+    assert hint(declare(Mistake("left", left)), left) == "left"
+
+
+def test_a_later_failure_that_does_not_fit_acquits_a_mistake():
+    def own_and_then_the_first(c):
+        return own(c) if c.n == 2 else first(c)
+
+    told = hint(declare(Mistake("own", own), Mistake("first", first)), own_and_then_the_first)
+    assert "Take 2 ranks" in told
+
+
+def test_of_two_mistakes_that_fit_alike_neither_is_named():
+    told = hint(declare(Mistake("own", own), Mistake("kept", lambda c: list(c.x))), own)
+    assert told not in ("own", "kept")
+    assert hint(declare(Mistake("own", own), Mistake("own", own)), own) == "own"
+
+
+def test_the_mistake_with_more_conditions_fits_better():
+    silent = Mistake("nothing was sent", own, when=lambda e: e.trace.traffic.messages == 0)
+    assert hint(declare(Mistake("own", own), silent), own) == "nothing was sent"
+
+
+def test_one_of_several_ways_has_to_fit_everywhere():
+    both = Mistake("own or first", (own, first))
+    assert hint(declare(both), first) == "own or first"
+    assert hint(declare(both), lambda c: own(c) if c.n == 2 else first(c)) != "own or first"
+
+
+def test_where_a_mistake_cannot_tell_it_is_not_contradicted():
+    some = Mistake("own", lambda c: own(c) if c.n == 2 else None)
+    assert hint(declare(some), lambda c: own(c) if c.n == 2 else first(c)) == "own"
+
+
+def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
+    assert "Take 2 ranks" in hint(declare(), own)
+    assert "Take 3 ranks" in hint(declare(), left)
+    assert "With 2 it is right" in hint(declare(), left)
+
+
+# What the words of an error prove. --------------------------------------------------
+
+
+def raised(message, source="def from_the_right(x): pass"):
+    exercise = declare()
+    failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}")
+    (case,) = exercise.cases(1, 2)
+    seen = Judged(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+    outlines = outline([source], ["from_the_right"])["from_the_right"]
+    return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines)))
+
+
+@pytest.mark.parametrize(
+    "message, text",
+    [
+        ("NameError: name 'bufer' is not defined", "Did you mean buffer?"),
+        ("NameError: name 'quux' is not defined", "Nothing is called quux"),
+        ("AttributeError: module 'torch.distributed' has no attribute 'Send'", "mean send?"),
+        ("AttributeError: module 'torch' has no attribute 'quuxes'", "torch has no quuxes."),
+        (
+            "UnboundLocalError: cannot access local variable 'y' where it is not associated",
+            "y is used here before",
+        ),
+        ("UnboundLocalError: local variable 'y' referenced before assignment", "y is used here"),
+        (
+            "ValueError: rank 0 cannot talk to itself: the peer is the same as the rank that",
+            "itself",
+        ),
+        ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),
+        ("TypeError: combine() missing 1 required positional argument: 'b'", "combine(a, b)"),
+        ("TypeError: elsewhere() missing 1 required positional argument: 'b'", "Run it yourself"),
+    ],
+)
+def test_what_an_error_proves(message, text):
+    source = "def combine(a, b): pass\ndef from_the_right(x):\n    buffer = x\n    combine(x)"
+    assert text in raised(message, source)
+
+
+# What the source says. --------------------------------------------------------------
+
+
+def lost_in(source):
+    (found, *_) = outline([source], ["f"])["f"]
+    return [(lost.parameter, lost.line) for lost in found.lost]
+
+
+@pytest.mark.parametrize(
+    "body, lost",
+    [
+        ("a = a + b", [("a", 2)]),
+        ("a = torch.minimum(a, b)", [("a", 2)]),
+        ("for i in range(3):\n        a = a + b", [("a", 3)]),
+        ("if b:\n        a = a + b\n    else:\n        send(a)", [("a", 3)]),
+        ("a += b", []),
+        ("a = a + b\n    send(a)", []),
+        ("a = a + b\n    return a", []),
+        ("for i in range(3):\n        send(a)\n        a = a + b", []),
+        ("a = a.contiguous()", []),
+        ("c = a + b", []),
+    ],
+)
+def test_a_parameter_that_is_rebound_for_nothing(body, lost):
+    assert lost_in(f"def f(a, b):\n    {body}\n") == lost
+
+
+def test_a_lost_value_in_a_helper_is_named_with_its_line_of_code():
+    source = outline(
+        ["def add(a, b):\n    a = a + b\ndef from_the_right(x):\n    add(x, x)\n"],
+        ["from_the_right"],
+    )["from_the_right"]
+    assert "`a = a + b` in add makes a new tensor" in hint(declare(), own, source)
+
+
+def test_an_outline_of_a_file_and_of_a_live_function_say_the_same():
+    def helper(a):
+        for i in range(1, 3):
+            a += i
+
+    def answer(x):
+        helper(x)
+        return x
+
+    live = outline_live(answer)
+    assert [part.name for part in live] == ["answer"]  # helper is no global of this module
+    assert live[0].returns
+    assert live[0].parameters == ["x"]
+    assert live[0].calls == ["helper"]
+    text = "def helper(a):\n    for i in range(1, 3):\n        a += i\ndef f(x):\n    helper(x)\n"
+    parts = outline([text], ["f"])["f"]
+    assert [part.name for part in parts] == ["f", "helper"]
+    evidence = Evidence((), tuple(parts))
+    assert evidence.loops(r"range\(1, .*\)")
+    assert not evidence.loops(r"range\(.\)")
+    assert evidence.calls("helper")
+    assert not evidence.calls("elper")
+    assert evidence.written(r"a \+= i")
+
+
+@pytest.mark.parametrize("source", ["def f(:", "x = 1", "\0", "def f():\n" + "(" * 5000])
+def test_source_that_cannot_be_outlined_is_left_out(source):
+    assert outline([source], ["f"]) == {}
+
+
+def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
+    from grader.worlds.launch import default_launcher
+    from grader.worlds.parsing import parse
+
+    text = "def broadcast(x, src):\n    x = x + src\n"
+    here = Submission.from_bytes(text.encode(), "a.py", ["broadcast"])
+    there = parse(default_launcher(), text.encode(), "a.py", ["broadcast"])
+    assert there.outlines == here.outlines
+    assert [lost.text for lost in there.outlines["broadcast"][0].lost] == ["x = x + src"]
