@@ -23,6 +23,7 @@ it is a :class:`~grader.verdict.Diagnosis` in a verdict.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "UnreadableFile",
     "WorldError",
     "out_of_memory",
+    "shortage",
 ]
 
 
@@ -50,6 +52,23 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (RuntimeError, OSError)) and any(
         said in arg for arg in error.args if isinstance(arg, str) for said in _NO_MEMORY
     )
+
+
+#: What a machine lacks when the system gives one of these, and what to do about it.
+_SHORTAGES = {
+    errno.EMFILE: "this process may open no more files: close what you do not use, or raise the"
+    " limit (ulimit -n)",
+    errno.ENFILE: "this machine can open no more files: end programs that hold many",
+    errno.ENOSPC: "the disk is full: free some space, or set TMPDIR to a folder that has some",
+    errno.EDQUOT: "your quota of the disk is used up: free some space, or set TMPDIR elsewhere",
+    errno.EAGAIN: "no more processes can be started: end some, or raise the limit (ulimit -u)",
+    errno.ENOMEM: "there is no memory left: end programs that use much",
+}
+
+
+def shortage(error: OSError) -> str:
+    """What the machine lacks, and the mend, in one sentence."""
+    return _SHORTAGES.get(error.errno or 0, f"the system says: {error}")
 
 
 class GraderError(Exception):

@@ -10,7 +10,7 @@ from functools import partial
 
 from grader.assess import assess, assess_again, assess_limit, ranks, rounding
 from grader.cases import Case
-from grader.errors import WorldError
+from grader.errors import WorldError, shortage
 from grader.exercise import Evidence, Exercise, Judged
 from grader.growth import grown
 from grader.hints import choose_hint
@@ -123,8 +123,9 @@ class Judge:
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
         try:
             return self._run(exercise, submission, possible)
-        except WorldError as error:
-            message = f"the grader failed, not the answer: {error}"
+        except (WorldError, OSError) as error:
+            why = shortage(error) if isinstance(error, OSError) else error
+            message = f"the grader failed, not the answer: {why}"
             return self._verdict(exercise, Status.ERROR, (), message=message)
         finally:
             self._launcher.settle()

@@ -52,7 +52,7 @@ def many_entries():
     "program, says",
     [
         (marks_without_end, "mark is called more than 50,000 times in one call"),
-        (many_groups, "a rank can be in 128 groups"),
+        (many_groups, "a rank can be in 64 groups"),
         (long_key, "keys of up to 512 characters"),
         (long_value, "values of up to 65,536 bytes"),
         (many_entries, "a rank can put 4096 entries into the store"),

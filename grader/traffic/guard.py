@@ -128,8 +128,10 @@ def _make_group(
         recorder.blocked(group_event)
         try:
             group._inner = _private(backend, store, rank, size, members, name)
-        finally:
-            recorder.resumed()
+        except BaseException:
+            recorder.refused(group_event)
+            raise
+        recorder.resumed()
         recorder.done(group_event)
         return group
     inner = _private(backend, store, rank, size, members, name)

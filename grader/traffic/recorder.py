@@ -43,7 +43,7 @@ Span = tuple[int, int]
 
 
 #: Named places of one call, and groups of one world, that a rank reports.
-MARKS, GROUPS = 50_000, 128
+MARKS, GROUPS = 50_000, 64
 
 
 class ForbiddenCall(RuntimeError):

@@ -28,6 +28,7 @@ __all__ = [
     "live_line",
     "remember_thread_starts",
     "students_part",
+    "told",
     "with_source",
 ]
 

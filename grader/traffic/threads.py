@@ -28,7 +28,7 @@ from torch.futures import Future as TorchFuture
 from grader.traffic.events import Inspected
 from grader.traffic.futures import collect_all, wait_all
 from grader.traffic.recorder import Recorder
-from grader.traffic.sites import is_students
+from grader.traffic.sites import is_students, told
 
 __all__ = ["Lock", "Threads"]
 
@@ -241,6 +241,6 @@ def _place(frame: types.FrameType | None) -> tuple[str, int]:
     """The student's line that a thread stands on, if there is one."""
     while frame is not None:
         if is_students(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
+            return told(frame.f_code.co_filename), frame.f_lineno
         frame = frame.f_back
     return "", 0

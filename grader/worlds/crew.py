@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import select
 import socket
 import struct
 import sys
@@ -15,6 +17,7 @@ from typing import Any, Protocol
 
 import psutil
 
+from grader.errors import WorldError, shortage
 from grader.worlds.odometer import Counts
 from grader.worlds.workshop import Workshop
 
@@ -24,6 +27,7 @@ __all__ = [
     "Launcher",
     "Setting",
     "living",
+    "readable",
 ]
 
 #: Seconds in which a rank must take what it is told, if its socket's buffer is full.
@@ -164,17 +168,29 @@ class Ends:
 
     @classmethod
     def make(cls, size: int) -> Ends:
-        """Open the channels of ``size`` ranks."""
+        """Open the channels of ``size`` ranks.
+
+        Raises:
+            WorldError: the system gives no more; none is left open.
+        """
         ends = cls()
-        for _ in range(size):
-            ours, theirs = socket.socketpair()
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
-            output, output_end = os.pipe()
-            fault, fault_end = os.pipe()
-            ends.controls.append(ours)
-            ends.outputs.append(output)
-            ends.faults.append(fault)
-            ends.theirs += [theirs.detach(), output_end, fault_end]
+        try:
+            for _ in range(size):
+                ours, theirs = socket.socketpair()
+                ends.controls.append(ours)
+                ends.theirs.append(theirs.detach())
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
+                for own in (ends.outputs, ends.faults):
+                    reading, writing = os.pipe()
+                    own.append(reading)
+                    ends.theirs.append(writing)
+        except OSError as error:
+            ends.close_theirs()
+            for control in ends.controls:
+                control.close()
+            for fd in (*ends.outputs, *ends.faults):
+                os.close(fd)
+            raise WorldError(f"no channels for {size} ranks: {shortage(error)}") from error
         return ends
 
     def close_theirs(self) -> None:
@@ -182,6 +198,17 @@ class Ends:
         for fd in self.theirs:
             os.close(fd)
         self.theirs.clear()
+
+
+def readable(fd: int, seconds: float) -> bool:
+    """Wait until there is something to read; whether there is.
+
+    It takes no descriptor, and a descriptor may have any number: :func:`select.select` ends at
+    1023.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0, math.ceil(seconds * 1000))))
 
 
 def living(pids: Sequence[int]) -> dict[int, psutil.Process]:

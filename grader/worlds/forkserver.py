@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import itertools
 import json
-import select
 import socket
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any
 import psutil
 
 from grader.errors import WorldError
-from grader.worlds.crew import Crew, Ends, Setting, living
+from grader.worlds.crew import Crew, Ends, Setting, living, readable
 from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts
 from grader.worlds.workshop import Workshop
@@ -80,8 +79,7 @@ class Client(ABC):
 
     def poll(self, crew: Crew | None = None, patience: float = 0.0) -> None:
         """Read what the server has to say."""
-        readable, _, _ = select.select([self._socket], [], [], patience)
-        if not readable:
+        if not readable(self._socket.fileno(), patience):
             return
         with self._reading:
             try:

@@ -148,6 +148,11 @@ class MpiLauncher(Borrowed):
             self._musters.pop(name).close()
 
 
+def _short() -> str | None:
+    """A folder for a socket, whose path is limited to some hundred bytes, if not the usual one."""
+    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > 60 else None
+
+
 class _Muster:
     """One ``mpiexec``, and the ushers that it has started."""
 
@@ -165,7 +170,7 @@ class _Muster:
         command = _command()
         assert command is not None
         given = {**os.environ, **_WILLING}
-        with tempfile.TemporaryDirectory(prefix="gather-round-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gather-round-", dir=_short()) as folder:
             address = str(Path(folder) / "ushers")
             with socket.socket(socket.AF_UNIX) as door:
                 door.bind(address)

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import struct
@@ -20,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from grader.errors import RequestError, WorldError
-from grader.worlds.crew import Crew, Setting
+from grader.worlds.crew import Crew, Setting, readable
 from grader.worlds.forkserver import Client
 from grader.worlds.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.worlds.odometer import Counts, read_counts
@@ -216,7 +215,7 @@ class Sandbox(Client):
         self._hang_up()
         until = time.monotonic() + KILL_PATIENCE
         for handle in self._handles:
-            if not select.select([handle], [], [], max(until - time.monotonic(), 0))[0]:
+            if not readable(handle, until - time.monotonic()):
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             os.close(handle)

@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from grader.errors import WorldError
+from grader.errors import WorldError, shortage
 from grader.program import Program
 from grader.traffic.board import Board
 from grader.verdict import Diagnosis, Failure
@@ -69,9 +69,13 @@ class ProcessWorld:
         self._meeting = Meeting(self._tell_all)
         self._program = program
         self._subgroups = subgroups
-        self._watch = Watch(
-            self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
-        )
+        try:
+            self._watch = Watch(
+                self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
+            )
+        except OSError as error:
+            self._crew.close()
+            raise WorldError(f"no world of {size} ranks: {shortage(error)}") from error
         self._watch.subgroups = self._subgroups
         setting = launcher.setting
         for rank in range(size):

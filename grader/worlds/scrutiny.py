@@ -158,7 +158,7 @@ class Scrutiny:
             len(event.idle) + len(event.callbacks) + sum(map(len, event.callbacks))
             > known + THREADS
         ):
-            raise BrokenFrame("more threads than it can have")
+            raise TooMuch(f"has more than {THREADS:,} threads and callbacks that wait")
         if not all(0 <= op < known for ops in event.callbacks for op in ops):
             raise BrokenFrame("a callback of an operation that it never began")
         for thread, file, _ in event.idle:
