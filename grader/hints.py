@@ -189,7 +189,10 @@ def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
 def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
     """Whether ranks hold what a mistake would give, up to rounding."""
     terms = exercise.reduced(case) if exercise.reduced else 0
-    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
+    scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
+    if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
+        # a mistake may have summed on a rank where nothing was to be summed
+        scales = [torch.stack(scales).amax(0)] * case.n
     return all(
         compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
         for want, got, scale in zip(would, actual, scales, strict=True)
