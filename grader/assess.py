@@ -26,15 +26,23 @@ def ranks(n: int, simulated: bool = False) -> str:
     return "1 rank" if n == 1 else f"{n} ranks"
 
 
-def assess(exercise: Exercise, case: Case, outcome: Outcome) -> tuple[CaseVerdict, Judged]:
-    """Compare what the ranks hold with what they should hold."""
+def assess(
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
+) -> tuple[CaseVerdict, Judged]:
+    """Compare what the ranks hold with what they should hold.
+
+    Args:
+        exercise, case: what was asked.
+        outcome: what came.
+        repeated: whether the same processes have been asked the same before.
+    """
     actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
     failure = outcome.failure
     if failure is not None:
         failure = _explain(exercise, failure)
     else:
         failure = _compare(exercise, case, outcome, expected, actual)
-        failure = failure or _told_otherwise(exercise, case, outcome, expected)
+        failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
         case.name,
         case.n,
@@ -146,19 +154,38 @@ def _compare(
 
 
 def _told_otherwise(
-    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any]
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], repeated: bool
 ) -> Failure | None:
-    """Whether right values came by another road than the network, which carried too little."""
+    """Whether right values came by another road than the network, which carried too little.
+
+    A program may remember what it has been told before, or know beforehand what does not
+    depend on the seed.  Nothing else that it may do brings numbers that were drawn.
+    """
     if outcome.moved is None or exercise.least is None:
         return None
     least = exercise.least(case, expected)
     if outcome.moved >= least:
         return None
-    return Failure(
-        Diagnosis.TAMPERING,
+    carried = (
         f"the values are right, but the network carried {max(0, outcome.moved)} bytes, and no"
-        f" algorithm needs fewer than {least}",
+        f" algorithm needs fewer than {least}"
     )
+    if repeated:
+        what = f"{carried}: this call repeats an earlier one; communicate in every call"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    if _predictable(exercise, case):
+        what = f"{carried}: the ranks have to tell each other, also what can be guessed"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    return Failure(Diagnosis.TAMPERING, carried)
+
+
+def _predictable(exercise: Exercise, case: Case) -> bool:
+    """Whether what the ranks should hold is the same whatever the seed is."""
+    held = []
+    for seed in (1, 2):
+        drawn = (one for one in exercise.cases(seed, case.n) if one.name == case.name)
+        held.append([list(exercise.expected(one)) for one in drawn])
+    return bool(held[0]) and compare(held[0], held[1]) is None
 
 
 def assess_again(
@@ -169,7 +196,7 @@ def assess_again(
     Where the exercise asks for the same bits, they are compared between ranks
     and between the runs.
     """
-    verdict, seen = assess(exercise, case, again)
+    verdict, seen = assess(exercise, case, again, repeated=True)
     if not verdict.passed or not exercise.same_bits:
         return verdict, seen
     first, second = (_actual(exercise, case, run) for run in (outcome, again))

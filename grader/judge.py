@@ -255,7 +255,7 @@ class Judge:
             if right:
                 verdict, seen = assess_again(exercise, case, right[0][0], again)
             else:
-                verdict, seen = assess(exercise, case, again)
+                verdict, seen = assess(exercise, case, again, repeated=True)
             (right if verdict.passed else wrong).append((again, verdict, seen))
         orders = exploration.orders
         if wrong:

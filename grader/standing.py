@@ -133,12 +133,20 @@ def location(catalogue: Catalogue) -> Path | None:
     chosen = os.environ.get(VARIABLE)
     if chosen is not None:
         return Path(chosen).expanduser() if chosen else None
+    root = _own_course(catalogue)
+    if root is not None:
+        return root / ".grader" / "progress.json"
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(state) / "gather-round" / "progress.json"
+
+
+def _own_course(catalogue: Catalogue) -> Path | None:
+    """The course that the learner works in, if there is one; see :func:`location`."""
     for start in (_here(), Path(os.path.abspath(__file__)).parent):
         root = None if start is None else _course_around(start, catalogue)
         if root is not None:
-            return root / ".grader" / "progress.json"
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(state) / "gather-round" / "progress.json"
+            return root
+    return None
 
 
 def _here() -> Path | None:
@@ -177,6 +185,7 @@ def note(
     origin: Path | None,
     sizes: Sequence[int] | None = None,
     backend: str = "gloo",
+    file: bool = False,
 ) -> None:
     """Enter a check of the learner's; what does not count, or cannot be entered, is not.
 
@@ -186,6 +195,8 @@ def note(
         origin: the file, or folder, that the answers come from.
         sizes: the numbers of ranks that were asked for, if any were.
         backend: what carried the messages.
+        file: whether ``origin`` was named to be judged, and may be somebody else's work;
+            a live answer is the learner's own, unless the course has brought it.
     """
     if backend == "nccl":
         return  # the GPUs say at how many ranks it was judged, and not the exercise
@@ -197,7 +208,9 @@ def note(
         try:
             path = location(catalogue)
             counted = [v for v in verdicts if _counts(v, catalogue[v.name], sizes)]
-            if path is None or not counted or _not_theirs(origin, catalogue):
+            if path is None or not counted:
+                return
+            if not _in_notebooks(origin, catalogue) if file else _not_theirs(origin, catalogue):
                 return
             Logbook(path).add(counted, ended)
             _missed.clear()
@@ -222,6 +235,20 @@ def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] |
         return False
     whole = sizes is None or set(exercise.world_sizes) <= set(sizes)
     return whole and verdict.diagnosis not in _NOTHING_DONE
+
+
+def _in_notebooks(origin: Path | None, catalogue: Catalogue) -> bool:
+    """Whether a file lies in the ``notebooks`` of the learner's course.
+
+    A file from elsewhere, such as a friend's notebook or a student's submission, is
+    somebody else's work until it is known to be the learner's.
+    """
+    if origin is None:
+        return False
+    place = Path(os.path.realpath(origin))
+    # nobody says which course is the learner's, where neither folder nor package is in one
+    root = _own_course(catalogue) or _course_around(place.parent, catalogue)
+    return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
 
 
 def _not_theirs(origin: Path | None, catalogue: Catalogue) -> bool:

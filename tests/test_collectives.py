@@ -1,4 +1,4 @@
-"""Collectives whose ranks mean different things, in real worlds: said before gloo sees them."""
+"""What plain gloo is silent about: collectives that disagree, and writes to buffers in flight."""
 
 from __future__ import annotations
 
@@ -194,3 +194,108 @@ def test_futures_wait_until_everybody_has_called():
     outcome = play(answer, 2, allowed=None)
     assert outcome.failure is None
     assert [r.value for r in outcome.results] == [[3.0, 3.0]] * 2
+
+
+def _adds(t):
+    t += 1
+
+
+def _zeroes(t):
+    t.zero_()  # it holds zeros already, and what is received would be lost all the same
+
+
+def _fills_its_end(t):
+    t[2:].fill_(1)
+
+
+def _writes_through_numpy(t):
+    t.numpy()[:] = 1
+
+
+STARTS = {
+    "irecv": lambda t: dist.irecv(t, 0),
+    "irecv of a part": lambda t: dist.irecv(t[1:], 0),
+    "irecv from any": lambda t: dist.irecv(t),
+    "isend": lambda t: dist.isend(t, 0),
+}
+
+
+def _race(start, write):
+    def answer():
+        t = torch.zeros(4)
+        if dist.get_rank() == 1:
+            request = start(t)
+            write(t)
+            request.wait()
+        elif start is STARTS["isend"]:
+            dist.recv(t, 1)
+        else:
+            dist.send(torch.ones(3) if start is STARTS["irecv of a part"] else t, 1)
+
+    return answer
+
+
+@pytest.mark.parametrize("write", [_adds, _fills_its_end, _writes_through_numpy])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_a_write_to_a_buffer_in_flight_is_a_race(start, write):
+    failure = play(_race(start, write), 2).failure
+    assert failure.diagnosis is Diagnosis.BUFFER_RACE
+    assert failure.rank == 1
+    kind = "send" if start is STARTS["isend"] else "recv"
+    assert f"a buffer was changed while its {kind} was in flight" in failure.message
+
+
+def test_a_write_that_changes_nothing_is_lost_where_a_message_arrives():
+    failure = play(_race(STARTS["irecv"], _zeroes), 2).failure
+    assert failure.diagnosis is Diagnosis.BUFFER_RACE
+
+
+def test_the_lines_between_which_a_buffer_was_written_are_said():
+    def answer():
+        t, other = torch.zeros(4), torch.zeros(1)
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(4), 1)
+            dist.send(other, 1)
+            dist.send(other, 1)
+        else:
+            request = dist.irecv(t, 0, tag=0)
+            first = dist.irecv(other, 0)
+            t += 1
+            second = dist.irecv(torch.zeros(1), 0)
+            for one in (request, first, second):
+                one.wait()
+
+    failure = play(answer, 2).failure
+    assert failure.diagnosis is Diagnosis.BUFFER_RACE
+    last, first = line_in(answer, "first = dist"), line_in(answer, "second = dist")
+    said = f"after the call on line {last} and before the one on line {first}"
+    assert said in failure.message
+
+
+def test_the_rest_of_a_tensor_may_be_used_while_a_part_is_received():
+    def answer():
+        t = torch.zeros(4)
+        if dist.get_rank() == 0:
+            dist.send(torch.full((2,), 5.0), 1)
+        else:
+            request = dist.irecv(t[:2], 0)
+            t[2:] += 1
+            request.wait()
+        return t.tolist()
+
+    assert play(answer, 2).results[1].value == [5.0, 5.0, 1.0, 1.0]
+
+
+def test_requests_may_be_waited_for_in_any_order_and_again():
+    def answer():
+        me = dist.get_rank()
+        first, second = torch.full((2,), float(me)), torch.full((2,), me + 10.0)
+        start = dist.isend if me == 0 else dist.irecv
+        requests = [start(first, 1 - me), start(second, 1 - me)]
+        for request in (*reversed(requests), *requests):
+            request.wait()
+        return first.tolist(), second.tolist()
+
+    outcome = play(answer, 2)
+    assert outcome.failure is None
+    assert [r.value for r in outcome.results] == [([0.0, 0.0], [10.0, 10.0])] * 2

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[class]'")
 
-from distributed import Client, LocalCluster
+from distributed import Client, Event, LocalCluster, Lock, Variable
 
 from grader.classroom.engines.dask import DaskEngine, connect, slurm
 from grader.classroom.engines.local import LocalEngine
-from grader.classroom.orders import Done, Judged, Limits, Lost, Order
-from grader.errors import RequestError
+from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Workers
+from grader.errors import RequestError, WorldError
 from grader.worlds.sandbox import missing
 from tests.test_grade import HEAD, SUBMISSIONS
 
@@ -59,6 +61,43 @@ def test_a_cluster_comes_to_the_same_verdicts(cluster):
         there.close()
 
 
+def _judge_together(order):
+    """In a worker: ends when four submissions are being judged at the same time."""
+    everybody = Event("everybody is here")
+    with Lock("counting"):
+        here = Variable("here")
+        here.set(here.get(timeout=60) + 1)
+        if here.get(timeout=60) == 4:
+            everybody.set()
+    if not everybody.wait(timeout=60):
+        return [Lost(order.key, "the others have not come")]
+    return [Done(order.key)]
+
+
+def test_workers_that_come_later_get_work_while_the_first_is_busy(monkeypatch):
+    """As SLURM starts them: none when the grading begins, then one, then three more."""
+    monkeypatch.setattr("grader.classroom.engines.dask.carry_out", _judge_together)
+    with (
+        LocalCluster(
+            n_workers=0, threads_per_worker=1, dashboard_address=":0", processes=False
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        Variable("here", client=client).set(0)
+        found = []
+        for told in DaskEngine(client).run(
+            Order(f"{number}", (), "", 0, Limits()) for number in range(4)
+        ):
+            found.append(told)
+            if isinstance(told, Workers) and told.count < 4:
+                cluster.scale(1 if told.count == 0 else 4)
+    counts = [one.count for one in found if isinstance(one, Workers)]
+    assert counts[:2] == [0, 1]
+    assert counts[-1] == 4
+    ends = [one for one in found if not isinstance(one, Workers)]
+    assert sorted(ends, key=str) == [Done(f"{number}") for number in range(4)]
+
+
 @needs_sandbox
 def test_a_worker_that_is_killed_costs_no_submission(cluster):
     engine = DaskEngine(Client(cluster))
@@ -80,6 +119,28 @@ def test_a_worker_that_is_killed_costs_no_submission(cluster):
     assert not [one for one in found if isinstance(one, Lost)]
     passed = {one.key for one in found if isinstance(one, Judged) and one.verdict.passed}
     assert passed == {str(number) for number in range(6)}
+
+
+def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):
+    """And not in a traceback: what was judged is stored, and the next grading goes on."""
+    file = tmp_path / "scheduler.json"
+    arguments = ["--port", "0", "--dashboard-address", ":0", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        engine = DaskEngine(Client(scheduler_file=str(file), timeout=60))
+        told = engine.run(orders(["right"]))
+        assert next(told) == Workers(0)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    try:
+        with pytest.raises(WorldError, match="does not answer any more; every verdict so far"):
+            next(told)
+    finally:
+        engine.close()
 
 
 def test_a_scheduler_that_is_not_there():

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.assess import assess
+from grader.assess import _predictable, assess, assess_again
 from grader.cases import Case, Draw, Kind, PerRank
+from grader.exercise import Exercise
 from grader.information import LUCK, combined, moved
 from grader.oracles import OPS
 from grader.traffic.trace import Trace
@@ -119,6 +120,41 @@ def outcome(exercise, case, moved):
     return Outcome(tuple(results), None, Trace(((),) * case.n), (), 0.0, moved)
 
 
+def told_a_byte_too_few(case_name):
+    """The verdicts on right values of such a case, when asked first and when asked again."""
+
+    def inputs(draw):
+        yield draw.case("drawn", x=draw.per_rank(Kind(torch.float32, (64,))))
+        yield draw.case("readable", x=PerRank(torch.arange(64.0) + 100 * r for r in draw.ranks))
+
+    exercise = Exercise(
+        signature="from_left(x: Tensor) -> Tensor",
+        summary="the left neighbour's x",
+        inputs=inputs,
+        expected=lambda c: [c.x[rank - 1] for rank in c.ranks],
+        least=moved,
+        world_sizes=(2,),
+        hints=("first",),
+    )
+    (case,) = [one for one in exercise.cases(7, 2) if one.name == case_name]
+    few = outcome(exercise, case, exercise.least(case, exercise.expected(case)) - 1)
+    right = outcome(exercise, case, 10**6)
+    return assess(exercise, case, few)[0], assess_again(exercise, case, right, few)[0]
+
+
+def test_who_remembers_an_earlier_call_does_not_tamper():
+    first, again = told_a_byte_too_few("drawn")
+    assert first.diagnosis is Diagnosis.TAMPERING
+    assert again.diagnosis is Diagnosis.TOO_FEW_BYTES
+    assert "repeats an earlier one" in again.message
+
+
+def test_who_knows_the_values_beforehand_does_not_tamper():
+    first, again = told_a_byte_too_few("readable")
+    assert first.diagnosis is again.diagnosis is Diagnosis.TOO_FEW_BYTES
+    assert "can be guessed" in first.message
+
+
 def test_what_has_no_bound_is_known():
     assert {name for name, exercise in catalogue().items() if exercise.least is None} == SILENT
 
@@ -136,7 +172,10 @@ def test_right_values_with_too_little_traffic_are_tampering(name):
             if least:
                 found += 1
                 verdict, _ = assess(exercise, case, outcome(exercise, case, least - 1))
-                assert verdict.diagnosis is Diagnosis.TAMPERING
+                word = (
+                    Diagnosis.TOO_FEW_BYTES if _predictable(exercise, case) else Diagnosis.TAMPERING
+                )
+                assert verdict.diagnosis is word
                 assert f"carried {least - 1} bytes" in verdict.message
                 assert f"fewer than {least}" in verdict.message
     assert found >= 4

@@ -395,3 +395,17 @@ def test_limits_measure_what_they_say():
     assert str(bound) == "messages: 3 (should be at most 2)"
     assert not bound.holds
     assert limit.diagnose(bound) is Diagnosis.TOO_MANY_MESSAGES
+
+
+def test_the_lines_of_a_failure_are_quoted_from_the_file(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(
+        "def helper(x):\n    raise ValueError(x)\n\ndef broadcast(x, src):\n    helper(src)\n"
+    )
+    submission = Submission.from_file(path)
+    judge = Judge(default_launcher(), Settings(1, (2,), first_failure=True))
+    case = judge.judge(catalogue()["broadcast"], submission).first_failure
+    assert [str(frame) for frame in case.frames] == [
+        "line 5, in broadcast:  helper(src)",
+        "line 2, in helper:  raise ValueError(x)",
+    ]

@@ -13,6 +13,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
+import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
 
@@ -40,8 +41,8 @@ def course(tmp_path):
         (folder / name).mkdir(parents=True)
         for path in (ROOT / name).glob("00_*"):
             shutil.copy(path, folder / name)
-    shutil.copy(RIGHT, folder / "right.py")
-    shutil.copy(WRONG, folder / "wrong.py")
+    shutil.copy(RIGHT, folder / "notebooks" / "right.py")
+    shutil.copy(WRONG, folder / "notebooks" / "wrong.py")
     return folder
 
 
@@ -110,13 +111,13 @@ def test_before_anything_is_checked(course):
 
 
 def test_checks_are_entered_and_what_passed_stays_passed(course):
-    assert grader("check", "wrong.py", cwd=course).returncode == 1
+    assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
     assert re.search(r"✗ broadcast +tried, best 0\.", shown)
-    assert grader("check", "right.py", cwd=course).returncode == 0
+    assert grader("check", "notebooks/right.py", cwd=course).returncode == 0
     assert states(course) == {"broadcast": "passed"}
-    grader("check", "wrong.py", cwd=course)
+    grader("check", "notebooks/wrong.py", cwd=course)
     shown = asked(cwd=course / "notebooks").stdout  # found from further in
     assert re.search(r"✓ broadcast +passed, not the last time", shown)
     assert "02_broadcast (1 of 3)\n" in shown
@@ -125,7 +126,7 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
 
 
 def test_progress_as_json(course):
-    grader("check", "right.py", "--seed", 3, cwd=course)
+    grader("check", "notebooks/right.py", "--seed", 3, cwd=course)
     found = json.loads(asked("--json", cwd=course).stdout)
     assert set(found) == {
         "schema_version",
@@ -161,13 +162,30 @@ def test_what_does_not_count(course):
         ["solutions/00_ranks_and_groups.py"],
         ["tests/right.py"],
         ["notebooks/00_ranks_and_groups.ipynb"],
-        ["right.py", "broadcast", "gather", "--world-sizes", "2,3"],
+        ["notebooks/right.py", "broadcast", "gather", "--world-sizes", "2,3"],
     )
     for request in requests:
         grader("check", *request, cwd=course)
         assert not file_of(course).exists(), request
     sizes = ",".join(map(str, catalogue()["broadcast"].world_sizes))
-    grader("check", "right.py", "--world-sizes", sizes, cwd=course)
+    grader("check", "notebooks/right.py", "--world-sizes", sizes, cwd=course)
+    assert states(course) == {"broadcast": "passed"}
+
+
+def test_somebody_elses_file_does_not_count(course, tmp_path):
+    """A friend's notebook, a submission, a copy of the course: only one's own ``notebooks`` do."""
+    friends = tmp_path / "friend" / "notebooks"
+    shutil.copytree(course / "notebooks", friends)
+    cells = [nbformat.v4.new_code_cell(RIGHT.read_text())]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), friends / "02_broadcast.ipynb")
+    shutil.copy(friends / "02_broadcast.ipynb", course / "OTHER.ipynb")
+    for other in ("OTHER.ipynb", friends / "02_broadcast.ipynb"):
+        done = grader("check", other, "broadcast", cwd=course)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not (course / ".grader").exists()
+        assert not (tmp_path / "friend" / ".grader").exists()
+    shutil.copy(friends / "02_broadcast.ipynb", course / "notebooks")
+    grader("check", "02_broadcast.ipynb", "broadcast", cwd=course / "notebooks")
     assert states(course) == {"broadcast": "passed"}
 
 
@@ -223,7 +241,7 @@ def test_a_script_prints_it(course):
 
 
 def test_switched_off(course):
-    grader("check", "right.py", cwd=course, GRADER_PROGRESS="")
+    grader("check", "notebooks/right.py", cwd=course, GRADER_PROGRESS="")
     assert not file_of(course).parent.exists()
     done = asked(cwd=course, GRADER_PROGRESS="")
     message = "Progress is not kept: GRADER_PROGRESS is set to nothing.\n"
@@ -234,7 +252,7 @@ def test_switched_off(course):
 
 def test_elsewhere(course, tmp_path):
     place = tmp_path / "some" / "where.json"
-    grader("check", "right.py", cwd=course, GRADER_PROGRESS=str(place))
+    grader("check", "notebooks/right.py", cwd=course, GRADER_PROGRESS=str(place))
     assert not file_of(course).parent.exists()
     assert states(tmp_path, GRADER_PROGRESS=str(place)) == {"broadcast": "passed"}
 
@@ -244,7 +262,7 @@ def test_an_installed_package_far_from_any_course(course, tmp_path):
     shutil.copytree(ROOT / "grader", tmp_path / "site" / "grader")
     changes = {"PYTHONPATH": str(tmp_path / "site"), "XDG_STATE_HOME": str(tmp_path / "state")}
     (tmp_path / "far").mkdir()
-    grader("check", course / "right.py", cwd=tmp_path / "far", **changes)
+    grader("check", course / "notebooks" / "right.py", cwd=tmp_path / "far", **changes)
     assert (tmp_path / "state" / "gather-round" / "progress.json").is_file()
     assert states(tmp_path, **changes) == {"broadcast": "passed"}
     assert not file_of(course).exists()
@@ -253,7 +271,9 @@ def test_an_installed_package_far_from_any_course(course, tmp_path):
 def test_a_package_within_a_course_far_from_it(course, tmp_path):
     """As a course's own virtual environment has it, called from another folder."""
     shutil.copytree(ROOT / "grader", course / "venv" / "grader")
-    grader("check", course / "right.py", cwd=tmp_path, PYTHONPATH=str(course / "venv"))
+    grader(
+        "check", course / "notebooks" / "right.py", cwd=tmp_path, PYTHONPATH=str(course / "venv")
+    )
     assert file_of(course).is_file()
 
 
@@ -298,7 +318,7 @@ def test_a_damaged_file_is_named_with_the_mend_and_left_as_it_is(tmp_path, name)
 def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
     file_of(course).parent.mkdir()
     file_of(course).write_bytes(DAMAGED["cut"][0])
-    done = grader("check", "right.py", cwd=course)
+    done = grader("check", "notebooks/right.py", cwd=course)
     assert (done.returncode, done.stderr) == (0, "")
     assert "✓ broadcast passed" in done.stdout
     done = asked(cwd=course)
@@ -309,13 +329,13 @@ def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
     assert told.endswith("What you have passed is not known until that is mended.")
     assert "untouched" not in told
     file_of(course).unlink()
-    grader("check", "right.py", cwd=course)
+    grader("check", "notebooks/right.py", cwd=course)
     assert states(course) == {"broadcast": "passed"}
 
 
 def test_exercises_that_the_course_no_longer_has_are_kept_and_named(course):
     Logbook(file_of(course)).add([verdict("telephone\x1b[31m<b>")], NOW)
-    grader("check", "right.py", cwd=course)
+    grader("check", "notebooks/right.py", cwd=course)
     done = asked(cwd=course)
     assert done.returncode == 0
     assert "in the file, but not in this course: telephone\\x1b[31m<b>\n" in done.stdout
@@ -334,7 +354,7 @@ def unprivileged():
 def test_a_folder_that_must_not_be_written(course):
     course.chmod(0o555)
     try:
-        done = grader("check", "right.py", cwd=course, before=unprivileged())
+        done = grader("check", "notebooks/right.py", cwd=course, before=unprivileged())
         assert (done.returncode, done.stderr) == (0, "")
         done = grader("progress", cwd=course, before=unprivileged())
     finally:
@@ -376,7 +396,7 @@ for act in (lambda: book.add([verdict("gather")], NOW), book.rehearse):
 @pytest.mark.parametrize("place", ["/dev/null", "."])
 def test_a_place_that_is_no_file_is_left_alone(course, place):
     mode = os.stat(course / place).st_mode
-    done = grader("check", "right.py", cwd=course, GRADER_PROGRESS=place)
+    done = grader("check", "notebooks/right.py", cwd=course, GRADER_PROGRESS=place)
     assert (done.returncode, done.stderr) == (0, "")
     assert os.stat(course / place).st_mode == mode
     done = asked(cwd=course, GRADER_PROGRESS=place)

@@ -107,16 +107,25 @@ def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
         scrutiny_of_two.look(0, Blocked(0, "f" * 1025, 3, 10))
 
 
+def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
+    views = [{}, {}]
+    Scrutiny(Board(2), None, True, False, views).look(0, Grouped("pair", [0, 1]))
+    later = Scrutiny(Board(2), None, True, False, views)
+    later.look(0, posted(group="pair"))
+    with pytest.raises(BrokenFrame, match="in a group that it is not in"):
+        later.look(1, posted(group="pair", peer=0))
+
+
 @pytest.mark.parametrize(
     ("bound", "events", "error", "message"),
     [
         ("OPERATIONS", [SEND, posted(op=1), posted(op=2)], TooMuch, "more than 2 operations"),
-        ("MANY", [Marked("here", 10)] * 3, BrokenFrame, "more than 2 events"),
-        ("GROUPS", [Grouped("a", [0]), Grouped("b", [0])], BrokenFrame, "more than 2 groups"),
+        ("MANY", [Marked("here", 10)] * 3, TooMuch, "more than 2 events"),
+        ("GROUPS", [Grouped(name, [0]) for name in "abc"], BrokenFrame, "more than 2 groups"),
     ],
 )
 def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, error, message):
-    monkeypatch.setattr(scrutiny, bound, 2)  # the world's own group is the first
+    monkeypatch.setattr(scrutiny, bound, 2)
     board = Board(2)
     look = Scrutiny(board, None, subgroups=True, watched=False).look
     for event in events[:-1]:

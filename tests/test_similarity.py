@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,61 @@ def test_a_copy_stands_at_the_top(students):
     assert {pairs[0].first, pairs[0].second} == {"s02", "copy"}
     assert pairs[0].share == 1
     assert len(honest) <= 3, honest
+
+
+@pytest.mark.parametrize("size", [5, 6, 8, 10])
+def test_three_alike_are_seen_in_a_small_class(size):
+    """Everybody has found a way of their own, and two have copied the first one's."""
+    texts = answers("ring_all_reduce")[: size - 2]
+    texts += [texts[0], disguised(texts[0])]
+    assert len(texts) == size
+    pairs = alike({f"s{i}": handed_in([text]) for i, text in enumerate(texts)})
+    copies = {"s0", f"s{size - 2}", f"s{size - 1}"}
+    assert [pair for pair in pairs[:3] if pair.share < 1] == []
+    assert {frozenset((pair.first, pair.second)) for pair in pairs} == {
+        frozenset(pair) for pair in combinations(copies, 2)
+    }
+
+
+def test_three_alike_are_seen_among_others_who_did_other_exercises(students):
+    copied = {**students, "one": students["s02"], "two": [disguised(students["s02"][0])]}
+    pairs = alike({key: handed_in(texts) for key, texts in copied.items()})
+    assert {key for pair in pairs[:3] for key in (pair.first, pair.second)} == {"s02", "one", "two"}
+
+
+@pytest.mark.parametrize("size", [10, 14, 30])
+def test_the_obvious_way_is_nobodys(size):
+    """Most have written the same, and the others in ways of their own."""
+    ways = answers("all_gather")
+    most = size // 2 + 1
+    texts = [ways[0]] * most + [ways[1 + i % 4] for i in range(3)]
+    texts += [f"def all_gather(x):\n    raise ValueError({i})\n" for i in range(size - len(texts))]
+    obvious = {f"s{i}" for i in range(most)}
+    pairs = alike({f"s{i}": handed_in([text]) for i, text in enumerate(texts)})
+    assert not [pair for pair in pairs if {pair.first, pair.second} <= obvious]
+
+
+GIVEN = """
+    rank, size = dist.get_rank(), dist.get_world_size()
+    following, previous = (rank + 1) % size, (rank - 1) % size
+    pieces = [piece.clone() for piece in torch.chunk(torch.zeros(64), size)]
+    for step, piece in enumerate(pieces):
+        if piece.numel() and step != rank:
+            piece.add_(step).mul_(following).sub_(previous).div_(size)
+        elif piece.numel():
+            piece.copy_(torch.arange(piece.numel(), dtype=piece.dtype) + step)
+"""
+
+
+def test_code_that_the_chapter_gives_is_nobodys():
+    """Whoever answers has it in the answer, and then goes on in a way of their own."""
+    ways = [text for text in answers("ring_all_reduce") if text.count("def ring_all_reduce(")]
+    begun = [re.sub(r"(def ring_all_reduce\(.*\n)", rf"\1{GIVEN}", text) for text in ways]
+    assert len(prints_of([begun[0]], NAMES)["ring_all_reduce"]) > len(
+        prints_of([ways[0]], NAMES)["ring_all_reduce"]
+    )
+    without = alike({f"s{i}": handed_in([text]) for i, text in enumerate(ways)})
+    assert alike({f"s{i}": handed_in([text]) for i, text in enumerate(begun)}) == without == []
 
 
 def test_what_everybody_wrote_does_not_count():

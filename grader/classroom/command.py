@@ -229,7 +229,10 @@ class _Bar:
         (task,) = self._progress.tasks
         judged, seconds = step.judged, task.elapsed or 0.0
         rate = f"{60 * judged / seconds:.0f}/min" if judged and seconds > 1 else ""
-        self._progress.update(self._task, total=step.submissions, completed=step.done, rate=rate)
+        what = "waiting for a worker" if step.workers == 0 else "submissions"
+        self._progress.update(
+            self._task, description=what, total=step.submissions, completed=step.done, rate=rate
+        )
 
 
 class _Summary:

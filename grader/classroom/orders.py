@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 
 from grader.verdict import ExerciseVerdict
 
-__all__ = ["Done", "Judged", "Limits", "Lost", "Order", "Planned", "Told"]
+__all__ = ["Done", "Judged", "Limits", "Lost", "Order", "Planned", "Told", "Workers"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,13 @@ class Lost:
 
     key: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many submissions can be judged at a time from now on; a cluster's workers come and go."""
+
+    count: int
 
 
 Told = Planned | Judged

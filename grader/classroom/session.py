@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.classroom.arrivals import Arrivals, Handed, collect
 from grader.classroom.engines import Engine
 from grader.classroom.fingerprint import course_mark, fingerprint, seed_for
-from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned
+from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned, Workers
 from grader.classroom.store import Entry, Store
 from grader.errors import RequestError, UnreadableFile
 from grader.exercises import Catalogue
@@ -49,6 +49,7 @@ class Progress:
         empty: how many of these hold nothing to judge.
         exercises: verdicts found in this session.
         lost: submissions that the grader failed at.
+        workers: how many submissions can be judged at a time, where that changes.
     """
 
     submissions: int = 0
@@ -57,6 +58,7 @@ class Progress:
     empty: int = 0
     exercises: int = 0
     lost: int = 0
+    workers: int | None = None
 
     @property
     def judged(self) -> int:
@@ -132,6 +134,8 @@ class _Session:
                 verdict = told.verdict
             elif isinstance(told, Lost):
                 self._lose(told)
+            elif isinstance(told, Workers):
+                self._progress.workers = told.count
             if isinstance(told, (Done, Lost)):
                 self._progress.done += 1
             self._observe(self._progress, verdict)

@@ -505,9 +505,8 @@ stuck_ranks_any_all = Exercise(
             "A rank that has returned posts nothing more, so it satisfies no wait. You take the"
             " ranks in gone for running ones.",
             gives=lambda c: (
-                None
-                if set(c.gone) & set(c.waits_for)  # some leave these out all the same
-                else [[r for r in _stuck_any_all(c.waits_for, set()) if r not in c.gone]] * c.n
+                [_stuck_any_all({r: w for r, w in c.waits_for.items() if r not in c.gone}, set())]
+                * c.n
             ),
         ),
         Mistake(

@@ -6,15 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from grader.standing import Overview, Standing, State
-from grader.verdict import (
-    Bound,
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    Frame,
-    Status,
-)
+from grader.verdict import Bound, CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
 
 __all__ = [
     "failure_text",
@@ -88,13 +80,6 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
 
 
-def _asked(bounds: Sequence[Bound]) -> str:
-    """``at most 5 and at least 3``; ``exactly 5`` where both bounds are the same number."""
-    if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
-        bounds = [replace(bounds[0], relation="=")]
-    return " and ".join(bound.asks for bound in bounds)
-
-
 def orders_tried(verdict: ExerciseVerdict) -> str:
     """In how many orders of arrival receives from any rank were right; empty without a choice."""
     orders = [case.orders for case in verdict.cases if case.orders is not None]
@@ -112,6 +97,13 @@ def failure_text(failure: Failure) -> str:
     lines += [f"  · {line}" for line in failure.detail]
     lines += [f"    {frame}" for frame in shown(failure.frames)]
     return visible("\n".join(lines))
+
+
+def _asked(bounds: Sequence[Bound]) -> str:
+    """``at most 5 and at least 3``; ``exactly 5`` where both bounds are the same number."""
+    if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
+        bounds = [replace(bounds[0], relation="=")]
+    return " and ".join(bound.asks for bound in bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:

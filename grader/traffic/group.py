@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch.distributed.constants import default_pg_timeout
 
 from grader.traffic.addressing import destroyed_text, require_peer, require_rank, require_tag
-from grader.traffic.events import ANY, Grouped
+from grader.traffic.events import ANY
 from grader.traffic.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.traffic.private import PrivateBuffers, tensors_of
 from grader.traffic.recorder import Recorder, checksum
@@ -82,7 +82,7 @@ class RecordingGroup(dist.ProcessGroup):
         self._destroyed: int | None = None
         self._recorder = recorder
         self._limit = limit
-        recorder.emit(Grouped(name, self._members), False)
+        recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
 
@@ -147,7 +147,7 @@ class RecordingGroup(dist.ProcessGroup):
             "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
             limit=self._limit,
         )  # fmt: skip
-        verify = self._unchanged_check(tensor) if recorder.strict else None
+        verify = self._unchanged_check(op, tensor) if recorder.strict else None
         inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
         return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
 
@@ -181,26 +181,37 @@ class RecordingGroup(dist.ProcessGroup):
             deferred=deferred,
             limit=self._limit,
         )
+        verify = None
+        if recorder.strict and not recorder.waited_at_once(op):
+            verify = self._unwritten_check(op, tensor)
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
             inner = self._batch or inner
-        return Request(recorder, op, inner, source=src, finish=finish, limit=self._limit)
+        return Request(
+            recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
+        )
 
     def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
         src = self._members.index(source)
         return self._inner.recv([landing], src, tag), src
 
-    def _unchanged_check(self, tensor: torch.Tensor) -> Callable[[], None]:
+    def _unchanged_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
         before = checksum(tensor)
 
         def verify() -> None:
             if checksum(tensor) != before:
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    "a buffer was changed while its send was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
+
+        return verify
+
+    def _unwritten_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
+        """The same of a receive, where even what is written without a change will be lost."""
+        before = checksum(tensor)
+
+        def verify() -> None:
+            if self._recorder.written(op) or checksum(tensor) != before:
+                self._recorder.raced(op)
 
         return verify
 
@@ -244,10 +255,9 @@ class RecordingGroup(dist.ProcessGroup):
             method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
             root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
         )  # fmt: skip
-        verify, finish, given, private = None, None, args, None
+        finish, given, private = None, args, None
         if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
             private = PrivateBuffers(args)
-            verify = self._untouched_check(kind, private)
             finish, given = private.deliver, private.args
         gate = Gated(self._in_order(self._starter(method, given, kwargs)))
         op = recorder.post(
@@ -261,19 +271,16 @@ class RecordingGroup(dist.ProcessGroup):
             reads=read,
             writes=written,
         )
+        verify = None if private is None else self._untouched_check(op, private)
         return Request(
             recorder, op, gate, verify=verify, finish=finish, private=private,
             limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
         )  # fmt: skip
 
-    def _untouched_check(self, kind: str, private: PrivateBuffers) -> Callable[[], None]:
+    def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:
         def verify() -> None:
             if private.changed():
-                self._recorder.violated(
-                    Diagnosis.BUFFER_RACE,
-                    f"a buffer was changed while its {kind} was in flight; wait for the"
-                    " request before writing to the tensor",
-                )
+                self._recorder.raced(op)
 
         return verify
 

@@ -20,6 +20,7 @@ from grader.traffic.events import (
     Event,
     Expired,
     Failed,
+    Grouped,
     Marked,
     Outside,
     Polled,
@@ -27,7 +28,7 @@ from grader.traffic.events import (
     Signature,
     Violated,
 )
-from grader.traffic.sites import line_here
+from grader.traffic.sites import NAME, TEXT, line_here
 from grader.traffic.witness import Witness
 from grader.values import dtype_name
 from grader.verdict import Diagnosis
@@ -35,10 +36,14 @@ from grader.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.traffic.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "Recorder", "checksum", "refusal"]
+__all__ = ["GROUPS", "ForbiddenCall", "Recorder", "checksum", "refusal"]
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]
+
+
+#: Named places of one call, and groups of one world, that a rank reports.
+MARKS, GROUPS = 50_000, 128
 
 
 class ForbiddenCall(RuntimeError):
@@ -84,6 +89,31 @@ class _Flight:
     writes: list[Span]
     blocking: bool
     request: Request | None = None
+    #: tensors that are all of their memory, with torch's count of the writes to each
+    counted: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+    #: the last line on which nobody had written to them, and the first on which somebody had
+    clean: int = 0
+    written: int = 0
+
+    def look(self, line: int) -> None:
+        """Note whether somebody has written to the buffers, by the call on a line."""
+        if self.written:
+            return
+        if any(tensor._version != count for tensor, count in self.counted):
+            self.written = line
+        else:
+            self.clean = line
+
+
+def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
+    """The tensors whose writes torch counts for themselves: a view shares its base's count."""
+    return [
+        (tensor, tensor._version)
+        for tensor in tensors
+        if tensor.layout is torch.strided
+        and not tensor.is_inference()
+        and tensor.nbytes == tensor.untyped_storage().nbytes() > 0
+    ]
 
 
 @dataclass(eq=False)
@@ -124,6 +154,8 @@ class Recorder:
     callbacks: dict[object, list[int]] = field(default_factory=dict)
     #: threads of the grader's own, which do nothing for the student
     helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
+    _marks: int = 0
+    _groups: int = 0
     _next: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     #: their requests stay alive: what the transport still does with them is its affair
@@ -136,7 +168,7 @@ class Recorder:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.witness = Witness(self.emit, watched) if watched else None
-        self._next = 0
+        self._next = self._marks = 0
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
@@ -166,7 +198,8 @@ class Recorder:
         file, line, _ = line_here()
         if not file and op in self._flights:
             file, line = self._flights[op].file, self._flights[op].line
-        self.emit(Violated(diagnosis.value, message, file, line, time.monotonic_ns()), True)
+        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        self.emit(event, True)
 
     def outside(self, function: str) -> None:
         """Report a call on a group that this rank is not in, once for each line."""
@@ -191,7 +224,7 @@ class Recorder:
         deferred: Deferred | Gated | None = None,
         limit: int = 0,
     ) -> int:
-        """Report an operation before it is handed to the transport; its number.
+        """Report an operation before it is handed to the transport; return its number.
 
         ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
         and of a collective the one that the record shows; ``signatures`` are what the ranks
@@ -201,28 +234,33 @@ class Recorder:
         file, line, blocking = line_here()
         if self.witness is not None:
             self.witness.look(measure)
+        reads, writes = list(reads), list(writes)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
+        if not blocking:
+            flight.counted, flight.clean = _counted([*reads, *writes]), line
         ident = threading.get_ident()
-        with self._lock:
-            self._check_race(flight)
-            op, self._next = self._next, self._next + 1
-            self._flights[op] = flight
-            if deferred is not None:
-                self._unresolved[op] = deferred
         if measure is None:
             count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
         else:
             count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
             buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
-        self.emit(
-            Posted(
-                op, kind, peer, tag, group, count, nbytes, dtype, detail, blocking,
-                deferred is not None,
-                file, line, time.monotonic_ns(), buffer, offset, list(signatures),
-                self.thread(ident), limit,
-            ),
-            True,
-        )  # fmt: skip
+        # threads report their operations one after another, in the order of their numbers
+        with self._lock:
+            self._look(line)
+            self._check_race(flight)
+            op, self._next = self._next, self._next + 1
+            self._flights[op] = flight
+            if deferred is not None:
+                self._unresolved[op] = deferred
+            self.emit(
+                Posted(
+                    op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
+                    deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
         if blocking:
             self.waits[ident] = Waiting(op)  # not before the judge has been told
         return op
@@ -236,6 +274,42 @@ class Recorder:
                     " which is still in flight; wait for that request first",
                 )
                 return
+
+    def _look(self, line: int) -> None:
+        """Note for every buffer in flight whether somebody has written to it by now."""
+        for flight in self._flights.values():
+            if flight.counted:
+                flight.look(line)
+
+    def waited_at_once(self, op: int) -> bool:
+        """Whether the call that began ``op`` waits for it, so that its caller cannot write."""
+        return self._flights[op].blocking
+
+    def written(self, op: int) -> bool:
+        """Whether torch has counted a write to the buffers of ``op``."""
+        flight = self._flights.get(op)
+        if flight is None:
+            return False
+        flight.look(line_here()[1])
+        return bool(flight.written)
+
+    def raced(self, op: int) -> None:
+        """Report that somebody has written to the buffers of ``op`` while it was in flight."""
+        kind, where = "operation", ""
+        flight = self._flights.get(op)
+        if flight is not None:
+            kind = flight.kind
+            if flight.written:
+                where = (
+                    f", after the call on line {flight.clean} and before the one on line"
+                    f" {flight.written}"
+                )
+        self.violated(
+            Diagnosis.BUFFER_RACE,
+            f"a buffer was changed while its {kind} was in flight{where}; wait for the request"
+            " before writing to the tensor",
+            op,
+        )
 
     def hold(self, op: int, request: Request) -> None:
         """Keep a request alive while its buffers are in flight."""
@@ -253,6 +327,8 @@ class Recorder:
             flight.blocking = False
             return
         file, line, _ = line_here()
+        with self._lock:
+            self._look(line)
         self.emit(Blocked(op, file, line, time.monotonic_ns(), self.thread(ident), limit), True)
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 
@@ -282,8 +358,31 @@ class Recorder:
             self.witness.look()
 
     def mark(self, text: str) -> None:
-        """Report that the rank is at a named place; leaves with the next event."""
-        self.emit(Marked(text, time.monotonic_ns()), False)
+        """Report that the rank is at a named place; leaves with the next event.
+
+        Raises:
+            RuntimeError: there are too many of them.
+        """
+        self._marks += 1
+        if self._marks > MARKS:
+            raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
+        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """Report a group that the rank is in.
+
+        Raises:
+            RuntimeError: it is in too many, or the name is too long.
+        """
+        if len(name) > NAME:
+            raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
+        self._groups += 1
+        if self._groups > GROUPS:
+            raise RuntimeError(
+                f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
+                " and memory: make a group once, and use it again"
+            )
+        self.emit(Grouped(name, members), False)
 
     def failed(self, op: int) -> None:
         """Report that the transport gave up on ``op``; its buffers are the student's again."""

@@ -19,7 +19,9 @@ from typing import TypeVar
 from grader.verdict import CaseVerdict, Failure, Frame, Site
 
 __all__ = [
+    "NAME",
     "SANDBOX",
+    "TEXT",
     "is_students",
     "line_here",
     "lines_of",
@@ -58,6 +60,9 @@ def _library_roots() -> tuple[str, ...]:
 
 _LIBRARIES = _library_roots()
 
+#: Characters of a name and of a text that are told; longer ones are cut.
+NAME, TEXT = 1024, 2000
+
 #: The module of ``dist.send`` and ``dist.recv``.
 _DISTRIBUTED = str(_torch() / "distributed" / "distributed_c10d.py")
 
@@ -68,6 +73,15 @@ def is_students(filename: str) -> bool:
     # what Cython has compiled goes by the name of its source, wherever that was
     compiled = filename.endswith((".pyx", ".pxi"))
     return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
+
+
+@functools.lru_cache(maxsize=4096)
+def told(name: str) -> str:
+    """A name of a file or a function as it is told: its end, if it is very long.
+
+    A path need not be UTF-8, and then holds what no message can.
+    """
+    return name[-NAME:].encode("utf-8", "replace").decode()
 
 
 def line_here() -> tuple[str, int, bool]:
@@ -84,7 +98,7 @@ def line_here() -> tuple[str, int, bool]:
         code = frame.f_code
         filename = code.co_filename
         if is_students(filename):
-            return filename, frame.f_lineno, blocking
+            return told(filename), frame.f_lineno, blocking
         if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
             blocking = True
         frame = frame.f_back
@@ -116,7 +130,7 @@ def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if is_students(code.co_filename):
-            found.append((code.co_filename, traceback.tb_lineno, code.co_name))
+            found.append((told(code.co_filename), traceback.tb_lineno, told(code.co_name)))
         traceback = traceback.tb_next
     return found
 

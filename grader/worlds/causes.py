@@ -107,9 +107,9 @@ class Causes:
         )
         self.urgent = True
 
-    def overdone(self, rank: int, what: str) -> None:
-        """A rank communicates without end."""
-        self._found.append(Failure(Diagnosis.TOO_MANY_MESSAGES, f"rank {rank} {what}", rank))
+    def refused(self, rank: int, diagnosis: Diagnosis, what: str) -> None:
+        """A rank says what it may mean, and what the judge does not take."""
+        self._found.append(Failure(diagnosis, f"rank {rank} {what}", rank))
         self.urgent = True
 
     def flooded(self, rank: int, limit: int) -> None:

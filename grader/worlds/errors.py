@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-__all__ = ["BrokenFrame", "TooMuch"]
+from grader.verdict import Diagnosis
+
+__all__ = ["BrokenFrame", "Refused", "TooMuch"]
 
 
 class BrokenFrame(Exception):
-    """Bytes from a rank that are no message of ours; someone wrote into the pipe."""
+    """Bytes from a rank that no program of ours sends; someone wrote into the pipe."""
 
 
-class TooMuch(BrokenFrame):
-    """A rank says more than the judge will remember; it may mean it."""
+class Refused(BrokenFrame):
+    """What an honest rank may say, and the judge does not take.
+
+    Args:
+        what: reads after "rank 2".
+        diagnosis: the word for it.
+    """
+
+    def __init__(self, what: str, diagnosis: Diagnosis) -> None:
+        super().__init__(what)
+        self.diagnosis = diagnosis
+
+
+class TooMuch(Refused):
+    """More operations, or news of them, than the judge will remember."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, Diagnosis.TOO_MANY_MESSAGES)

@@ -6,6 +6,7 @@ decode into the structs of :mod:`grader.worlds.wire` or not at all.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -38,9 +39,19 @@ class FrameWriter:
         self._sock = sock
         self._pending = bytearray()
         self._lock = threading.Lock()
+        self._owner = os.getpid()
 
     def write(self, message: msgspec.Struct, flush: bool = True) -> None:
-        """Frame a message; with ``flush``, it has left when this returns."""
+        """Frame a message; with ``flush``, it has left when this returns.
+
+        Raises:
+            RuntimeError: this is a child of the process that speaks here.
+        """
+        if os.getpid() != self._owner:
+            raise RuntimeError(
+                "this process was forked by a rank and is none itself: it cannot communicate,"
+                " nor return for it"
+            )
         body = _encode(message)
         with self._lock:
             self._pending += _HEADER.pack(len(body))

@@ -17,7 +17,8 @@ from typing import Any
 
 from torch.distributed import distributed_c10d as c10d
 
-from grader.worlds.errors import BrokenFrame
+from grader.verdict import Diagnosis
+from grader.worlds.errors import BrokenFrame, Refused
 from grader.worlds.wire import Put, Told
 
 __all__ = ["Meeting", "RankStore"]
@@ -25,8 +26,11 @@ __all__ = ["Meeting", "RankStore"]
 #: A rank's address takes some dozen bytes for each of its peers.
 LONGEST_KEY, LONGEST_VALUE = 512, 1 << 16
 
-#: Entries of a world, old ones put again among them: addresses, counters of its subgroups.
+#: Entries of a rank, old ones put again among them: addresses, counters of its subgroups.
 MANY = 4096
+
+#: Bytes of all entries of a world.
+ROOM = 256 << 20
 
 
 class Meeting:
@@ -39,28 +43,34 @@ class Meeting:
     def __init__(self, tell: Callable[[Told], None]) -> None:
         self._tell = tell
         self._entries: dict[str, bytes] = {}
-        self._puts = 0
+        self._puts: dict[int, int] = {}
+        self._room = ROOM
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
         """A rank puts something there.
 
         Raises:
-            BrokenFrame: nobody who only joins would put that there.
+            BrokenFrame: no :class:`RankStore` would put that there.
         """
         if not self.open:
             raise BrokenFrame("an entry for the store, which is closed")
         if len(put.key) > LONGEST_KEY or len(put.value) > LONGEST_VALUE:
             raise BrokenFrame(f"an entry of {len(put.value)} bytes for the store")
-        self._puts += 1
-        if self._puts > MANY:
+        self._puts[rank] = self._puts.get(rank, 0) + 1
+        if self._puts[rank] > MANY:
             raise BrokenFrame(f"more than {MANY} entries for the store")
+        self._room -= len(put.key) + len(put.value)
+        if self._room < 0:
+            what = f"puts more into the store than the {ROOM >> 20} MB that a world has there"
+            raise Refused(what, Diagnosis.MEMORY_LIMIT)
         value = put.value
         if put.amount is not None:
             try:
                 value = str(int(self._entries.get(put.key, b"0")) + put.amount).encode()
-            except ValueError as error:
-                raise BrokenFrame(f"a sum with what is no number: {error}") from error
+            except ValueError:
+                what = f"adds to entry {put.key!r} of the store, which holds no number"
+                raise Refused(what, Diagnosis.EXCEPTION) from None
         self._entries[put.key] = value
         self._tell(Told(put.key, value, rank, put.number))
 
@@ -80,6 +90,7 @@ class RankStore(c10d.Store):
         self._entries: dict[str, bytes] = {}
         self._answers: dict[int, bytes] = {}
         self._asked = 0
+        self._open = True
         self._news = threading.Condition()
 
     def hear(self, told: Told) -> None:
@@ -90,8 +101,24 @@ class RankStore(c10d.Store):
                 self._answers[told.number] = told.value
             self._news.notify_all()
 
+    def close(self) -> None:
+        """Take no more entries: they would be a way around messages."""
+        self._open = False
+
     def _put(self, key: str, value: bytes, amount: int | None) -> bytes:
+        if not self._open:
+            raise RuntimeError("this exercise leaves the store closed; send messages instead")
+        if len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE:
+            raise ValueError(
+                f"the store takes keys of up to {LONGEST_KEY} characters and values of up to"
+                f" {LONGEST_VALUE:,} bytes, not {len(key)} and {len(value):,}; send messages"
+                " instead"
+            )
         with self._news:
+            if self._asked == MANY:
+                raise RuntimeError(
+                    f"a rank can put {MANY} entries into the store, and this is more"
+                )
             self._asked += 1
             number = self._asked
         self._send(Put(key, value, amount, number))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.traffic.trace import Trace
+from grader.traffic.trace import Operation, Trace
 from grader.verdict import Diagnosis, Failure
 
 __all__ = ["Counts", "contradiction", "read_counts"]
@@ -114,14 +114,22 @@ def contradiction(trace: Trace, counts: Counts) -> Failure | None:
     sizes = [op.nbytes for op in operations if op.kind == "send"]
     claimed = len(sizes)
     unreported = counts.payload - sum(sizes) - _PIECES * _HEADER * claimed
+    # what the transport did not take, or lost, may have been carried in part or not at all
+    lost = [op.nbytes for op in operations if op.kind == "send" and (op.failed or lost_end(op))]
+    missing = -unreported - sum(lost) - _PIECES * _HEADER * len(lost)
     # the kernel may count a large segment as two that share an envelope
-    if unreported < -_ENVELOPE * (counts.payload // _SEGMENT):
-        return _forged(sizes, f"the network carried {-unreported} bytes less")
+    if missing > _ENVELOPE * (counts.payload // _SEGMENT):
+        return _forged(sizes, f"the network carried {missing} bytes less")
     small = all(size <= _SMALL for size in sizes)
     more = counts.segments > _PIECES * claimed if small else not counts.resent
     if unreported > 0 and more:
         return _forged(sizes, f"the network carried {unreported} bytes more")
     return None
+
+
+def lost_end(op: Operation) -> bool:
+    """Whether the receive of a send has failed."""
+    return op.partner is not None and op.partner.failed
 
 
 def _forged(sizes: Sequence[int], what: str) -> Failure:

@@ -164,6 +164,9 @@ class _Rank:
         self._writer.write(Joined())
         # nobody's code runs while others join: it could end their connections
         program = Program.from_bytes(self._programs.get())
+        if not setup.subgroups:
+            assert self._store is not None
+            self._store.close()
         try:
             loaded = load(program)
         except BaseException as error:

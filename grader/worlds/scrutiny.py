@@ -29,6 +29,8 @@ from grader.traffic.events import (
     Violated,
 )
 from grader.traffic.methods import COLLECTIVES
+from grader.traffic.recorder import GROUPS
+from grader.traffic.sites import NAME, TEXT
 from grader.verdict import Diagnosis
 from grader.worlds.errors import BrokenFrame, TooMuch
 from grader.worlds.wire import Raised
@@ -40,12 +42,6 @@ OPERATIONS, MANY = 40_000, 200_000
 
 #: Threads of one rank beside what it has begun.
 THREADS = 10_000
-
-#: Process groups of one world.
-GROUPS = 256
-
-#: Characters of a name, and of a text.
-NAME, TEXT = 1024, 2000
 
 #: What the recorder itself finds fault with.
 _FAULTS = frozenset({Diagnosis.FORBIDDEN_CALL.value, Diagnosis.BUFFER_RACE.value})
@@ -61,18 +57,24 @@ class Scrutiny:
         allowed: the collectives that may be called; ``None`` is all.
         subgroups: whether ranks may make groups.
         watched: whether contents of tensors were asked for.
+        views: by rank, members of each group as that rank sees it; ranks may disagree, which
+            is no forgery.  Groups outlive a call.
     """
 
     def __init__(
-        self, board: Board, allowed: frozenset[str] | None, subgroups: bool, watched: bool
+        self,
+        board: Board,
+        allowed: frozenset[str] | None,
+        subgroups: bool,
+        watched: bool,
+        views: list[dict[str, list[int]]] | None = None,
     ) -> None:
         self._board = board
         self._allowed = allowed
         self._subgroups = subgroups
         self._watched = watched
         self._events = [0] * board.size
-        #: members of a group as a rank sees it; ranks may disagree, which is no forgery
-        self._views: dict[tuple[int, str], list[int]] = {}
+        self._views = views if views is not None else [{} for _ in range(board.size)]
 
     def look(self, rank: int, event: object) -> None:
         """Let an event pass.
@@ -84,7 +86,10 @@ class Scrutiny:
             return  # an honest rank may ask very often, and nothing is kept
         self._events[rank] += 1
         if self._events[rank] > MANY:
-            raise BrokenFrame(f"more than {MANY} events in one call")
+            raise TooMuch(
+                f"tells of more than {MANY:,} events in one call: it posts, waits or marks in a"
+                " loop that goes on for too long"
+            )
         if isinstance(event, Posted):
             self._posted(rank, event)
         elif isinstance(event, Inspected):
@@ -114,13 +119,16 @@ class Scrutiny:
     def _posted(self, rank: int, event: Posted) -> None:
         expected = len(self._board.operations[rank])
         if expected >= OPERATIONS:
-            raise TooMuch(f"begins more than {OPERATIONS} operations in one call")
+            raise TooMuch(
+                f"begins more than {OPERATIONS:,} operations in one call; that many are not"
+                " followed: send more at once"
+            )
         if event.op != expected:
             raise BrokenFrame(f"operation {event.op} where operation {expected} comes next")
         if event.kind not in _KINDS:
             raise BrokenFrame("an operation of no kind that there is")
         known = self._board.groups.get(event.group)
-        members = self._views.get((rank, event.group)) or (known.members if known else ())
+        members = self._views[rank].get(event.group) or (known.members if known else ())
         if rank not in members:
             raise BrokenFrame("an operation in a group that it is not in")
         message = event.kind in ("send", "recv")
@@ -163,10 +171,10 @@ class Scrutiny:
             raise BrokenFrame("a group that it is not in")
         if not all(0 <= member < size for member in members):
             raise BrokenFrame("a group of ranks that are not there")
-        if event.name not in self._board.groups and len(self._board.groups) >= GROUPS:
-            raise BrokenFrame(f"more than {GROUPS} groups")
+        if event.name not in self._views[rank] and len(self._views[rank]) >= GROUPS:
+            raise BrokenFrame(f"more than {GROUPS} groups, which the recorder refuses")
         _name(event.name)
-        self._views[rank, event.name] = members
+        self._views[rank][event.name] = members
 
 
 def _thread(thread: int, limit: int) -> None:

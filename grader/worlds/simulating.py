@@ -6,8 +6,9 @@ whatever the student's code does to torch or Python ends with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
+import selectors
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from grader.simulation.clock import seconds_of
 from grader.simulation.clusters import Cluster
 from grader.simulation.ledger import Tally
 from grader.traffic.board import Board
-from grader.traffic.events import Blocked, Grouped, Matched, Posted
+from grader.traffic.events import WORLD, Blocked, Grouped, Matched, Posted
 from grader.traffic.trace import Trace
 from grader.traffic.waits import deadlock
 from grader.values import amount
@@ -142,7 +143,7 @@ def simulate(
     try:
         listener = _Listener(crew, job)
         listener.ask(request)
-        return _read(listener, len(job.arguments), answered)
+        return _read(listener, request, len(job.arguments))
     finally:
         crew.close()
         launcher.settle()
@@ -183,6 +184,7 @@ class _Listener:
         self.failure: Failure | None = None
         self.answer: Simulated | None = None
         self.results: list[RankResult] = []
+        self._ended = False
         self._most = len(job.arguments)
         self._told = 0
 
@@ -207,24 +209,35 @@ class _Listener:
 
     def _hear(self, control: socket.socket, printed: int) -> None:
         reader = FrameReader()
-        open_ends: list[int] = [control.fileno(), printed]
-        while self.answer is None and self.failure is None:
-            left = self._until - time.monotonic()
-            ready, _, _ = select.select(open_ends, [], [], max(left, 0))
-            if not ready:
-                self.failure = Failure(Diagnosis.TIMEOUT, f"no end after {self._seconds:g} s")
-            if printed in ready and not self._take_output(printed):
-                open_ends.remove(printed)
-            if control.fileno() in ready:
-                data = control.recv(1 << 20)
-                if not data:
-                    self.failure = self._gone()
-                for message in reader.feed(data):
-                    self._take(message)
-        # what was printed before the answer is there by now
-        while self.failure is None and select.select([printed], [], [], 0)[0]:
-            if not self._take_output(printed):
-                break
+        with selectors.DefaultSelector() as selector:
+            selector.register(control, selectors.EVENT_READ)
+            selector.register(printed, selectors.EVENT_READ)
+            while self.answer is None and self.failure is None:
+                ready = selector.select(max(self._until - time.monotonic(), 0))
+                if not ready:
+                    message = f"no end after {self._seconds:g} s"
+                    self.failure = Failure(Diagnosis.TIMEOUT, message)
+                for key, _ in ready:
+                    if key.fd == printed:
+                        if not self._take_output(printed):
+                            selector.unregister(printed)
+                    else:
+                        self._hear_process(control, reader)
+        # what was printed before its answer, or before its end, is there by now
+        os.set_blocking(printed, False)
+        with contextlib.suppress(BlockingIOError):
+            while len(self._printed) < self._limit and self._take_output(printed):
+                pass
+        if self._ended:
+            self.failure = self._gone()
+
+    def _hear_process(self, control: socket.socket, reader: FrameReader) -> None:
+        data = control.recv(1 << 20)
+        if not data:
+            self._ended = True
+            self.failure = self._gone()
+        for message in reader.feed(data):
+            self._take(message)
 
     def _take(self, message: object) -> None:
         if isinstance(message, Simulated):
@@ -263,7 +276,7 @@ class _Listener:
         return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
 
 
-def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
+def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
     answer = listener.answer
     if answer is None or listener.failure is not None:
         return Simulation((), listener.failure, output=listener.output)
@@ -271,9 +284,8 @@ def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
         results = listener.results
         if answer.excess:
             return Simulation((), _too_much(answer.excess), output=listener.output)
+        _require_sense(answer, request, size, len(results))
         failure = _failure(answer, size)
-        if len(answer.ended) == size and len(results) != (size if answered else 0):
-            raise ValueError(f"{len(results)} results of {size} ranks")
         return Simulation(
             tuple(results),
             failure,
@@ -286,10 +298,34 @@ def _read(listener: _Listener, size: int, answered: bool) -> Simulation:
             answer.tally,
             _warnings(answer, size),
         )
-    except (BrokenFrame, ValueError, LookupError, TypeError) as error:
+    except BrokenFrame as error:
         # the answer's code lives in the process that says this
         message = f"the process of all ranks says what makes no sense: {error}"
         return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+
+
+def _require_sense(answer: Simulated, request: Simulate, size: int, results: int) -> None:
+    """Make sure that an answer can be computed with.
+
+    Raises:
+        BrokenFrame: nothing that simulates ranks would say that.
+    """
+    ranks = range(size)
+    pending = answer.pending
+    named = [*answer.returned, *answer.raised, *(end.rank for end in pending)]
+    named += [member for members in answer.groups.values() for member in members]
+    named += [rank for rank, _ in answer.events]
+    if not all(rank in ranks for rank in named):
+        raise BrokenFrame("ranks that are not there")
+    groups = {WORLD, *answer.groups}
+    if not all(end.kind in ("send", "recv") or end.group in groups for end in pending):
+        raise BrokenFrame("a group that is not there")
+    if not all(len(text) < 100 and text.isdecimal() for text in answer.ended):
+        raise BrokenFrame("times that are none")
+    if len(answer.ended) == size and results != (size if request.answered else 0):
+        raise BrokenFrame(f"{results} results of {size} ranks")
+    if answer.events and not request.recorded:
+        raise BrokenFrame("a record that nobody has asked for")
 
 
 def _too_much(nbytes: int) -> Failure:
@@ -303,11 +339,14 @@ def _too_much(nbytes: int) -> Failure:
 def _trace(answer: Simulated, size: int) -> Trace:
     """The record of a run, from what its ranks have reported."""
     board = Board(size)
-    for rank, event in answer.events:
-        if isinstance(event, Matched):
-            board.resolve(board.operations[rank][event.op], event.source)
-        else:
-            board.take(rank, event)
+    try:
+        for rank, event in answer.events:
+            if isinstance(event, Matched):
+                board.resolve(board.operations[rank][event.op], event.source)
+            else:
+                board.take(rank, event)
+    except (LookupError, ValueError) as error:
+        raise WorldError(f"the record of a simulation contradicts itself: {error}") from error
     for rank in answer.returned:
         board.end(rank)
     ends = [stay.left for stay in board.stays if stay.left is not None]

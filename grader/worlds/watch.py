@@ -19,7 +19,7 @@ from grader.verdict import Failure, Site
 from grader.worlds.base import Job
 from grader.worlds.causes import Causes, site_in_dump
 from grader.worlds.crew import Crew
-from grader.worlds.errors import BrokenFrame, TooMuch
+from grader.worlds.errors import BrokenFrame, Refused
 from grader.worlds.framing import FrameReader
 from grader.worlds.printed import Printed
 from grader.worlds.scrutiny import Scrutiny, clipped
@@ -55,7 +55,7 @@ STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
 PAGE = 1 << 20
 
 #: What ranks do before the first call: they join, and load the program.
-_STARTING = Job("", (), output_limit=1 << 20)
+_STARTING = Job("", (), allowed=None, output_limit=1 << 20)
 
 
 class Watch:
@@ -105,13 +105,16 @@ class Watch:
         self._joined: set[int] = set()
         self._ready: set[int] = set()
         self.board = Board(self.size)
+        self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
         self._begin(self.board, _STARTING, LONGEST_BEFORE)
 
     def _begin(self, board: Board, job: Job, longest: int) -> None:
         """Listen to ranks that do ``job``, in frames of up to ``longest`` bytes."""
         board.know_groups_of(self.board)
         self.board = board
-        self._scrutiny = Scrutiny(board, job.allowed, self.subgroups, bool(job.watched))
+        self._scrutiny = Scrutiny(
+            board, job.allowed, self.subgroups, bool(job.watched), self._views
+        )
         for reader in self._readers:
             reader.longest = longest
         self.causes = Causes(board)
@@ -287,10 +290,10 @@ class Watch:
         try:
             for message in self._readers[rank].feed(self._page[:count]):
                 self._hear(rank, message)
-        except TooMuch as error:
+        except Refused as error:
             self._forget(fd)
-            self.causes.overdone(rank, str(error))
-        except (BrokenFrame, IndexError, KeyError, ValueError) as error:
+            self.causes.refused(rank, error.diagnosis, str(error))
+        except BrokenFrame as error:
             self._forget(fd)
             self.causes.forged(rank, str(error))
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from grader.classroom.orders import Done, Lost, Order, Told
+from grader.classroom.orders import Done, Lost, Order, Told, Workers
 
 __all__ = ["Engine"]
 
@@ -17,7 +17,7 @@ __all__ = ["Engine"]
 class Engine(Protocol):
     """Judges submissions side by side."""
 
-    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost]:
+    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
         """What is told of all orders, as it comes; each ends with ``Done`` or ``Lost``.
 
         Orders are taken when there is somebody to work on them, so they may

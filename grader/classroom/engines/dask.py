@@ -6,16 +6,20 @@ packages, and bubblewrap.  Orders carry the files, so no shared folder does.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import pickle
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from grader.classroom.engines import work
-from grader.classroom.orders import Done, Lost, Order, Told
-from grader.errors import RequestError
+from grader.classroom.orders import Done, Lost, Order, Told, Workers
+from grader.errors import RequestError, WorldError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,6 +31,9 @@ _TRIES = 2
 
 #: Seconds in which a scheduler must answer.
 _ANSWER = 10
+
+#: Seconds between two looks at how many workers there are, while none has ended its order.
+_LOOK = 1.0
 
 #: Orders beyond those at work that wait in the cluster already, for each worker.
 _AHEAD = 1
@@ -43,40 +50,62 @@ class DaskEngine:
     def __init__(self, client: Client, cluster: Any = None) -> None:
         self._client = client
         self._cluster = cluster
+        self._address = client.scheduler.address if client.scheduler is not None else "?"
 
-    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost]:
-        """See :class:`grader.classroom.engines.Engine`."""
-        from distributed import as_completed
+    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
+        """See :class:`grader.classroom.engines.Engine`.
+
+        Raises:
+            WorldError: the scheduler has ended.
+        """
+        try:
+            yield from self._run(orders)
+        except (OSError, CancelledError) as error:
+            # it would go on to tell of every attempt to reach it
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+            raise WorldError(
+                f"the Dask scheduler at {self._address} does not answer any more;"
+                " every verdict so far is stored: start it and grade again"
+            ) from error
+
+    def _run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
+        from distributed import wait
 
         coming = iter(orders)
-        keys: dict[Any, str] = {}
-        results = as_completed()
+        given: dict[Any, str] = {}
+        following = next(coming, None)
+        threads = -1
+        while following is not None or given:
+            # asked each time: a queue may start workers late, and end them early
+            before, threads = threads, self._threads()
+            if threads != before:
+                yield Workers(threads)
+            while following is not None and len(given) < max(threads * (1 + _AHEAD), 1):
+                given[self._submit(following)] = following.key
+                following = next(coming, None)
+            try:
+                ended = wait(list(given), timeout=_LOOK, return_when="FIRST_COMPLETED").done
+            except (TimeoutError, asyncio.TimeoutError):  # one and the same from Python 3.11 on
+                continue
+            for future in ended:
+                key = given.pop(future)
+                if future.status == "cancelled":
+                    raise CancelledError
+                if future.status == "finished":
+                    yield from future.result()
+                else:
+                    yield Lost(key, f"the cluster failed at it: {future.exception()}")
 
-        def give() -> bool:
-            order = next(coming, None)
-            if order is None:
-                return False
+    def _submit(self, order: Order) -> Any:
+        with warnings.catch_warnings():
+            # of "large graphs": a submission's files are what has to travel
+            warnings.simplefilter("ignore", UserWarning)
             # pure=False: the same files are judged again when that is asked for
-            future = self._client.submit(carry_out, order, pure=False, retries=_TRIES - 1)
-            keys[future] = order.key
-            results.add(future)
-            return True
+            return self._client.submit(carry_out, order, pure=False, retries=_TRIES - 1)
 
-        for _ in range(self._width()):
-            if not give():
-                break
-        for future in results:
-            key = keys.pop(future)
-            if future.status == "finished":
-                yield from future.result()
-            else:
-                yield Lost(key, f"the cluster failed at it: {future.exception()}")
-            give()
-
-    def _width(self) -> int:
-        """How many orders to have in the cluster at a time."""
-        threads: int = sum(self._client.nthreads().values())
-        return max(threads * (1 + _AHEAD), 1)
+    def _threads(self) -> int:
+        """How many submissions the cluster can judge at a time, now."""
+        return sum(self._client.nthreads().values())
 
     def close(self) -> None:
         """Stop all work."""
