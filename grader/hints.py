@@ -80,15 +80,15 @@ GENERAL: Mapping[Diagnosis, str] = {
 def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
     """A hint for a diagnosis, which says no more than is proved.
 
-    In this order: what Python's own words or the source prove in any exercise, the one
-    known mistake that explains all of the evidence, a parameter that the source rebinds
-    for nothing, the exercise's advice for the diagnosis, what helps in general, and the
-    exercise's first hint, which is a question.
+    In this order: what Python's own words prove in any exercise, the one known mistake
+    that explains all of the evidence, what else the failure or the source proves, the
+    exercise's advice for the diagnosis, what helps in general, and the exercise's first
+    hint, which is a question.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.hints[0]
     if evidence is not None and evidence.failed:
-        for prove in (misused, _known, to_itself, rebound):
+        for prove in (misused, _known, miscalled, disagreed, to_itself, rebound):
             hint = prove(exercise, evidence)
             if hint:
                 return hint
@@ -189,7 +189,10 @@ def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
 def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
     """Whether ranks hold what a mistake would give, up to rounding."""
     terms = exercise.reduced(case) if exercise.reduced else 0
-    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
+    scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
+    if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
+        # a mistake may have summed on a rank where nothing was to be summed
+        scales = [torch.stack(scales).amax(0)] * case.n
     return all(
         compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
         for want, got, scale in zip(would, actual, scales, strict=True)
@@ -235,17 +238,10 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
             "The process group is set up before your function is called: leave out"
             " init_process_group, and call dist.get_rank() right away."
         )
-    if found := _MISCALLED.search(text):
-        return _miscalled(exercise, evidence, found[1])
     if " with tag " in text and evidence.diagnosis is Diagnosis.DEADLOCK:
         return (
             "A receive takes only a message that has its own tag: give both ends the same one, or"
             " leave it out."
-        )
-    if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
-        return (
-            "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
-            " calls for the same tensors, in the same order?"
         )
     if evidence.diagnosis is Diagnosis.WRONG_TYPE and evidence.source and evidence.source[0].yields:
         return (
@@ -260,6 +256,17 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
     return ""
 
 
+def disagreed(exercise: Exercise, evidence: Evidence) -> str:
+    """What different sizes in one collective prove."""
+    text = evidence.failure.message if evidence.failure is not None else ""
+    if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
+        return (
+            "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
+            " calls for the same tensors, in the same order?"
+        )
+    return ""
+
+
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     """What a refused message to oneself proves."""
     if not evidence.says("same as the rank"):
@@ -270,8 +277,12 @@ def to_itself(exercise: Exercise, evidence: Evidence) -> str:
     )
 
 
-def _miscalled(exercise: Exercise, evidence: Evidence, name: str) -> str:
+def miscalled(exercise: Exercise, evidence: Evidence) -> str:
     """What is to be said of a call with the wrong arguments; nothing if it is not the answer's."""
+    found = _MISCALLED.search(evidence.failure.message) if evidence.failure is not None else None
+    if found is None:
+        return ""
+    name = found[1]
     if name == exercise.name:
         return f"It is called as {exercise.signature}: keep these parameters, in this order."
     for part in evidence.source:

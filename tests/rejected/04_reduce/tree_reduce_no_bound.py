@@ -1,5 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: deadlock
+# hint: -
 # hint: 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: ring_schedule
 # diagnosis: wrong_type
-# hint: list of pairs
+# hint: Leave yield out
 
 
 def ring_schedule(rank, world_size):

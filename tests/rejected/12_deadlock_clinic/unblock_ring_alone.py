@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: exception
-# hint: cannot send to itself
+# hint: sends to itself
 import torch
 import torch.distributed as dist
 

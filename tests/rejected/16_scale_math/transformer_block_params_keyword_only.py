@@ -1,5 +1,5 @@
 # exercise: transformer_block_params
 # diagnosis: exception
-# hint: in the order of the first line
+# hint: keep these parameters
 def transformer_block_params(hidden, *, glu):
     return (16 if glu else 12) * hidden**2

@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: wrong_type
-# hint: The result is returned
+# hint: never returns anything
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: pick_backend
 # diagnosis: wrong_type
-# hint: a string such as
+# hint: never returns anything
 def pick_backend(device_type):
     if device_type not in ("cuda", "cpu"):
         raise ValueError(device_type)
