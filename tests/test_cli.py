@@ -106,7 +106,7 @@ def test_a_solution_gets_full_marks(request_here, suffix):
     done = request_here("check", ROOT / "solutions" / f"02_broadcast.{suffix}", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 0
-    assert found["score"] == found["max_score"] == 2.0
+    assert found["score"] == found["max_score"] == 3.0
 
 
 def test_a_student_notebook_is_not_attempted(request_here):

@@ -18,6 +18,7 @@ from grader.hints import choose_hint, predicted
 from grader.judge import Judge, Settings
 from grader.limits import messages
 from grader.submission import Submission
+from grader.traffic.board import Board
 from grader.verdict import Bound, Diagnosis, Status
 from grader.worlds.crew import Setting
 from grader.worlds.launch import default_launcher
@@ -339,6 +340,17 @@ def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     assert verdict.status is Status.ERROR
     assert verdict.diagnosis is None
     assert "no room" in verdict.message
+
+
+def test_what_the_grader_does_not_understand_is_its_own_fault(monkeypatch):
+    def take(*_):
+        raise KeyError("no such operation")
+
+    monkeypatch.setattr(Board, "take", take)
+    verdict = judge(lambda x: 2 * x, TOY["twice"])
+    assert verdict.status is Status.ERROR
+    assert "the grader failed, not the answer: what rank" in verdict.message
+    assert "is not understood: KeyError" in verdict.message
 
 
 # Hints. ---------------------------------------------------------------------------

@@ -296,6 +296,13 @@ class Watch:
         except BrokenFrame as error:
             self._forget(fd)
             self.causes.forged(rank, str(error))
+        except WorldError:
+            raise
+        except Exception as error:
+            # what passed the look above and is not understood here is a fault of ours
+            raise WorldError(
+                f"what rank {rank} reports is not understood: {type(error).__name__}: {error}"
+            ) from error
         return True
 
     def _forget(self, fd: int) -> None:
