@@ -325,6 +325,17 @@ def test_a_cycle_through_a_second_peer_is_found():
     assert deadlock(s.board).cycle == (0, 3)
 
 
+def test_nobody_goes_on_in_a_group_whose_ranks_have_disagreed():
+    s = Script(2)
+    s.post(0, "broadcast", peer=0)
+    s.call(1, "all_reduce")
+    s.done(1, 0)
+    s.call(0, "all_reduce")
+    s.call(1, "all_reduce")
+    assert [f.diagnosis for f in s.board.failures] == [Diagnosis.ORDER_MISMATCH]
+    assert stuck(s.board) == [0, 1]
+
+
 def test_a_rank_lives_while_one_of_its_threads_does():
     s = Script(3)
     s.recv(0, 1)

@@ -10,6 +10,7 @@ are compared, before the transport can abort or misread.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -77,9 +78,13 @@ class Awaited(NamedTuple):
 
 @dataclass
 class _Group:
-    """A process group: its members, and how far each is in calling collectives."""
+    """A process group: its members, and how far each is in calling collectives.
+
+    ``agreed`` is the number of calls before the first on which its ranks do not agree.
+    """
 
     members: tuple[int, ...]
+    agreed: float = math.inf
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     slots: list[dict[int, Operation]] = field(default_factory=list)
 
@@ -322,7 +327,9 @@ class Board:
         slot[op.rank] = op
         if not agree:
             self._agree = False
-        if not agree or any(other.doomed for other in slot.values()):
+            group.agreed = min(group.agreed, index)
+        if index >= group.agreed:
+            # the transport may have gone on, but not to what its ranks mean
             for other in slot.values():
                 other.doomed = True
         if len(slot) == len(group.members):
