@@ -119,7 +119,7 @@ class Begun:
         code_behind, half_written, stores, branches, computes, another_error, gives_it, Begun,
         type("Empty", (), {}), len, 3, "NotImplementedError",
     ],
-    ids=str,
+    ids=lambda begun: getattr(begun, "__name__", str(begun)),
 )  # fmt: skip
 def test_whatever_somebody_has_written_is_no_stub(begun):
     assert not is_stub(begun)
