@@ -23,7 +23,9 @@ class _Unshared(KernelManager):
     """
 
     def __init__(self, **settings: Any) -> None:
-        socket = os.path.join(jupyter_runtime_dir(), f"kernel-{uuid.uuid4()}")
+        folder = jupyter_runtime_dir()
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # as Jupyter does when it first starts
+        socket = os.path.join(folder, f"kernel-{uuid.uuid4()}")
         super().__init__(transport="ipc", ip=socket, **settings)
 
     def start_kernel(self, **settings: Any) -> None:

@@ -453,7 +453,7 @@ def test_shares_are_max_min_fair(case):
 
 @pytest.mark.parametrize("cluster", [one.cluster for one in PRESETS.values()], ids=PRESETS)
 def test_a_description_survives_its_frame_and_its_file(cluster, tmp_path):
-    request = Simulate(b"", "f", b"", [], cluster, -1, 0, False, True, 0, [], "", False, 0)
+    request = Simulate(b"", "f", b"", [], cluster, -1, 0, False, True, 0, [], "", False, 0, 0)
     frame = msgspec.msgpack.encode(request)
     assert msgspec.msgpack.decode(frame, type=Simulate) == request
     path = tmp_path / "mine.json"

@@ -272,7 +272,7 @@ def test_what_a_student_named_a_cell_is_text_and_nothing_else(name):
 )
 def test_hostile_names_stay_inside(name):
     waits = (Wait(0, (1,), "", Site(f"cell {name}", 2), "send"), *ring(2)[1:])
-    failure = Failure(Diagnosis.DEADLOCK, name, 0, None, (name,), waits, (0, 1))
+    failure = Failure(Diagnosis.DEADLOCK, name, 0, None, (name,), waits=waits, cycle=(0, 1))
     html = failure_html(failure)
     assert "<script" not in html
     picture = Picture(html)

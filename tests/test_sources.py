@@ -319,7 +319,7 @@ def test_gathering_one_number_from_each_of_four_gives_four(four):
 
 def test_nobody_sends_to_itself(four):
     """As in the scatter of some notes, whose root is served like everybody else."""
-    assert all("should not be the same" in told for told in of_ranks(four, "to oneself"))
+    assert all("cannot talk to itself" in told for told in of_ranks(four, "to oneself"))
 
 
 def test_each_cut_of_the_cube_asks_for_its_collective(four):

@@ -154,13 +154,14 @@ class RecordingGroup(dist.ProcessGroup):
     def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
         """Receive from rank ``src`` of the group."""
         require_peer(src, self.rank(), self.size())
-        return self._receive(self._plain(tensors, "recv"), src, tag)
+        return self._receive(tensors, src, tag)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Request:
         """Receive from any rank of the group."""
-        return self._receive(self._plain(tensors, "recv"), ANY, tag)
+        return self._receive(tensors, ANY, tag)
 
-    def _receive(self, tensor: torch.Tensor, src: int, tag: int) -> Request:
+    def _receive(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+        tensor = self._plain(tensors, "recv")
         self._require_there()
         require_tag(tag)
         recorder, wildcard = self._recorder, src == ANY
@@ -183,7 +184,9 @@ class RecordingGroup(dist.ProcessGroup):
         )
         verify = None
         if recorder.strict and not recorder.waited_at_once(op):
-            verify = self._unwritten_check(op, tensor)
+            # a view counts what is written to its base anywhere, and to no element at all
+            counted = not tensors[0]._is_view()
+            verify = self._unwritten_check(op, tensor, counted)
         inner: Any = deferred
         if deferred is None:
             inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
@@ -205,12 +208,17 @@ class RecordingGroup(dist.ProcessGroup):
 
         return verify
 
-    def _unwritten_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
-        """The same of a receive, where even what is written without a change will be lost."""
+    def _unwritten_check(self, op: int, tensor: torch.Tensor, counted: bool) -> Callable[[], None]:
+        """The same of a receive, where even what is written without a change will be lost.
+
+        ``counted`` says that torch counts the writes to this tensor and to no other.
+        """
         before = checksum(tensor)
 
         def verify() -> None:
-            if self._recorder.written(op) or checksum(tensor) != before:
+            # it looks at the count in any case, for the lines between which it has changed
+            written = self._recorder.written(op)
+            if (written and counted) or checksum(tensor) != before:
                 self._recorder.raced(op)
 
         return verify
