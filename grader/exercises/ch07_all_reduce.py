@@ -321,15 +321,14 @@ all_reduce_sharded = Exercise(
         Mistake(
             "gloo's all_gather takes pieces of one size only. Where n does not divide the length,"
             " pad the pieces to the longest, and cut the padding off afterwards.",
-            when=_raised("invalid tensor size"),
+            when=_raised("needs tensors of one size"),
         ),
         Mistake(
             "n does not divide this length. Pad x up to a multiple of n, or split it unevenly with"
             " tensor_split.",
             when=_raised(
                 "is invalid for input of size",
-                "input tensor must be the same size",
-                "equally split",
+                "do not divide evenly",
                 "split_with_sizes",
             ),
         ),
@@ -337,7 +336,7 @@ all_reduce_sharded = Exercise(
             "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
             " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
             when=_raised(
-                "list index out of range", "index out of range", "invalid input tensor list size"
+                "list index out of range", "index out of range", "tensors; a group of"
             ),
         ),
         Mistake(

@@ -92,13 +92,15 @@ _SIZES = Mistake(
     "gloo's all_gather takes pieces of one size only, and here n does not divide the length. Pad"
     " every piece to the longest, which is -(-length // n), and cut the padding off when it has"
     " come.",
-    # where each rank's own tensors agree, and those of the ranks do not, gloo aborts
-    when=lambda e: e.diagnosis is Diagnosis.CRASHED or _raised("invalid tensor size")(e),
+    when=lambda e: (
+        _raised("needs tensors of one size")(e)
+        or (e.diagnosis is Diagnosis.SIZE_MISMATCH and e.says("all_gather"))
+    ),
 )
 _FEWER = Mistake(
     "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for many"
     " lengths (9 in 4 give 3). tensor_split(n) always gives n, some of them empty.",
-    when=_raised("out of range", "invalid input tensor list size"),
+    when=_raised("out of range", "tensors; a group of"),
 )
 _CONTIGUOUS = Mistake(
     "A message needs a tensor whose numbers lie in one piece, and those of a slice, a transpose and"

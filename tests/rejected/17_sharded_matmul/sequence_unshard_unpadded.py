@@ -1,5 +1,5 @@
 # exercise: sequence_unshard
-# diagnosis: crashed
+# diagnosis: size_mismatch
 # hint: pieces of one size
 import torch
 import torch.distributed as dist
