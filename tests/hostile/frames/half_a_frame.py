@@ -1,7 +1,7 @@
 # promise: the judge does not wait for the rest of a frame
 # exercise: neighbours
 # verdict: failed
-# diagnosis: timeout
+# diagnosis: timeout or tampering
 # parts: control
 
 

@@ -1,7 +1,7 @@
 # promise: a record that grows without end costs the judge no time
 # exercise: ping_pong
 # verdict: failed
-# diagnosis: too_many_messages or timeout
+# diagnosis: too_many_messages or timeout or tampering
 # parts: control
 
 import torch.distributed as dist
