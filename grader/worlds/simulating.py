@@ -372,7 +372,7 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
     for name, members in answer.groups.items():
         for member in members:
             board.take(member, Grouped(name, members))
-    numbers = [0] * size
+    numbers, waits = [0] * size, []
     for end in answer.pending:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
         posted = Posted(
@@ -383,7 +383,10 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
         if end.matched:
             board.operations[end.rank][number].matched = True
         if end.awaited:
-            board.take(end.rank, Blocked(number, *end.stands, 0))
+            waits.append((end.rank, Blocked(number, *end.stands, 0)))
+    # a rank that posts waits no more, and so what it waits for comes last
+    for rank, blocked in waits:
+        board.take(rank, blocked)
     for rank in answer.returned:
         board.end(rank)
     found = causes.first() or deadlock(board)
