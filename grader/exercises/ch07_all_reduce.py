@@ -335,9 +335,7 @@ all_reduce_sharded = Exercise(
         Mistake(
             "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
             " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
-            when=_raised(
-                "list index out of range", "index out of range", "tensors; a group of"
-            ),
+            when=_raised("list index out of range", "index out of range", "tensors; a group of"),
         ),
         Mistake(
             "This gloo does not know AVG: take SUM, and divide by n.",
