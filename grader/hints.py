@@ -29,8 +29,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.MISSING: "Define it at the top level of the file or in a cell of its own, under"
     " exactly this name.",
     Diagnosis.SYNTAX_ERROR: "Run the cell: Python points at the place.",
-    Diagnosis.EXCEPTION: "Run it yourself to see the whole traceback: run(function, world_size,"
-    " arguments...).",
+    Diagnosis.EXCEPTION: "Start with the last line that is quoted. To try it on its own:"
+    " run(function, world_size, arguments...).",
     Diagnosis.EXITED: "A rank has to return; it may not call sys.exit or os._exit.",
     Diagnosis.CRASHED: "A crash below Python can come from a buffer of the wrong size or type:"
     " check those of every message.",

@@ -140,7 +140,7 @@ def raised(message, source="def from_the_right(x): pass"):
         ),
         ("TypeError: from_the_right() takes 0 positional arguments but 1 was given", "keep these"),
         ("TypeError: combine() missing 1 required positional argument: 'b'", "combine(a, b)"),
-        ("TypeError: elsewhere() missing 1 required positional argument: 'b'", "Run it yourself"),
+        ("TypeError: elsewhere() missing 1 required positional argument: 'b'", "To try it"),
     ],
 )
 def test_what_an_error_proves(message, text):
