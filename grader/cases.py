@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,13 @@ class Draw:
     Values are random; shapes, roots and other choices that decide what a case
     tests are not, so that what is caught once is caught always.
 
+    The first case is there to be read: what :meth:`per_rank` and :meth:`chunks` draw
+    for it tells whose each number is.  Rank r's element i is 10·r + i, and element i of
+    its chunk j is 100·r + 10·j + i; with more than ten elements there are more zeros.
+    Where ranks are added up, rank r holds 10^r, 2·10^r, 3·10^r and 4·10^r in turn, so
+    that a sum of 1121 has rank 1 twice; for a mean n times as much, so that it reads
+    like the sum.
+
     Args:
         seed: of the check; a grading's has 128 bits.
         exercise: name of the exercise.
@@ -129,6 +136,7 @@ class Draw:
         self.n = n
         self._key = f"{seed}/{exercise}/{n}"
         self._draws = 0
+        self._cases = 0
 
     @property
     def ranks(self) -> range:
@@ -151,9 +159,55 @@ class Draw:
             return _tensor(sign * (words * 2.0**-32 + 0.5), kind)
         return _tensor(sign * ((words >> 1 & 1) + 1), kind)
 
-    def per_rank(self, kind: Kind, draw: Callable[[Kind], torch.Tensor] | None = None) -> PerRank:
-        """A random tensor for every rank."""
-        return PerRank((draw or self.tensor)(Kind(kind.dtype, (self.n, *kind.shape))).unbind())
+    def per_rank(self, kind: Kind | Sequence[Kind], op: str = "") -> PerRank:
+        """A tensor for every rank.
+
+        Args:
+            kind: dtype and shape, the same on all ranks or one of each.
+            op: the reduction over ranks that the tensors are for: ``SUM``, ``PRODUCT``, …
+        """
+        if isinstance(kind, Kind):
+            return PerRank(self._over_ranks(kind, (self.n,), op).unbind())
+        lengths = [math.prod(one.shape) for one in kind]
+        rows = self._over_ranks(Kind(kind[0].dtype, (max(lengths),)), (self.n,), op)
+        return PerRank(
+            row[:length].reshape(one.shape)
+            for row, length, one in zip(rows, lengths, kind, strict=True)
+        )
+
+    def chunks(self, kind: Kind, op: str = "") -> PerRank:
+        """For every rank a list of ``n`` tensors; ``op`` as in :meth:`per_rank`."""
+        return PerRank(list(row) for row in self._over_ranks(kind, (self.n, self.n), op))
+
+    def _over_ranks(self, kind: Kind, ranks: tuple[int, ...], op: str) -> torch.Tensor:
+        """A tensor of shape ``(*ranks, *kind.shape)``."""
+        whole = Kind(kind.dtype, (*ranks, *kind.shape))
+        numbers = None if self._cases else self._readable((*ranks, math.prod(kind.shape)), op)
+        # beyond that floating-point numbers have gaps, and a wrong 1 would be lost in a sum
+        exact = 2 / torch.finfo(kind.dtype).eps if kind.dtype.is_floating_point else 2**62
+        if numbers is None or np.abs(numbers).sum(0, initial=0).max(initial=0) > exact:
+            return (self.factors if op == "PRODUCT" else self.tensor)(whole)
+        self._draws += 1  # so that the draws of later cases stay what they are
+        return _tensor(numbers, whole)
+
+    def _readable(self, sizes: tuple[int, ...], op: str) -> npt.NDArray[np.int64] | None:
+        """Numbers that tell where they stand, if there are some for this reduction.
+
+        Args:
+            sizes: of the ranks, of their chunks if there are any, and of the elements.
+        """
+        if op in ("SUM", "AVG"):
+            if self.n > 16:
+                return None  # int64 has no room for them
+            digits = (np.arange(math.prod(sizes[1:])) + self._draws) % 4 + 1
+            powers = 10 ** np.arange(self.n) * (self.n if op == "AVG" else 1)
+            return np.multiply.outer(powers, digits)
+        if op == "PRODUCT":
+            return None
+        number = np.full(sizes, self._draws)  # first, so that no two draws are alike
+        for size, index in zip(sizes, np.indices(sizes), strict=True):
+            number = number * 10 ** len(str(max(size - 1, 0))) + index
+        return number
 
     def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
         """32 random bits for every element; other ones each time."""
@@ -168,6 +222,7 @@ class Draw:
 
     def case(self, name: str, **arguments: Any) -> Case:
         """A case with these arguments, in the order of the signature."""
+        self._cases += 1
         return Case(name, self.n, arguments)
 
 

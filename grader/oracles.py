@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 
-from grader.cases import Draw, Kind, PerRank
+from grader.cases import Kind
 
-__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced", "reductions", "terms"]
+__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced", "reductions"]
 
 #: The reductions of the course, by name.
 OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
@@ -18,26 +18,22 @@ OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX
 def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
     """Every reduction on floating-point numbers, and all but AVG on integers.
 
-    The lengths are those of :func:`grader.cases.kinds`.  Products of integers are
-    not short: 2 + 2 is 2 · 2.
+    The lengths are those of :func:`grader.cases.kinds`.  First comes a sum of integers,
+    in which no wrong digit is taken for rounding.  Products of integers are not short:
+    2 + 2 is 2 · 2.
     """
     return (
-        ("SUM", Kind(torch.float32, (7,))),
+        ("SUM", Kind(torch.int64, (7,))),
         ("AVG", Kind(torch.float64, (3, 5))),
         ("MIN", Kind(torch.int64, (n + 1,))),
         ("MAX", Kind(torch.float32, (2, 4))),
         ("PRODUCT", Kind(torch.int64, (5,))),
-        ("SUM", Kind(torch.int64, (1,))),
+        ("SUM", Kind(torch.float32, (1,))),
         ("AVG", Kind(torch.float32, (n - 1,))),
         ("PRODUCT", Kind(torch.float64, (n,))),
         ("SUM", Kind(torch.bfloat16, (1000,))),
         ("SUM", Kind(torch.float32, (0,))),
     )
-
-
-def terms(draw: Draw, name: str, kind: Kind) -> PerRank:
-    """What every rank brings to a reduction: for a product numbers that keep it in range."""
-    return draw.per_rank(kind, draw.factors if name == "PRODUCT" else None)
 
 
 def op_name(op: dist.ReduceOp) -> str:

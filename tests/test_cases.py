@@ -91,6 +91,7 @@ def test_every_shape_can_be_drawn(dtype, shape):
     draw = Draw(SEED, "shapes", 3)
     for tensor in (draw.tensor(Kind(dtype, shape)), draw.factors(Kind(dtype, shape))):
         assert (tensor.dtype, tuple(tensor.shape)) == (dtype, shape)
+    draw.case("the first")
     ranks = draw.per_rank(Kind(dtype, shape))
     assert [(t.dtype, tuple(t.shape)) for t in ranks] == [(dtype, shape)] * 3
 
@@ -113,3 +114,50 @@ def test_every_bit_of_the_seed_counts(bit):
     kind = Kind(torch.int64, (16,))
     one, other = (Draw(seed, "a", 3).tensor(kind) for seed in (SEED, SEED ^ 1 << bit))
     assert not torch.equal(one, other)
+
+
+def test_the_first_case_tells_whose_each_number_is():
+    draw = Draw(SEED, "gather", 4)
+    kind = Kind(torch.int64, (3,))
+    assert [t.tolist() for t in draw.per_rank(kind)] == [
+        [0, 1, 2],
+        [10, 11, 12],
+        [20, 21, 22],
+        [30, 31, 32],
+    ]
+    # a second draw of the same case holds other numbers
+    assert draw.per_rank(kind)[2].tolist() == [120, 121, 122]
+    draw.case("the first")
+    assert max(abs(t).max() for t in draw.per_rank(kind)) <= 99
+    assert draw.per_rank(kind)[2].tolist() != [220, 221, 222]
+
+
+def test_the_first_case_tells_which_chunk_a_number_is_from():
+    chunks = Draw(SEED, "all_to_all", 3).chunks(Kind(torch.float64, (2,)))
+    assert [[t.tolist() for t in row] for row in chunks] == [
+        [[0, 1], [10, 11], [20, 21]],
+        [[100, 101], [110, 111], [120, 121]],
+        [[200, 201], [210, 211], [220, 221]],
+    ]
+
+
+def test_ranks_may_have_different_lengths():
+    rows = Draw(SEED, "uneven", 3).per_rank([Kind(torch.int64, (n, 2)) for n in (0, 1, 2)])
+    assert [t.tolist() for t in rows] == [[], [[10, 11]], [[20, 21], [22, 23]]]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+def test_the_first_sum_has_a_digit_for_every_rank(n, dtype):
+    draw = Draw(SEED, "reduce", n)
+    assert sum(draw.per_rank(Kind(dtype, (4,)), "SUM")).tolist() == [
+        digit * (10**n - 1) // 9 for digit in (1, 2, 3, 4)
+    ]
+    means = (sum(draw.per_rank(Kind(dtype, (2,)), "AVG")) // n).tolist()
+    assert means == [digit * (10**n - 1) // 9 for digit in (2, 3)]
+
+
+@pytest.mark.parametrize("dtype, n", [(torch.bfloat16, 4), (torch.float32, 8), (torch.int64, 100)])
+def test_what_a_dtype_cannot_hold_exactly_is_random_in_the_first_case_too(dtype, n):
+    terms = Draw(SEED, "reduce", n).per_rank(Kind(dtype, (4,)), "SUM")
+    assert max(float(abs(t).max()) for t in terms) < 100

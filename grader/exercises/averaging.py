@@ -29,8 +29,8 @@ __all__ = [
 def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
     """Lists of gradients; some with as many numbers as there are ranks, one fewer, one more."""
     single, double, half = torch.float32, torch.float64, torch.bfloat16
-    yield "three gradients", [Kind(single, (3, 4)), Kind(single, (4,)), Kind(single, (2, 2))]
-    yield "one gradient", [Kind(double, (7,))]
+    yield "three gradients", [Kind(double, (3, 4)), Kind(double, (4,)), Kind(double, (2, 2))]
+    yield "one gradient", [Kind(single, (7,))]
     yield "a scalar, an empty one and a large one", [
         Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50)),
     ]  # fmt: skip
@@ -43,7 +43,7 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
 def gradient_lists(draw: Draw) -> Iterator[Case]:
     """For every rank a list of gradients, of the same shapes everywhere."""
     for name, kinds in _lists(draw.n):
-        columns = [draw.per_rank(kind) for kind in kinds]
+        columns = [draw.per_rank(kind, "AVG") for kind in kinds]
         yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
 
 
@@ -66,8 +66,8 @@ def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
 
 #: Name, network, dtype, and which ranks have which gradients: of rank, parameter's place, and n.
 _HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], ...] = (
-    ("every gradient is there", "deep", torch.float32, lambda r, i, n: True),
-    ("some are None on rank 0", "one layer", torch.float64, lambda r, i, n: r > 0 or i == 1),
+    ("every gradient is there", "deep", torch.float64, lambda r, i, n: True),
+    ("some are None on rank 0", "one layer", torch.float32, lambda r, i, n: r > 0 or i == 1),
     ("some are None on all ranks", "deep", torch.float32, lambda r, i, n: i % 3 != 1),
     ("each is on one rank only", "deep", torch.float64, lambda r, i, n: i % n == r),
     ("tied weights", "tied weights", torch.float32, lambda r, i, n: True),
@@ -77,18 +77,23 @@ _HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], 
 
 
 def weights(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
-    """For every rank values of the parameters of a network."""
-    like = list(ARCHITECTURES[architecture]().parameters())
-    columns = [draw.per_rank(Kind(dtype, tuple(p.shape))) for p in like]
+    """For every rank random values of the parameters of a network."""
+    kinds = _parameters(architecture, dtype)
+    columns = [draw.tensor(Kind(dtype, (draw.n, *kind.shape))) for kind in kinds]
     return PerRank([column[r] for column in columns] for r in draw.ranks)
+
+
+def _parameters(architecture: str, dtype: torch.dtype) -> list[Kind]:
+    return [Kind(dtype, tuple(p.shape)) for p in ARCHITECTURES[architecture]().parameters()]
 
 
 def with_gradients(draw: Draw) -> Iterator[Case]:
     """Networks whose gradients are there, or not, on each rank."""
     for name, architecture, dtype, holds in _HOLDINGS:
-        state, all_gradients = (weights(draw, architecture, dtype) for _ in range(2))
+        state = weights(draw, architecture, dtype)
+        columns = [draw.per_rank(kind, "AVG") for kind in _parameters(architecture, dtype)]
         gradients = PerRank(
-            [g if holds(r, i, draw.n) else None for i, g in enumerate(all_gradients[r])]
+            [column[r] if holds(r, i, draw.n) else None for i, column in enumerate(columns)]
             for r in draw.ranks
         )
         yield draw.case(

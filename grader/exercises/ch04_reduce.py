@@ -9,14 +9,14 @@ from grader.cases import Case, Draw, PerRank, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
 from grader.limits import levels, messages, point, rounds
-from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
+from grader.oracles import OPS, magnitude, op_name, reduced, reductions
 from grader.verdict import Diagnosis
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:
     for i, (name, kind) in enumerate(reductions(draw.n)):
         dst = (draw.n - 1 + i) % draw.n
-        x = terms(draw, name, kind)
+        x = draw.per_rank(kind, name)
         yield draw.case(f"{name} of {kind} to rank {dst}", x=x, dst=dst, op=OPS[name])
 
 

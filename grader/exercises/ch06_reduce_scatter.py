@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from grader.cases import Case, Draw, Kind, PerRank, demo, tag_lists
+from grader.cases import Case, Draw, Kind, demo, tag_lists
 from grader.exercise import Exercise, Mistake
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.exercises.growing import REDUCE_SCATTER
@@ -19,18 +19,17 @@ from grader.verdict import Diagnosis
 
 def _inputs(draw: Draw) -> Iterator[Case]:
     for name, kind in (
-        ("SUM", Kind(torch.float32, (7,))),
+        ("SUM", Kind(torch.int64, (7,))),
         ("AVG", Kind(torch.float64, (2, 3))),
         ("MIN", Kind(torch.int64, (draw.n + 1,))),
         ("MAX", Kind(torch.float32, (3, 2))),
-        ("SUM", Kind(torch.int64, (1,))),
+        ("SUM", Kind(torch.float32, (1,))),
         ("AVG", Kind(torch.float32, (draw.n - 1,))),
         ("MAX", Kind(torch.int64, (draw.n,))),
         ("SUM", Kind(torch.bfloat16, (1000,))),
         ("SUM", Kind(torch.float32, (0,))),
     ):
-        chunks = PerRank(list(draw.per_rank(kind)) for _ in draw.ranks)
-        yield draw.case(f"{name} of {kind}", chunks=chunks, op=OPS[name])
+        yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])
 
 
 def _contributions(c: Case, j: int) -> list[torch.Tensor]:

@@ -10,7 +10,7 @@ from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
 from grader.limits import calls, messages, point
-from grader.oracles import OPS, magnitude, op_name, reduced, reductions, terms
+from grader.oracles import OPS, magnitude, op_name, reduced, reductions
 from grader.verdict import Diagnosis
 
 _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
@@ -18,7 +18,7 @@ _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
 
 def _inputs(draw: Draw) -> Iterator[Case]:
     for name, kind in reductions(draw.n):
-        yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
+        yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
 
 
 def _same(actual: torch.Tensor, wanted: torch.Tensor) -> bool:

@@ -61,13 +61,7 @@ def _pairs_by_xor(e: Evidence) -> bool:
 all_to_all = Exercise(
     signature="all_to_all(chunks: list[Tensor]) -> list[Tensor]",
     summary="entry j of the result is rank j's chunks[rank]",
-    inputs=lambda draw: (
-        draw.case(
-            str(kind),
-            chunks=PerRank(list(draw.per_rank(kind)) for _ in draw.ranks),
-        )
-        for kind in kinds(draw.n)
-    ),
+    inputs=lambda draw: (draw.case(str(kind), chunks=draw.chunks(kind)) for kind in kinds(draw.n)),
     expected=_transposed,
     least=moved,
     limits=(
@@ -204,7 +198,7 @@ UNEVEN = (
 def _uneven(draw: Draw) -> Iterator[Case]:
     for pattern, row in UNEVEN:
         counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
-        rows = PerRank(draw.tensor(Kind(row.dtype, (sum(c), *row.shape))) for c in counts)
+        rows = draw.per_rank([Kind(row.dtype, (sum(c), *row.shape)) for c in counts])
         yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
 
 

@@ -10,7 +10,7 @@ from grader.exercise import Exercise, Mistake
 from grader.exercises import growing, rings
 from grader.information import combined
 from grader.limits import messages, neighbours_only, point, rounds, sent_elements
-from grader.oracles import OPS, magnitude, reduced, terms
+from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
 
 
@@ -143,7 +143,7 @@ def _tensors(draw: Draw) -> Iterator[Case]:
         ("AVG", Kind(torch.float64, (1000,))),
     )
     for name, kind in dict.fromkeys(cases):  # 2n and n + 1 can be the same
-        yield draw.case(f"{name} of {kind}", x=terms(draw, name, kind), op=OPS[name])
+        yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
 
 
 #: What comes of a message that only one end knows of.

@@ -156,13 +156,13 @@ unblock_order = Exercise(
 )
 
 
-_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float32, torch.float64, torch.bfloat16))
+_LOSSES = tuple(Kind(dtype, ()) for dtype in (torch.float64, torch.float32, torch.bfloat16))
 
 
 def _losses(draw: Draw) -> Iterator[Case]:
     for kind, logger in draw.with_roots(_LOSSES):
         log = PerRank(r == logger for r in draw.ranks)
-        yield draw.case(f"{kind}, rank {logger} logs", loss=draw.per_rank(kind), log=log)
+        yield draw.case(f"{kind}, rank {logger} logs", loss=draw.per_rank(kind, "AVG"), log=log)
 
 
 unblock_branch = Exercise(

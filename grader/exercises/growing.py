@@ -23,14 +23,14 @@ def _all_gather(draw: Draw) -> Case:
 
 def _reduce_scatter(draw: Draw) -> Case:
     if draw.n <= _COMPARED:
-        chunks = PerRank(list(draw.per_rank(_ONE)) for _ in draw.ranks)
+        chunks = draw.chunks(_ONE, "SUM")
     else:
         chunks = PerRank([list(draw.per_rank(_ONE))] * draw.n)
     return draw.case("SUM of one number a chunk", chunks=chunks, op=OPS["SUM"])
 
 
 def _all_reduce(draw: Draw) -> Case:
-    x = draw.per_rank(Kind(torch.int64, (draw.n,)))
+    x = draw.per_rank(Kind(torch.int64, (draw.n,)), "SUM")
     return draw.case("SUM of one number a chunk", x=x, op=OPS["SUM"])
 
 

@@ -44,7 +44,7 @@ _RUNS = (
 def training(draw: Draw) -> Iterator[Case]:
     """Networks of several kinds, with weights and batches that differ by rank."""
     for architecture, dtype, cap in _RUNS:
-        batches = [draw.per_rank(Kind(dtype, (2, 4))) for _ in range(_STEPS)]
+        batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(_STEPS)]
         if architecture == "experts":
             for step, batch in enumerate(batches):
                 for r in draw.ranks:
