@@ -7,8 +7,9 @@ waiting.  Here every call is checked in the same way, before anything is posted.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 from torch.distributed import distributed_c10d as c10d
 
@@ -34,10 +35,13 @@ def require_rank(rank: Any, size: int) -> None:
         TypeError: it is no whole number.
         ValueError: there is no such rank.
     """
-    if not isinstance(rank, SupportsIndex):
+    try:
+        number = operator.index(rank)
+    except TypeError:
         what = f"{type(rank).__name__} {rank!r}"
-        raise TypeError(f"a rank is a whole number, not the {what}; // divides whole numbers")
-    if not 0 <= rank < size:  # type: ignore[operator]
+        message = f"a rank is a whole number, not the {what}; // divides whole numbers"
+        raise TypeError(message) from None
+    if not 0 <= number < size:
         raise ValueError(
             f"there is no rank {rank} in a group of {size}; its ranks are 0 to {size - 1}"
         )
@@ -67,9 +71,12 @@ def require_tag(tag: Any) -> None:
         TypeError: it is no whole number.
         ValueError: it is negative, or too large.
     """
-    if not isinstance(tag, SupportsIndex):
-        raise TypeError(f"a tag is a whole number, not the {type(tag).__name__} {tag!r}")
-    if not 0 <= tag <= LARGEST_TAG:  # type: ignore[operator]
+    try:
+        number = operator.index(tag)
+    except TypeError:
+        message = f"a tag is a whole number, not the {type(tag).__name__} {tag!r}"
+        raise TypeError(message) from None
+    if not 0 <= number <= LARGEST_TAG:
         raise ValueError(f"there is no tag {tag}; tags are 0 to {LARGEST_TAG}")
 
 

@@ -68,6 +68,7 @@ class RecordingGroup(dist.ProcessGroup):
     ) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(rank, size)  # type: ignore[call-arg]
+        self._rank, self._size = rank, size
         self._inner = inner
         self._backend = backend
         self._device = backend.device(recorder.rank)
@@ -85,6 +86,15 @@ class RecordingGroup(dist.ProcessGroup):
         recorder.grouped(name, self._members)
 
     # What torch asks a group about itself. -----------------------------------
+
+    # asked several times a message, and torch's own answers go through C++
+    def rank(self) -> int:
+        """Rank of this process in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """Ranks of the group."""
+        return self._size
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
         """Not ``gloo``: torch's DistributedDataParallel would ask for a gloo backend's threads."""

@@ -39,6 +39,9 @@ DUMP_PATIENCE = 0.5
 #: without them; one that seems to compute is asked when it has been silent for longer.
 ASK, SILENCE = 0.02, 0.1
 
+#: Who seems stuck is worked out at most this often, and not after every message.
+PAUSE = 0.005
+
 #: How often a world whose processes send no notice is asked about them.
 POLL = 0.1
 
@@ -129,6 +132,7 @@ class Watch:
         self._heard = [now] * self.size
         self._answered = [-math.inf] * self.size
         self._asks = job is not _STARTING
+        self._ask_again = now
 
     # What it has seen. -------------------------------------------------------
 
@@ -197,6 +201,9 @@ class Watch:
         now, due = time.monotonic(), math.inf
         if not self._asks:
             return due
+        if now < self._ask_again:
+            return self._ask_again
+        self._ask_again = now + PAUSE
         board = self.board
         suspects = set(stuck(board))
         for rank in range(self.size):
