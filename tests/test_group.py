@@ -653,3 +653,18 @@ def test_what_the_transport_refuses_does_not_keep_its_buffers():
     outcome = play(fn, 3, allowed=None)
     assert outcome.failure is None
     assert [result.value for result in outcome.results] == [[3.0, 3.0]] * 3
+
+
+def test_a_thread_of_an_earlier_call_does_not_speak_about_this_one():
+    events = []
+    recorder = Recorder(0, lambda event, flush: events.append(event))
+    late = recorder.post("recv", "default", peer=1)
+    recorder.begin(None, True)
+    own = recorder.post("recv", "default", peer=1)
+    events.clear()
+    recorder.blocked(late)
+    recorder.done(late)
+    recorder.polled(late)
+    assert events == []
+    recorder.done(own)
+    assert [event.op for event in events] == [0]

@@ -97,7 +97,7 @@ def time_in_rank(
 
     def posted() -> int:
         """How many operations this rank has begun, those of ``fn`` included."""
-        number: int = dist.group.WORLD._recorder._next  # type: ignore[union-attr]
+        number: int = dist.group.WORLD._recorder.posted  # type: ignore[union-attr]
         return number
 
     clock = Clock(lambda: BARRIER * (posted() - calls * 2 * (n > 1)))

@@ -9,7 +9,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -156,7 +156,10 @@ class Recorder:
     helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
     _marks: int = 0
     _groups: int = 0
+    #: numbers go on from call to call, so that a thread of an earlier call that is late
+    #: does not speak about an operation of this one; reports count from this call's first
     _next: int = 0
+    _first: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
     #: their requests stay alive: what the transport still does with them is its affair
     _lost: list[_Flight] = field(default_factory=list)
@@ -168,7 +171,7 @@ class Recorder:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.witness = Witness(self.emit, watched) if watched else None
-        self._next = self._marks = 0
+        self._first, self._marks = self._next, 0
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
@@ -254,8 +257,8 @@ class Recorder:
                 self._unresolved[op] = deferred
             self.emit(
                 Posted(
-                    op, kind, peer, tag, group, count, nbytes, dtype, detail[:NAME], blocking,
-                    deferred is not None,
+                    op - self._first, kind, peer, tag, group, count, nbytes, dtype,
+                    detail[:NAME], blocking, deferred is not None,
                     file, line, time.monotonic_ns(), buffer, offset, list(signatures),
                     self.thread(ident), limit,
                 ),
@@ -315,6 +318,20 @@ class Recorder:
         """Keep a request alive while its buffers are in flight."""
         self._flights[op].request = request
 
+    def _tell(self, event: Callable[..., Event], op: int, *rest: Any, flush: bool = True) -> None:
+        """Report about an operation, unless an earlier call began it."""
+        if op >= self._first:
+            self.emit(event(op - self._first, *rest), flush)
+
+    def awaited_by_callbacks(self) -> list[list[int]]:
+        """For each callback that has yet to run, the operations of this call it waits for."""
+        return [[op - self._first for op in ops] for ops in self.callbacks.values()]
+
+    @property
+    def posted(self) -> int:
+        """Operations that this call has begun."""
+        return self._next - self._first
+
     def thread(self, ident: int) -> int:
         """What a thread is called in reports."""
         return 0 if ident == self.main else ident
@@ -329,7 +346,7 @@ class Recorder:
         file, line, _ = line_here()
         with self._lock:
             self._look(line)
-        self.emit(Blocked(op, file, line, time.monotonic_ns(), self.thread(ident), limit), True)
+        self._tell(Blocked, op, file, line, time.monotonic_ns(), self.thread(ident), limit)
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 
     def resumed(self) -> None:
@@ -339,7 +356,7 @@ class Recorder:
     def expired(self, op: int) -> None:
         """Report that this thread has waited for ``op`` as long as it would."""
         self.resumed()
-        self.emit(Expired(op, self.thread(threading.get_ident()), time.monotonic_ns()), True)
+        self._tell(Expired, op, self.thread(threading.get_ident()), time.monotonic_ns())
 
     def in_flight(self, op: int) -> bool:
         """Whether nobody has seen ``op`` complete yet, nor fail."""
@@ -347,13 +364,13 @@ class Recorder:
 
     def polled(self, op: int) -> None:
         """Report that the rank asks whether ``op`` is complete."""
-        self.emit(Polled(op, time.monotonic_ns()), True)
+        self._tell(Polled, op, time.monotonic_ns())
 
     def done(self, op: int) -> None:
         """Report that the rank has seen ``op`` complete; leaves with the next event."""
         with self._lock:
             self._flights.pop(op, None)
-        self.emit(Done(op, time.monotonic_ns()), False)
+        self._tell(Done, op, time.monotonic_ns(), flush=False)
         if self.witness is not None:
             self.witness.look()
 
@@ -390,7 +407,7 @@ class Recorder:
             flight = self._flights.pop(op, None)
             if flight is not None:
                 self._lost.append(flight)
-        self.emit(Failed(op, time.monotonic_ns()), True)
+        self._tell(Failed, op, time.monotonic_ns())
 
     def refused(self, op: int) -> None:
         """Report that the transport did not take ``op``, nor then its buffers."""
@@ -413,7 +430,7 @@ class Recorder:
         # under the lock, so that a receive that need not queue behind this one any more
         # is handed to the transport after it, as it was posted
         with self._lock:
-            deferred = self._unresolved.get(op)
+            deferred = self._unresolved.get(self._first + op)
             if deferred is not None:
                 deferred.resolve(source)
-                del self._unresolved[op]
+                del self._unresolved[self._first + op]

@@ -144,7 +144,7 @@ class Threads:
         for ident, held in first.items():
             if isinstance(held, types.FrameType):
                 idle.append((self._recorder.thread(ident), *_place(held)))
-        return Inspected(False, idle, list(self._recorder.callbacks.values()))
+        return Inspected(False, idle, self._recorder.awaited_by_callbacks())
 
     def _look(self) -> dict[int, object] | None:
         """In what each thread waits; ``None`` if one may go on by itself."""
