@@ -13,6 +13,7 @@ from grader.verdict import Bound, Diagnosis
 __all__ = [
     "Limit",
     "calls",
+    "given",
     "largest_call",
     "levels",
     "messages",
@@ -205,6 +206,25 @@ def _record(trace: Measured) -> Trace:
 def _calls(trace: Measured, kinds: Set[str]) -> Iterator[Operation]:
     for operations in _record(trace).operations:
         yield from (op for op in operations if op.kind in kinds)
+
+
+def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
+    """The most elements that any one rank gives to each other in calls of a collective."""
+
+    def most(trace: Measured) -> int:
+        by_rank = [0] * len(_record(trace).operations)
+        for op in _calls(trace, {kind}):
+            by_rank[op.rank] += sum(max(one.gives, default=0) for one in op.signatures)
+        return max(by_rank, default=0)
+
+    return Limit(
+        f"elements that one rank gives to {kind}",
+        most,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
 
 
 def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:

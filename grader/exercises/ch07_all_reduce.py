@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
 from grader.information import combined
-from grader.limits import calls, messages, point
+from grader.limits import calls, given, messages, point
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions
 from grader.verdict import Diagnosis
 
@@ -261,6 +261,15 @@ all_reduce_rooted = Exercise(
     },
 )
 
+def _share(c: Case) -> int:
+    """Elements of the largest share of x, if it is cut by elements or by rows."""
+    x = c.x[0]
+    if x.dim() == 0 or not x.numel():
+        return 1
+    row = x.numel() // len(x)
+    return max(-(-x.numel() // c.n), -(-len(x) // c.n) * row)
+
+
 all_reduce_sharded = Exercise(
     signature="all_reduce_sharded(x: Tensor, op: dist.ReduceOp) -> None",
     summary="in place; a reduce-scatter, then an all-gather, for any length",
@@ -271,9 +280,11 @@ all_reduce_sharded = Exercise(
     reduced=lambda c: c.n,
     magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
     allowed=frozenset({"reduce_scatter", "all_gather"}),
-    # whoever gathers everything and reduces it on every rank has shared no work
+    # to gather everything and reduce it on every rank is to share no work, and a
+    # reduce-scatter beside it changes nothing
     limits=(
         point(calls({"reduce_scatter", "send"}, "≥", lambda c: c.n * (1 < c.n <= c.x[0].numel()))),
+        point(given("all_gather", "≤", _share)),
     ),
     hints=(
         "Suppose first that n divides the number of elements. Which piece of the result has a rank"
@@ -355,6 +366,8 @@ all_reduce_sharded = Exercise(
     advice={
         Diagnosis.TOO_FEW_MESSAGES: "All was gathered, and every rank did all the work. Share it:"
         " reduce_scatter first.",
+        Diagnosis.TOO_MANY_BYTES: "More was gathered than each rank's share, so every rank did all"
+        " the work. Gather only what the reduce-scatter has left you.",
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
         Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
         " either: a reduce-scatter and an all-gather do all of it.",

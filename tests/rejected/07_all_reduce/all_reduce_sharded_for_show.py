@@ -1,0 +1,26 @@
+# exercise: all_reduce_sharded
+# diagnosis: too_many_bytes
+# hint: every rank did all the work
+# says: elements that one rank gives to all_gather
+# earns: 0.5
+# A reduce-scatter whose result is thrown away, beside an all-gather of everything.
+import torch
+import torch.distributed as dist
+
+
+def all_reduce_sharded(x, op):
+    n = dist.get_world_size()
+    dist.reduce_scatter(x.new_zeros(1), [x.new_zeros(1) for _ in range(n)])
+    parts = [torch.empty_like(x) for _ in range(n)]
+    dist.all_gather(parts, x)
+    stack = torch.stack(parts)
+    if op == dist.ReduceOp.MIN:
+        x.copy_(stack.amin(0))
+    elif op == dist.ReduceOp.MAX:
+        x.copy_(stack.amax(0))
+    elif op == dist.ReduceOp.PRODUCT:
+        x.copy_(stack.prod(0))
+    else:
+        x.copy_(stack.sum(0))
+        if op == dist.ReduceOp.AVG:
+            x /= n
