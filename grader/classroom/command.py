@@ -270,7 +270,7 @@ class _Summary:
         """For people."""
         step = self.step
         console.print(
-            f"{step.submissions} submissions: {step.judged} judged,"
+            f"{step.submissions} submission{'s' * (step.submissions != 1)}: {step.judged} judged,"
             f" {step.kept} unchanged since they were judged"
         )
         table = Table.grid(padding=(0, 2))
