@@ -263,7 +263,7 @@ all_reduce_rooted = Exercise(
 
 def _share(c: Case) -> int:
     """Elements of the largest share of x, if it is cut by elements or by rows."""
-    x = c.x[0]
+    x: torch.Tensor = c.x[0]
     if x.dim() == 0 or not x.numel():
         return 1
     row = x.numel() // len(x)
