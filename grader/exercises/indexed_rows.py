@@ -203,7 +203,8 @@ def sizes_meet(e: Evidence, one: int, other: int) -> bool:
 
 def empty_segments(c: Case) -> torch.Tensor:
     """Which segments have no row."""
-    return c.segment_ids.bincount(minlength=c.num_segments) == 0
+    empty: torch.Tensor = c.segment_ids.bincount(minlength=c.num_segments) == 0
+    return empty
 
 
 def along_columns(e: Evidence) -> bool:
