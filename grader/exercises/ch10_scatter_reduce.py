@@ -53,11 +53,10 @@ scatter_reduce_1d = Exercise(
         "Go through index and src side by side, and combine every number into a copy of input at"
         " the place that index names. With include_self=False the first number for a place"
         " replaces what is there, and only the next ones are combined with it.",
-        "The heart of it, with count = [int(include_self)] * len(input) at the start:\n"
-        "    out[i] = combine(out[i], value) if count[i] else value\n"
-        "    count[i] += 1\n"
-        "For a mean, add, and divide by the counts at the end; integers with rounding_mode='floor'."
-        " A place with count 0 keeps what it has.",
+        "Begin with count = [int(include_self)] * len(input). The key line is out[i] ="
+        " combine(out[i], value) if count[i] else value, and then count[i] grows by one. For a"
+        " mean, add, and divide by the counts at the end; integers with rounding_mode='floor'. A"
+        " place with count 0 keeps what it has.",
         "This is the whole answer:\n"
         "    combine = {\n"
         "        'sum': torch.add,\n"

@@ -395,11 +395,9 @@ stuck_ranks = Exercise(
         "It ends at a rank that runs (None, or no key), and then every rank on the way can go on"
         " in the end; or it comes to a rank where you have been before, and then no rank on the"
         " way ever can.",
-        "The heart of it is one walk, from one rank, that remembers where it has been:\n"
-        "    while at in waits_for and at not in seen:\n"
-        "        seen.add(at)\n"
-        "        at = waits_for[at]  # None is no key, so the loop ends there too\n"
-        "Where does a walk end that began at a stuck rank?",
+        "Begin at a rank with an empty set. While the rank where you are is in waits_for and not"
+        " in the set, put it in, and go on to waits_for[rank]; None is no key, so the walk ends"
+        " there too. What tells you afterwards whether the rank where you began is stuck?",
         "This is the whole answer:\n"
         "    stuck = []\n"
         "    for rank in waits_for:\n"
@@ -607,12 +605,10 @@ stuck_ranks_any_all = Exercise(
         " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
         " or all of them, and put it in. When a whole turn finds none, the ranks that still wait"
         " are stuck. A rank that is gone is never put in.",
-        "The key lines, where stuck begins as the set of all ranks that wait and are not gone:\n"
-        "    how, peers = waits_for[r]\n"
-        "    live = [p not in stuck and p not in gone for p in peers]\n"
-        "    if any(live) if how == 'any' else all(live):\n"
-        "        stuck.remove(r)\n"
-        "A rank that is freed may free others: when may you stop looking?",
+        "Or keep the others: let stuck begin with all ranks that wait and are not gone, and take"
+        " out each whose wait is over. The key line is live = [p not in stuck and p not in gone for"
+        " p in peers]; any(live) or all(live) frees the rank. One that is freed may free others:"
+        " when may you stop looking?",
         "This is the whole answer:\n"
         "    waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}\n"
         "    stuck = set(waiting)\n"

@@ -290,10 +290,9 @@ time_collective = Exercise(
         "The barrier comes after the calls to warm up and before the clock is read. One clock"
         " around all calls, divided by their number, is this rank's mean; the slowest rank's is"
         " an all_reduce with MAX.",
-        "The key lines, with this rank's seconds for all timed calls in total:\n"
-        "    slowest = torch.tensor(total / iterations, dtype=torch.float64)\n"
-        "    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)\n"
-        "Between which two lines of yours does total pass?",
+        "To agree on one number, make a tensor of this rank's mean, torch.tensor(mean,"
+        " dtype=torch.float64), all-reduce it with op=dist.ReduceOp.MAX, and return its .item()."
+        " Between which two lines of yours does the time pass that mean is made of?",
         "This is the whole answer:\n"
         "    for _ in range(warmup):\n"
         "        fn()\n"
