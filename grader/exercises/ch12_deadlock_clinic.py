@@ -35,8 +35,9 @@ def _size_decides(e: Evidence) -> bool:
 
 def _waits_for_a_collective(e: Evidence) -> bool:
     """Whether a rank waits in a collective that another never calls."""
-    told = e.failure is not None and e.diagnosis is Diagnosis.DEADLOCK
-    return told and any(wait.call not in ("send", "recv") for wait in e.failure.waits)
+    if e.failure is None or e.diagnosis is not Diagnosis.DEADLOCK:
+        return False
+    return any(wait.call not in ("send", "recv") for wait in e.failure.waits)
 
 
 #: What helps with a deadlock of any shape.

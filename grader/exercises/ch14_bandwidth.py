@@ -132,8 +132,9 @@ def _cut(op: str) -> Gives:
 
 def _does_not_know_the_name(e: Evidence) -> bool:
     """Whether the name of the operation was looked up in vain, or refused by name."""
-    told = e.failure is not None and e.diagnosis is Diagnosis.EXCEPTION
-    return told and e.failure.message.rpartition("Error:")[2].strip(" '\"").endswith(e.case.op)
+    if e.failure is None or e.diagnosis is not Diagnosis.EXCEPTION:
+        return False
+    return e.failure.message.rpartition("Error:")[2].strip(" '\"").endswith(e.case.op)
 
 
 bus_bandwidth = Exercise(
