@@ -9,10 +9,13 @@ from grader.exercise import Exercise, Mistake
 from grader.exercises.indexed import magnitude, reduced, reductions
 from grader.exercises.indexed_mistakes import MISTAKES
 from grader.exercises.indexed_rows import (
+    TWO_DTYPES,
+    along_columns,
     column_sums,
     combination_sizes,
     combinations,
     combined,
+    empty_segments,
     has_nan,
     is_cut,
     like,
@@ -21,6 +24,7 @@ from grader.exercises.indexed_rows import (
     says,
     segment_sizes,
     segments,
+    sizes_meet,
     without,
 )  # fmt: skip
 from grader.probes import differentiated, refusing, steps
@@ -49,33 +53,40 @@ scatter_reduce_1d = Exercise(
         "Go through index and src side by side, and combine every number into a copy of input at"
         " the place that index names. With include_self=False the first number for a place"
         " replaces what is there, and only the next ones are combined with it.",
-        "In code:\n"
+        "Begin with count = [int(include_self)] * len(input). The key line is out[i] ="
+        " combine(out[i], value) if count[i] else value, and then count[i] grows by one. For a"
+        " mean, add, and divide by the counts at the end; integers with rounding_mode='floor'. A"
+        " place with count 0 keeps what it has.",
+        "This is the whole answer:\n"
+        "    combine = {\n"
+        "        'sum': torch.add,\n"
+        "        'mean': torch.add,\n"
+        "        'prod': torch.mul,\n"
+        "        'amax': torch.maximum,\n"
+        "        'amin': torch.minimum,\n"
+        "    }[reduce]\n"
         "    out = input.clone()\n"
         "    count = [int(include_self)] * len(input)\n"
         "    for i, value in zip(index.tolist(), src):\n"
+        "        out[i] = combine(out[i], value) if count[i] else value\n"
         "        count[i] += 1\n"
-        "        if count[i] == 1:\n"
-        "            out[i] = value  # the first one replaces what is there\n"
-        "        elif reduce in ('sum', 'mean'):\n"
-        "            out[i] = out[i] + value\n"
-        "        elif ...  # *, torch.maximum, torch.minimum\n"
-        "For a mean, divide by the count at the end; integers with rounding_mode='floor'.",
+        "    if reduce == 'mean':\n"
+        "        count = torch.tensor(count).clamp(min=1)\n"
+        "        rounding = None if out.is_floating_point() else 'floor'\n"
+        "        out = torch.div(out, count, rounding_mode=rounding).to(input.dtype)\n"
+        "    return out",
     ),
     mistakes=MISTAKES,
     advice={
-        Diagnosis.INPUT_CHANGED: "input stays as it is: combine into input.clone(), and return"
-        " that.",
+        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: write"
+        " into a copy, such as input.clone(), and return that.",
         Diagnosis.ALIASED: "Return a copy, also where there is nothing to reduce: input.clone().",
-        Diagnosis.WRONG_DTYPE: "The result has the dtype of input. `/` makes floating-point"
-        " numbers of integers: divide with rounding_mode='floor' or //.",
+        Diagnosis.WRONG_DTYPE: "The result has the dtype of input, as input.clone() and"
+        " torch.zeros_like(input) have.",
         Diagnosis.WRONG_SHAPE: "The result has as many places as input, however long index is.",
         Diagnosis.WRONG_VALUE: "Take the place that is named in the message: write down the"
         " numbers of src whose index it is, and reduce them by hand.",
-        Diagnosis.FORBIDDEN_CALL: "scatter_reduce, index_reduce, index_add and scatter_add would"
-        " do it for you. All else is allowed: a loop, masks such as src[index == i], sorting.",
         Diagnosis.WRONG_TYPE: "The result is a new tensor, and it is returned.",
-        Diagnosis.EXCEPTION: "The dtypes are those that torch takes: also integers of 8 bits,"
-        " bool and complex numbers. Is the failing line one that only some of them have?",
     },
 )
 
@@ -115,7 +126,7 @@ segment_mean = Exercise(
         "Start the sums with zeros of shape (num_segments, columns), in the dtype of values, and"
         " add the rows with index_add. Count with torch.bincount(segment_ids,"
         " minlength=num_segments). What does an empty segment divide by?",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    sums = values.new_zeros(num_segments, values.shape[1])\n"
         "    sums = sums.index_add(0, segment_ids, values)\n"
         "    counts = torch.bincount(segment_ids, minlength=num_segments)\n"
@@ -128,14 +139,14 @@ segment_mean = Exercise(
             when=says("in-place operation"),
         ),
         Mistake(
-            "The sums and what is added to them need one dtype, that of values:"
-            " values.new_zeros(...) has it, torch.zeros(...) alone makes float32.",
-            when=says("dtype", "scalar type"),
+            "Two tensors of different dtypes meet in this line. What you make takes that of"
+            " values: values.new_zeros(...) has it, torch.zeros(...) alone makes float32.",
+            when=says(*TWO_DTYPES),
         ),
         Mistake(
-            "A count for each segment divides a row for each segment: counts[:, None] makes a"
-            " column of the counts.",
-            when=says("size of tensor"),
+            "One tensor here has a number for each segment, the other one for each column. If the"
+            " counts are to divide the sums, counts[:, None] makes a column of them.",
+            when=lambda e: sizes_meet(e, e.case.num_segments, e.case.values.shape[1]),
         ),
         Mistake(
             "These are the sums: divide each by the number of its rows.",
@@ -152,6 +163,15 @@ segment_mean = Exercise(
             when=like(lambda c: means(c, lambda counts: c.num_segments * torch.ones_like(counts))),
         ),
         Mistake(
+            "The built-in mean counts the zeros that it starts with as one more row:"
+            " include_self=False leaves them out.",
+            when=lambda e: (
+                e.written(r"(scatter|index)_reduce_?\(.*'mean'")
+                and not e.written("include_self=False")
+                and like(lambda c: means(c, lambda counts: counts + 1))(e)
+            ),
+        ),
+        Mistake(
             "Every count is one too large. Against 0/0, raise only the counts that are 0:"
             " counts.clamp(min=1).",
             when=like(lambda c: means(c, lambda counts: counts + 1)),
@@ -162,21 +182,28 @@ segment_mean = Exercise(
             when=like(lambda c: means(c, ids=c.segment_ids.sort().values)),
         ),
         Mistake(
-            "Where several rows belong to one segment, only the last is added: sums[segment_ids]"
-            " += values reads every old value first. Use index_add, or index_put_ with"
-            " accumulate=True.",
+            "Where several rows belong to one segment, only the last is in the sum. An assignment"
+            " replaces what was there, and sums[segment_ids] += values reads all the old sums"
+            " before it writes any: index_add adds every row.",
             when=like(lambda c: means(c, add=lost_rows)),
         ),
         Mistake(
             "The result is right, but 0/0 in an empty segment makes the gradient nan, even if"
             " torch.where or nan_to_num hides it afterwards: 0 times nan is nan. Divide by"
             " counts.clamp(min=1).",
-            when=lambda e: has_nan(e, "gradient of values") and not has_nan(e, "result"),
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_GRADIENT
+                and has_nan(e, "gradient of values")
+                and bool(empty_segments(e.case).any())
+            ),
         ),
         Mistake(
-            "An empty segment has sum 0 and count 0, and 0/0 is nan; its mean should be 0: divide"
-            " by counts.clamp(min=1).",
-            when=lambda e: has_nan(e, "result"),
+            "An empty segment has sum 0 and count 0, and 0/0 is nan, in mean() too. Its mean"
+            " should be 0: divide the sum by counts.clamp(min=1).",
+            when=lambda e: (
+                has_nan(e, "result")
+                and torch.equal(e.actual[0]["result"].isnan().any(1), empty_segments(e.case))
+            ),
         ),
         Mistake(
             "The last segments may be empty, so segment_ids.max() + 1 is not the number of"
@@ -196,13 +223,21 @@ segment_mean = Exercise(
             "There may be no rows at all: the result is zeros of shape (num_segments, columns).",
             when=lambda e: len(e.case.values) == 0,
         ),
+        Mistake(
+            "No gradient reaches values. It gets lost through .data, .detach(), .item(),"
+            " .tolist(), torch.tensor(...) and torch.no_grad(): stay with torch operations on"
+            " values.",
+            when=lambda e: without(e, "values"),
+        ),
     ),
     advice={
-        Diagnosis.WRONG_GRADIENT: "The gradient of a row is the upstream gradient of its segment,"
-        " divided by the segment's count. It gets lost through .data, .detach(), .item(),"
-        " .tolist(), torch.tensor(...) and torch.no_grad(): stay with torch operations on values.",
+        Diagnosis.WRONG_GRADIENT: "The gradient of a row should be the upstream gradient of its"
+        " segment, divided by the segment's count. Does every use of values in your function let"
+        " the gradient through?",
+        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
+        " a copy.",
         Diagnosis.WRONG_DTYPE: "The means have the dtype of values: make the sums with"
-        " values.new_zeros(...), and let counts not be wider than they are.",
+        " values.new_zeros(...), and keep the counts no wider than they are.",
         Diagnosis.WRONG_SHAPE: "The result has a row for each of num_segments segments, and the"
         " columns of values.",
         Diagnosis.WRONG_VALUE: "Take the row that is named in the message: which rows have it in"
@@ -262,7 +297,7 @@ combine_experts = Exercise(
         " of torch on all rows at once.",
         "weight has one number per row, so weight[:, None] * rows weighs the rows. Adding where"
         " an index says so, duplicates and all, is what index_add does.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    out = rows.new_zeros(num_tokens, rows.shape[1])\n"
         "    return out.index_add(0, token_index, weight[:, None] * rows)",
     ),
@@ -273,22 +308,23 @@ combine_experts = Exercise(
             when=says("in-place operation"),
         ),
         Mistake(
-            "The sums and what is added to them need one dtype, that of rows:"
+            "Two tensors of different dtypes meet in this line. What you make takes that of rows:"
             " rows.new_zeros(...) has it, torch.zeros(...) alone makes float32.",
-            when=says("dtype", "scalar type"),
+            when=says(*TWO_DTYPES),
         ),
         Mistake(
             "weight has one number per row: weight[:, None] makes a column of it, and that"
             " multiplies the rows.",
-            when=says("size of tensor"),
+            when=lambda e: sizes_meet(e, *e.case.rows.shape),
         ),
         Mistake(
-            "A token that several rows belong to has only the last of them. out[token_index] +="
-            " reads every old value first, so one of them wins: index_add adds them all.",
+            "A token that several rows belong to has only the last of them. An assignment"
+            " replaces what was there, and out[token_index] += reads all the old values before it"
+            " writes any: index_add adds them all.",
             when=like(lambda c: combined(c, add=lost_rows)),
         ),
         Mistake(
-            "weight is not used: every row counts weight[i] times.",
+            "These are the plain sums, as if weight were not there: row i counts weight[i] times.",
             when=like(lambda c: combined(c, torch.ones_like(c.weight))),
         ),
         Mistake(
@@ -313,9 +349,14 @@ combine_experts = Exercise(
         Mistake(
             "The weights run along the columns, which is only possible because there are as many"
             " columns as rows: weight[:, None] * rows gives each row its weight.",
+            when=along_columns,
+        ),
+        Mistake(
+            "There is still one row for each row of `rows`. Those that belong to one token have"
+            " to be added up, so that each token has one.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and e.case.rows.shape[0] == e.case.rows.shape[1] > 1
+                e.diagnosis is Diagnosis.WRONG_SHAPE
+                and e.actual[0]["result"].shape == e.case.rows.shape
             ),
         ),
         Mistake(
@@ -337,12 +378,22 @@ combine_experts = Exercise(
             "There may be no rows at all: the result is zeros of shape (num_tokens, columns).",
             when=lambda e: len(e.case.rows) == 0,
         ),
+        Mistake(
+            "On a GPU every turn launches kernels of its own, and a batch has many thousand rows."
+            " Let torch go over them all at once: weight[:, None] * rows weighs them, and"
+            " index_add adds them up.",
+            when=says("a Python loop over rows"),
+        ),
+        Mistake(
+            "On a GPU every turn launches kernels of its own, and a batch has many thousand"
+            " tokens. index_add adds every weighed row to the row of its token, for all tokens at"
+            " once.",
+            when=says("a Python loop over tokens"),
+        ),
     ),
     advice={
-        Diagnosis.FORBIDDEN_CALL: "On a GPU every turn of such a loop launches its own kernels,"
-        " and a batch has many thousand rows, and tokens. Let torch go over them all:"
-        " weight[:, None] * rows at once, and index_add, or a product with a matrix of zeros and"
-        " ones.",
+        Diagnosis.INPUT_CHANGED: "The arguments belong to the caller and stay as they are: work on"
+        " a copy.",
         Diagnosis.WRONG_GRADIENT: "rows and weight both need their gradient: use torch operations"
         " on the tensors that you were given, without .data, .detach(), .tolist() or"
         " torch.no_grad().",

@@ -12,6 +12,40 @@ from grader.limits import messages
 from grader.oracles import OPS, magnitude, reduced
 from grader.verdict import Diagnosis
 
+
+def _all_wait_in(e: Evidence, call: str) -> bool:
+    """Whether all ranks are one cycle, and each of them waits in such a call."""
+    return (
+        e.failure is not None
+        and len(e.failure.cycle) == e.case.n
+        and all(wait.call == call for wait in e.failure.waits)
+    )
+
+
+def _isend_and_wait(e: Evidence) -> bool:
+    """Whether the sends that all ranks wait for were started by isend, and not by send."""
+    return _all_wait_in(e, "send") and e.calls("isend") and not e.calls("send")
+
+
+def _size_decides(e: Evidence) -> bool:
+    """Whether all ranks send first with so many ranks, and did not with fewer."""
+    ran = {one.case.n for one in e.passed if one.limit is None and one.trace.traffic.messages}
+    return _all_wait_in(e, "send") and bool(ran)
+
+
+def _waits_for_a_collective(e: Evidence) -> bool:
+    """Whether a rank waits in a collective that another never calls."""
+    if e.failure is None or e.diagnosis is not Diagnosis.DEADLOCK:
+        return False
+    return any(wait.call not in ("send", "recv") for wait in e.failure.waits)
+
+
+#: What helps with a deadlock of any shape.
+_ONE_BY_ONE = (
+    "Take the ranks of the message one by one: which call of which other rank would let this one"
+    " go on, and does it ever come to that call?"
+)
+
 unblock_ring = Exercise(
     signature="unblock_ring(x: Tensor) -> Tensor",
     summary="the left neighbour's x, without a ring of sends that wait",
@@ -21,11 +55,14 @@ unblock_ring = Exercise(
     limits=(messages("=", lambda c: c.n if c.n > 1 else 0),),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "In the wait-for graph everybody points to the right neighbour. Which single arrow would"
-        " you have to remove, so that no circle is left?",
-        "Either one rank at least receives first and sends afterwards, or everybody starts the"
+        "In the wait-for graph every rank points to its right neighbour. Which single arrow would"
+        " you have to remove, so that no cycle is left?",
+        "Either one rank at least receives first and sends afterwards, or every rank starts its"
         " send with isend, receives, and then waits for the send.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    if n == 1:\n"
+        "        return x.clone()\n"
         "    y = torch.empty_like(x)\n"
         "    request = dist.isend(x, (rank + 1) % n)\n"
         "    dist.recv(y, (rank - 1) % n)\n"
@@ -34,8 +71,8 @@ unblock_ring = Exercise(
     ),
     mistakes=(
         Mistake(
-            "That is the right neighbour's x. Everybody sends to rank + 1, so what arrives comes"
-            " from rank − 1.",
+            "That is the right neighbour's x: it has travelled to the left. Send to rank + 1, and"
+            " receive from rank − 1.",
             gives=lambda c: [c.x[(r + 1) % c.n] for r in c.ranks],
         ),
         Mistake(
@@ -53,27 +90,49 @@ unblock_ring = Exercise(
             ),
         ),
         Mistake(
-            "Everybody receives first now. That is the same circle with its arrows turned round:"
+            "Every rank receives first now. That is the same cycle with its arrows turned round:"
             " not all may do the same.",
+            when=lambda e: _all_wait_in(e, "recv"),
+        ),
+        Mistake(
+            "isend does not wait, but wait() does: here every rank waits for its send before it"
+            " has posted its receive. Receive first, and wait for the send after that.",
+            when=_isend_and_wait,
+        ),
+        Mistake(
+            "Every rank waits in its send here, and with fewer ranks they did not. Let the rank"
+            " alone decide who receives first, and not the number of ranks: rank 0, say, always.",
+            when=_size_decides,
+        ),
+        Mistake(
+            "Still a cycle: every rank waits in its send, and a send returns when its receive has"
+            " been posted. One rank at least has to receive before it sends; or start the sends"
+            " with isend, and wait for them after the receive.",
+            when=lambda e: _all_wait_in(e, "send"),
+        ),
+        Mistake(
+            "A rank that is alone is its own neighbour on both sides, and no rank can send to"
+            " itself: with one rank, return a copy of x.",
+            when=lambda e: e.case.n == 1 and e.says("same as the rank"),
+        ),
+        Mistake(
+            "While a tensor is on its way, nothing may be received into it: receive into another"
+            " one, such as torch.empty_like(x).",
             when=lambda e: (
-                e.failure is not None
-                and len(e.failure.cycle) == e.case.n
-                and all("receive" in wait.text for wait in e.failure.waits)
+                e.diagnosis is Diagnosis.BUFFER_RACE and e.says("recv uses the buffer of the send")
             ),
         ),
     ),
     advice={
-        Diagnosis.DEADLOCK: "Still a circle of ranks that wait. A send returns when its receive has"
-        " been posted: somebody has to receive before it sends, or start its send with isend.",
-        Diagnosis.EXCEPTION: "A rank cannot send to itself: when it is alone it returns a copy.",
-        Diagnosis.UNWAITED_REQUEST: "isend does not wait, and so somebody has to: call wait() on"
-        " the request after the receive.",
+        Diagnosis.DEADLOCK: _ONE_BY_ONE,
+        Diagnosis.UNWAITED_REQUEST: "isend and irecv only start: keep the request that each of them"
+        " returns, and call wait() on it before you return.",
         Diagnosis.TOO_MANY_MESSAGES: "One message from each rank to its right neighbour is enough,"
         " and none when a rank is alone.",
-        Diagnosis.BUFFER_RACE: "While x is being sent nothing may be received into it: receive into"
+        Diagnosis.INPUT_CHANGED: "x must stay as it is: receive into a tensor of your own, such as"
         " torch.empty_like(x).",
-        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own: x must stay as it is.",
-        Diagnosis.ALIASED: "A rank that is alone returns a copy: x.clone().",
+        Diagnosis.ALIASED: "Return a copy, x.clone(), also when a rank is alone.",
+        Diagnosis.FORBIDDEN_CALL: "Mend the ring itself: send, recv, isend and irecv are enough.",
     },
 )
 
@@ -112,7 +171,7 @@ unblock_order = Exercise(
         " rank 1's calls does the first of rank 0 meet?",
         "Take the two calls out of the branches: every rank calls all_reduce and then broadcast,"
         " each on a copy of its own.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    biggest, first = x.clone(), x.clone()\n"
         "    dist.all_reduce(biggest, op=dist.ReduceOp.MAX)\n"
         "    dist.broadcast(first, src=0)\n"
@@ -128,13 +187,13 @@ unblock_order = Exercise(
             gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[r]),
         ),
         Mistake(
-            "Twice the maximum: what you broadcast is the result of the all-reduce and not rank"
-            " 0's x. The two collectives need a copy of x each.",
+            "Twice the maximum, and rank 0's x is missing. Does the broadcast work on a copy of x"
+            " that no all-reduce has written into, and is that copy in your sum?",
             gives=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: _all(c, "MAX")),
         ),
         Mistake(
-            "Twice rank 0's x: the all-reduce works on what the broadcast has written. The two"
-            " collectives need a copy of x each.",
+            "Twice rank 0's x, and the maximum is missing. Does the all-reduce work on a copy of x"
+            " that no broadcast has written into, and is that copy in your sum?",
             gives=lambda c: _joined(c, lambda r: c.x[0], lambda r: c.x[0]),
         ),
         Mistake(
@@ -142,16 +201,20 @@ unblock_order = Exercise(
             " op=dist.ReduceOp.MAX.",
             when=_sums,
         ),
+        Mistake(
+            "Does every rank make both calls? A collective needs all of them.",
+            when=_waits_for_a_collective,
+        ),
     ),
     advice={
         Diagnosis.ORDER_MISMATCH: "The message names two ranks and the call that each makes in the"
         " same place. All ranks have to make the same calls in the same order, whatever their"
         " number.",
-        Diagnosis.DEADLOCK: "Does every rank make both calls? A collective needs all of them.",
         Diagnosis.INPUT_CHANGED: "all_reduce and broadcast write into the tensor that they are"
         " given: give each of them a copy, x.clone().",
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need, and all that"
-        " is allowed.",
+        Diagnosis.DEADLOCK: _ONE_BY_ONE,
+        Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need.",
+        Diagnosis.ALIASED: "Return a tensor of its own: biggest + first makes one.",
     },
 )
 
@@ -167,7 +230,7 @@ def _losses(draw: Draw) -> Iterator[Case]:
 
 unblock_branch = Exercise(
     signature="unblock_branch(loss: Tensor, log: bool) -> Tensor",
-    summary="the mean loss on every rank, whoever logs",
+    summary="the mean loss on every rank, whichever of them logs",
     inputs=_losses,
     expected=lambda c: [reduced(OPS["AVG"], c.loss)] * c.n,
     reduced=lambda c: c.n,
@@ -177,7 +240,7 @@ unblock_branch = Exercise(
         "How many ranks enter the branch, and how many does an all-reduce need?",
         "Take the all-reduce out of the branch, so that every rank calls it. Only the print may"
         " depend on log.",
-        "In code:\n"
+        "This is the whole answer, but for the print:\n"
         "    mean = loss.clone()\n"
         "    dist.all_reduce(mean)\n"
         "    return mean / dist.get_world_size()",
@@ -188,8 +251,9 @@ unblock_branch = Exercise(
             gives=lambda c: [reduced(OPS["SUM"], c.loss)] * c.n,
         ),
         Mistake(
-            "Every rank returns its own loss. Taking the collective away does end the deadlock,"
-            " but nobody knows the mean.",
+            "Every rank returns its own loss, as if there were no all-reduce. Without one there is"
+            " no deadlock, but no mean either: let every rank call it, and return its result"
+            " divided by n.",
             gives=lambda c: list(c.loss),
         ),
         Mistake(
@@ -200,27 +264,40 @@ unblock_branch = Exercise(
             ],
         ),
         Mistake(
-            "Divided twice: AVG is a mean already, and a sum is divided once.",
+            "Divided twice. Divide once: either before the all_reduce, or after it.",
             gives=lambda c: [reduced(OPS["AVG"], c.loss) / c.n] * c.n,
         ),
         Mistake(
             "Ranks that do not log return nothing: the mean is asked for on every rank.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_TYPE and len({v is None for v in e.actual}) == 2
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and all((e.actual[r] is None) is not e.case.log[r] for r in e.case.ranks)
+                and e.case.n > 1
+            ),
+        ),
+        Mistake(
+            "The all-reduce waits for ranks that never call it. Every rank has to, whether it logs"
+            " or not: only the print belongs into the branch.",
+            when=lambda e: _waits_for_a_collective(e) and bool(e.failure and e.failure.ended),
+        ),
+        Mistake(
+            ".item() makes a number of a tensor. Print that number, but return the tensor.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and all(isinstance(v, float) for v in e.actual)
+                and e.calls("item")
             ),
         ),
     ),
     advice={
-        Diagnosis.DEADLOCK: "The all-reduce waits for ranks that never call it. Every rank has to,"
-        " whether it logs or not: only the print belongs into the branch.",
-        Diagnosis.ORDER_MISMATCH: "The two branches call different things. Every rank has to make"
-        " the same call, with the same operation: take it out of the branches.",
+        Diagnosis.ORDER_MISMATCH: "The message names two ranks whose calls differ. Every rank has"
+        " to make the same call, with the same operation, whether it logs or not.",
         Diagnosis.INPUT_CHANGED: "all_reduce writes into the tensor that it is given, and the"
         " caller still needs its loss: give it a copy, loss.clone().",
-        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, as the loss is one; .item() makes a"
-        " number of it.",
-        Diagnosis.ALIASED: "Return a tensor of its own: loss.clone() or mean / n.",
-        Diagnosis.FORBIDDEN_CALL: "One all_reduce is all you need, and all that is allowed.",
+        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, of the kind that loss is.",
+        Diagnosis.ALIASED: "Return a tensor of its own, and not loss itself: mean / n makes one.",
+        Diagnosis.DEADLOCK: _ONE_BY_ONE,
+        Diagnosis.FORBIDDEN_CALL: "One all_reduce, called by every rank, is all you need.",
     },
 )
 
@@ -229,20 +306,20 @@ unblock_branch = Exercise(
 
 #: Who waits for whom, in small numbers that are renamed before use; 9 is no key.
 _GRAPHS: Mapping[str, Mapping[int, int | None]] = {
-    "nobody": {},
+    "no ranks": {},
     "all are running": {0: None, 1: None, 2: None},
     "one waits for itself": {0: 0, 1: None},
     "two wait for each other": {0: 1, 1: 0},
     "a ring of five": {0: 1, 1: 2, 2: 3, 3: 4, 4: 0},
     "a chain to a running rank": {0: 1, 1: 2, 2: 3, 3: None},
     "a chain to a rank that is no key": {0: 1, 1: 2, 2: 9},
-    "a chain into a circle": {0: 1, 1: 2, 2: 3, 3: 4, 4: 3},
+    "a chain into a cycle": {0: 1, 1: 2, 2: 3, 3: 4, 4: 3},
     "a chain to one that waits for itself": {0: 1, 1: 2, 2: 2, 3: 0},
-    "two circles and a rank that runs": {0: 1, 1: 0, 2: 3, 3: 4, 4: 2, 5: None, 6: 5},
-    "circles, chains, and ranks that run": {
+    "two cycles and a rank that runs": {0: 1, 1: 0, 2: 3, 3: 4, 4: 2, 5: None, 6: 5},
+    "cycles, chains, and ranks that run": {
         0: 1, 1: 2, 2: 0, 3: 0, 4: 3, 5: 6, 6: 5, 7: 5, 8: None, 10: 8, 11: 10, 12: 9, 13: 13,
     },
-    "a long chain into a circle": {k: k + 1 if k < 60 else 50 for k in range(10, 61)},
+    "a long chain into a cycle": {k: k + 1 if k < 60 else 50 for k in range(10, 61)},
 }  # fmt: skip
 
 
@@ -267,7 +344,7 @@ def _end(waits_for: Mapping[int, int | None], rank: int) -> tuple[set[int], int 
 
 
 def _stuck(waits_for: Mapping[int, int | None]) -> list[int]:
-    """The oracle: those whose way leads into a circle."""
+    """The oracle: those whose way leads into a cycle."""
     return [rank for rank in sorted(waits_for) if _end(waits_for, rank)[1] in waits_for]
 
 
@@ -286,6 +363,28 @@ def _unsorted(e: Evidence) -> bool:
     return any(isinstance(a, (list, tuple)) and list(a) != right == sorted(a) for a in e.actual)
 
 
+#: What Python's own words prove of a look into ``waits_for``.
+_KEYS = (
+    Mistake(
+        "A rank that runs waits for None, and None is no rank to look up: stop there.",
+        when=lambda e: e.says("KeyError: None"),
+    ),
+    Mistake(
+        "A rank may wait for one that is no key of waits_for, and such a rank does not wait"
+        " itself. Look it up with waits_for.get(rank), or ask first whether it is in waits_for.",
+        when=lambda e: (
+            e.failure is not None
+            and int(e.failure.message.rpartition("KeyError: ")[2]) not in e.case.waits_for
+        ),
+    ),
+    Mistake(
+        "A loop over a dict or a set must not add to it or remove from it: loop over a copy, as"
+        " list(...) makes one.",
+        when=lambda e: e.says("changed size during iteration"),
+    ),
+)
+
+
 stuck_ranks = Exercise(
     signature="stuck_ranks(waits_for: dict[int, int | None]) -> list[int]",
     summary="ranks that can never go on, sorted",
@@ -294,15 +393,22 @@ stuck_ranks = Exercise(
     expected=lambda c: [_stuck(c.waits_for)] * c.n,
     hints=(
         "Put your finger on a rank and follow the arrows. In how many ways can that end?",
-        "It ends at a rank that runs (None, or no key), and then everybody on the way will go on"
-        " some day; or it comes to a rank where you have been before, and then nobody on the way"
-        " ever will.",
-        "In code, for one rank:\n"
-        "    seen, at = set(), rank\n"
-        "    while at in waits_for and at not in seen:\n"
-        "        seen.add(at)\n"
-        "        at = waits_for[at]  # None is no key, so the loop ends there too\n"
-        "    is_stuck = at in seen",
+        "It ends at a rank that runs (None, or no key), and then every rank on the way can go on"
+        " in the end; or it comes to a rank where you have been before, and then no rank on the"
+        " way ever can.",
+        "Begin at a rank with an empty set. While the rank where you are is in waits_for and not"
+        " in the set, put it in, and go on to waits_for[rank]; None is no key, so the walk ends"
+        " there too. What tells you afterwards whether the rank where you began is stuck?",
+        "This is the whole answer:\n"
+        "    stuck = []\n"
+        "    for rank in waits_for:\n"
+        "        seen, at = set(), rank\n"
+        "        while at in waits_for and at not in seen:\n"
+        "            seen.add(at)\n"
+        "            at = waits_for[at]\n"
+        "        if at in seen:\n"
+        "            stuck.append(rank)\n"
+        "    return sorted(stuck)",
     ),
     mistakes=(
         Mistake(
@@ -310,23 +416,23 @@ stuck_ranks = Exercise(
             when=_unsorted,
         ),
         Mistake(
-            "Only the circles are there. A rank that waits for one of them can never go on"
-            " either, though it is on no circle itself.",
+            "Only the ranks on cycles are there. One that waits for such a rank can never go on"
+            " either, though it is on no cycle itself.",
             gives=lambda c: _everywhere(c, (r for r in c.waits_for if _returns(c, r))),
         ),
         Mistake(
-            "Only two that wait for each other are found. A circle may have any number of ranks.",
+            "Only two that wait for each other are found. A cycle may have any number of ranks.",
             gives=lambda c: _everywhere(
                 c, (r for r, goal in c.waits_for.items() if c.waits_for.get(goal) == r)
             ),
         ),
         Mistake(
-            "A rank that waits for itself is a circle of one: it will never go on.",
+            "A rank that waits for itself is a cycle of one: it can never go on.",
             gives=lambda c: _everywhere(c, (r for r in _stuck(c.waits_for) if c.waits_for[r] != r)),
         ),
         Mistake(
-            "A rank that is no key is running: nobody says that it waits. Those that wait for it"
-            " can go on.",
+            "A rank that is no key is running, since nothing says that it waits. Those that wait"
+            " for it can go on.",
             gives=lambda c: _everywhere(
                 c, (r for r in c.waits_for if _end(c.waits_for, r)[1] is not None)
             ),
@@ -343,33 +449,41 @@ stuck_ranks = Exercise(
             gives=lambda c: _everywhere(c, set(c.waits_for) - set(_stuck(c.waits_for))),
         ),
         Mistake(
-            "On a circle the arrows never end, so a function that calls itself never does either:"
-            " remember where you have been.",
-            when=lambda e: e.says("Recursion"),
+            "On a cycle the arrows never end, so a function that calls itself along them never"
+            " does either: remember where you have been.",
+            when=lambda e: e.says("Recursion") and bool(_stuck(e.case.waits_for)),
         ),
+        Mistake(
+            "On a cycle the arrows never end: remember where you have been, and stop when you come"
+            " there again.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TIMEOUT
+                and bool(_stuck(e.case.waits_for))
+                and e.written(r"\b(\w+) = waits_for(\.get\(|\[)\1\b")
+            ),
+        ),
+        *_KEYS,
     ),
     advice={
-        Diagnosis.EXCEPTION: "A rank may wait for one that is no key, and that one is running: look"
-        " with waits_for.get(rank), or ask first whether it is in waits_for.",
-        Diagnosis.TIMEOUT: "On a circle the arrows never end: remember where you have been, and"
-        " stop when you come there again.",
+        Diagnosis.TIMEOUT: "Take the case that is named, and go through the loop of that line by"
+        " hand. What changes in each turn, and what is to end it?",
         Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
         Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Stuck are exactly those whose"
-        " arrows lead into a circle.",
+        " arrows lead into a cycle.",
     },
 )
 
 
 # The same with waits for any or for all of several ranks, and ranks that have returned. -----
 
-#: What a rank waits for: ("any" or "all", whom), or nobody.
+#: What a rank waits for: ("any" or "all", and which ranks), or ``None``.
 _Waits = Mapping[int, tuple[str, list[int]] | None]
 
 #: Who waits for whom, and who has returned, in small numbers that are renamed before use;
 #: 9 is no key.
 _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
-    "nobody": ({}, set()),
+    "no ranks": ({}, set()),
     "one of the picture's, OR": (
         {0: ("any", [1, 2, 3]), 1: ("all", [2]), 2: ("all", [1]), 3: None}, set(),
     ),
@@ -389,20 +503,20 @@ _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
     "a long way to a rank that has returned": (
         {k: ("all", [k + 1]) if k % 2 else ("any", [k + 1]) for k in range(30)}, {30},
     ),
-    "any of nobody, all of nobody": (
+    "any of none, all of none": (
         {0: ("any", []), 1: ("all", []), 2: ("all", [1]), 3: ("any", [0, 1]), 4: ("all", [0])},
         set(),
     ),
-    "a circle with a way out": (
+    "a cycle with a way out": (
         {0: ("any", [1]), 1: ("any", [2, 3]), 2: ("any", [0]), 3: None, 4: ("all", [0, 1, 2])},
         set(),
     ),
-    "a circle without one": (
+    "a cycle without one": (
         {0: ("any", [1]), 1: ("any", [2, 3]), 2: ("any", [0]), 4: ("all", [0, 9]), 5: ("any", [9])},
         {3},
     ),
     "one waits for itself": ({0: ("any", [0]), 1: ("all", [1, 2]), 3: ("any", [3, 2])}, set()),
-    "circles that only their own members would end": (
+    "cycles that only their own members would end": (
         {0: ("all", [1, 2]), 1: ("any", [0, 2]), 2: ("any", [0, 1]), 3: ("any", [2, 9])}, set(),
     ),
     "all have returned": ({0: ("any", [1]), 1: ("all", [0])}, {0, 1}),
@@ -442,7 +556,7 @@ def _stuck_any_all(
         satisfied: whether a wait is over, of its kind and of who is live.
         turns: how often the ranks are gone through; until nothing changes if ``None``.
         begin_stuck: whether a rank that waits counts as stuck until it is freed; if not, it
-            counts as live until it is stopped, which spares the circles.
+            counts as live until it is stopped, which spares the cycles.
     """
     left = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
     stuck = set(left) if begin_stuck else set()
@@ -463,6 +577,20 @@ def _mistaken(**how: Any) -> Callable[[Case], list[Any]]:
     return lambda c: [_stuck_any_all(c.waits_for, c.gone, **how)] * c.n
 
 
+def _swept(order: Callable[[Iterable[int]], list[int]]) -> Callable[[Case], list[Any]]:
+    """What remains if the ranks are gone through once, each seeing those freed before it."""
+
+    def gives(c: Case) -> list[Any]:
+        stuck = {r for r, wait in c.waits_for.items() if wait is not None and r not in c.gone}
+        for r in order(r for r in c.waits_for if r in stuck):
+            how, peers = c.waits_for[r]
+            if _satisfied(how, [p not in stuck and p not in c.gone for p in peers]):
+                stuck.remove(r)
+        return [sorted(stuck)] * c.n
+
+    return gives
+
+
 stuck_ranks_any_all = Exercise(
     signature="stuck_ranks_any_all(waits_for: dict[int, tuple[str, list[int]] | None],"
     " gone: set[int]) -> list[int]",
@@ -476,8 +604,12 @@ stuck_ranks_any_all = Exercise(
         " them?",
         "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
         " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
-        " or all of them, and put it in. When a whole turn finds none, whoever still waits is"
-        " stuck. A rank that is gone is never put in.",
+        " or all of them, and put it in. When a whole turn finds none, the ranks that still wait"
+        " are stuck. A rank that is gone is never put in.",
+        "Or keep the others: let stuck begin with all ranks that wait and are not gone, and take"
+        " out each whose wait is over. The key line is live = [p not in stuck and p not in gone for"
+        " p in peers]; any(live) or all(live) frees the rank. One that is freed may free others:"
+        " when may you stop looking?",
         "This is the whole answer:\n"
         "    waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}\n"
         "    stuck = set(waiting)\n"
@@ -528,22 +660,31 @@ stuck_ranks_any_all = Exercise(
         Mistake(
             "You go through the ranks only once. A rank that is freed late may free others that"
             " you have looked at before: repeat until a whole turn changes nothing.",
-            gives=_mistaken(turns=1),
+            gives=(_mistaken(turns=1), _swept(sorted), _swept(list)),
         ),
         Mistake(
-            "Circles are missing: their members keep each other in the set of those that can go on."
+            "Cycles are missing: their members keep each other in the set of those that can go on."
             " Begin with the ranks that run, and let a rank in only when its wait is satisfied.",
             gives=_mistaken(begin_stuck=False),
         ),
         Mistake(
-            "A wait for nobody: any([]) is false, so such a rank is stuck, and all([]) is true, so"
-            " such a rank goes on.",
-            when=lambda e: e.case.name == "any of nobody, all of nobody",
+            "The list of ranks may be empty: any([]) is False, so such a rank is stuck, and"
+            " all([]) is True, so such a rank goes on.",
+            when=lambda e: e.case.name == "any of none, all of none",
         ),
+        Mistake(
+            "A rank that runs has None in waits_for, in place of a kind of wait and a list: ask"
+            " for that before you unpack it.",
+            when=lambda e: e.says("cannot unpack non-iterable NoneType"),
+        ),
+        Mistake(
+            "A rank that runs has None in waits_for, in place of a kind of wait and a list: ask"
+            " for that before you look into it.",
+            when=lambda e: e.says("'NoneType' object is not subscriptable"),
+        ),
+        *_KEYS,
     ),
     advice={
-        Diagnosis.EXCEPTION: "A rank may wait for one that is no key, and that one is running,"
-        " unless it is in gone. What a rank waits for may also be None.",
         Diagnosis.TIMEOUT: "Stop when a whole turn over the ranks changes nothing.",
         Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",

@@ -51,7 +51,7 @@ def _worlds(draw: Draw, worlds: Sequence[tuple[str, int, float, float, float]]) 
 
 
 _NOTHING_IS_SENT = (
-    "Nothing is sent here, and nothing is measured: the seconds follow from the four arguments."
+    "Nothing is sent here, and nothing is measured: what is asked for follows from the arguments."
 )
 
 _SECONDS_ADVICE = {
@@ -73,13 +73,13 @@ ring_all_reduce_seconds = Exercise(
         " are in it, and what does that cost?",
         "There are two phases, and each has n − 1 steps. In every step a chunk of nbytes / n bytes"
         " travels.",
-        "return 2 * (n - 1) * (alpha + nbytes / n * beta)",
+        "So one step costs alpha + nbytes / n * beta seconds. How many of them come one after the"
+        " other?",
+        "This is the whole answer:\n    return 2 * (n - 1) * (alpha + nbytes / n * beta)",
     ),
     mistakes=cost_mistakes.RING,
     advice=_SECONDS_ADVICE
     | {
-        Diagnosis.EXCEPTION: "n may be 1, and alpha, beta and nbytes may be 0. The formula has to"
-        " divide by nothing but n.",
         Diagnosis.WRONG_VALUE: "Take 2 ranks: each sends half of the tensor, and then the other"
         " half. That is 2 messages of nbytes / 2 bytes.",
     },
@@ -98,15 +98,15 @@ tree_all_reduce_seconds = Exercise(
         " three? And how much does one round cost?",
         "The number of ranks that have it doubles in each round, so n ranks take log₂ n rounds,"
         " rounded up. The reduce takes as many. Each round sends the whole tensor.",
-        "return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)\n"
-        "    # (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers",
+        "In Python, (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers. What does a round cost, and"
+        " how many are there up and down together?",
+        "This is the whole answer:\n    return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)",
     ),
     mistakes=cost_mistakes.TREE,
     advice=_SECONDS_ADVICE
     | {
-        Diagnosis.EXCEPTION: "n may be 1, and alpha, beta and nbytes may be 0.",
-        Diagnosis.TIMEOUT: "A loop that doubles has to stop when it has reached n or passed it:"
-        " while reached < n. Not every n is a power of two.",
+        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
+        " hand. What changes in each turn, and what is to end it?",
         Diagnosis.WRONG_VALUE: "Take 3 ranks: two rounds up and two rounds down, each with one"
         " whole tensor.",
     },
@@ -156,7 +156,11 @@ crossover_bytes = Exercise(
         "Set the two formulas equal and solve for the size. Before you divide, ask: has the ring no"
         " more latency than the tree? Then it is no slower at any size. Do bytes cost nothing? Then"
         " its latency is never made up for.",
-        "With levels = (n - 1).bit_length():\n"
+        "With levels = (n - 1).bit_length(), both formulas halved, and S the size: the ring costs"
+        " (n - 1) * alpha + (n - 1) / n * S * beta, the tree levels * alpha + levels * S * beta."
+        " All with S on one side, all with alpha on the other; then divide.",
+        "This is the whole answer:\n"
+        "    levels = (n - 1).bit_length()\n"
         "    latency = (n - 1 - levels) * alpha  # what the ring has more, halved\n"
         "    if latency <= 0:\n"
         "        return 0.0\n"
@@ -168,11 +172,10 @@ crossover_bytes = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return one number: the size in bytes, 0 if the ring is never slower,"
         " math.inf if it always is.",
-        Diagnosis.TIMEOUT: "There may be no such size, and then a search never ends. Set the two"
-        " formulas equal and solve for the size.",
+        Diagnosis.TIMEOUT: "A search can take very many steps, and ends nowhere if there is no such"
+        " size. Set the two formulas equal, and solve for the size.",
         Diagnosis.WRONG_VALUE: "Put your result into your two functions: at this size both must"
         " give the same number of seconds.",
-        Diagnosis.EXCEPTION: "n may be 1, and alpha and beta may be 0.",
         Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
     },
 )
@@ -230,11 +233,21 @@ fit_alpha_beta = Exercise(
         "If the best line has a negative alpha, then the best one that has none passes through"
         " zero: alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0,"
         " and only alpha is left.",
-        "With x and y the means of sizes and seconds:\n"
-        "    beta = sum((s - x) * (t - y) ...) / sum((s - x) ** 2 ...)\n"
+        "With x and y the means of sizes and seconds, the best line has beta = sum((s - x) *"
+        " (t - y)) / sum((s - x) ** 2), each sum over the pairs, and alpha = y - beta * x. With"
+        " alpha held at zero, the best beta is sum(s * t) / sum(s * s); with beta held at zero,"
+        " the best alpha is y.",
+        "This is the whole answer:\n"
+        "    x, y = sum(sizes) / len(sizes), sum(seconds) / len(seconds)\n"
+        "    products = sum((s - x) * (t - y) for s, t in zip(sizes, seconds))\n"
+        "    beta = products / sum((s - x) ** 2 for s in sizes)\n"
         "    alpha = y - beta * x\n"
-        "    if alpha < 0: alpha, beta = 0.0, sum(s * t ...) / sum(s * s ...)\n"
-        "    if beta < 0:  alpha, beta = y, 0.0",
+        "    if alpha < 0:\n"
+        "        beta = sum(s * t for s, t in zip(sizes, seconds)) / sum(s * s for s in sizes)\n"
+        "        return 0.0, beta\n"
+        "    if beta < 0:\n"
+        "        return y, 0.0\n"
+        "    return alpha, beta",
     ),
     mistakes=fit_mistakes.FIT,
     advice={
@@ -245,7 +258,6 @@ fit_alpha_beta = Exercise(
         " A fit does not need them sorted.",
         Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t for your two numbers and"
         " for those expected: of all pairs without a negative one, theirs come to the least.",
-        Diagnosis.EXCEPTION: "All times may be 0, and so may one of the sizes: divide by neither.",
         Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
     },
 )

@@ -46,7 +46,9 @@ algorithm_bandwidth = Exercise(
     relative=_FORMULA,
     hints=(
         "How many bytes in one second, if it takes `seconds` for `nbytes`?",
-        "return nbytes / seconds",
+        "Bytes per second: one number divided by the other. Which of them comes first, and does /"
+        " or // divide without dropping anything?",
+        "This is the whole answer:\n    return nbytes / seconds",
     ),
     mistakes=(
         Mistake("These are bits a second. Bytes are asked for: do not multiply by 8.", gives=_bits),
@@ -63,11 +65,28 @@ algorithm_bandwidth = Exercise(
             gives=lambda c: [c.seconds / c.nbytes] * c.n,
         ),
         Mistake(
-            "// drops what is behind the point: divide with /.",
+            "What is behind the point is dropped, as // and int() do: return nbytes / seconds as it"
+            " is.",
             gives=lambda c: [c.nbytes // c.seconds] * c.n,
         ),
+        Mistake(
+            "The result is rounded to a whole number: return nbytes / seconds as it is.",
+            gives=lambda c: [round(c.nbytes / c.seconds)] * c.n,
+        ),
+        Mistake(
+            "That is bytes times seconds. Twice the time for the same bytes is half the speed:"
+            " divide.",
+            gives=lambda c: [c.nbytes * c.seconds] * c.n,
+        ),
+        Mistake(
+            "nbytes is a number already, and so is seconds: neither is a tensor.",
+            when=lambda e: e.says("'int' object ") or e.says("'float' object "),
+        ),
     ),
-    advice={Diagnosis.WRONG_TYPE: "Return a float: in Python, / makes one of two whole numbers."},
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a number, as nbytes / seconds is one; of a tensor, .item()"
+        " makes one."
+    },
 )
 
 #: World sizes at which no two of the formulas that people use agree.
@@ -106,6 +125,18 @@ def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
     return tuple(of(op) for op in ops or bandwidth.FACTORS)
 
 
+def _cut(op: str) -> Gives:
+    """What comes of it if the result for one operation is cut to a whole number."""
+    return lambda c: [int(value) for value in _times(c, _right(c))] if c.op == op else None
+
+
+def _does_not_know_the_name(e: Evidence) -> bool:
+    """Whether the name of the operation was looked up in vain, or refused by name."""
+    if e.failure is None or e.diagnosis is not Diagnosis.EXCEPTION:
+        return False
+    return e.failure.message.rpartition("Error:")[2].strip(" '\"").endswith(e.case.op)
+
+
 bus_bandwidth = Exercise(
     signature="bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float",
     summary="bytes a second of the busiest link, with the factors of nccl-tests",
@@ -121,6 +152,13 @@ bus_bandwidth = Exercise(
         " broadcast, a reduce or a plain message moves is the whole tensor.",
         "The factors: all_reduce 2(n − 1)/n; reduce_scatter, all_gather, all_to_all, scatter and"
         " gather (n − 1)/n; broadcast, reduce and send_recv 1. nbytes is always the whole tensor.",
+        "This is the whole answer:\n"
+        "    if op in ('broadcast', 'reduce', 'send_recv'):\n"
+        "        factor = 1.0\n"
+        "    else:\n"
+        "        phases = 2 if op == 'all_reduce' else 1\n"
+        "        factor = phases * (world_size - 1) / world_size\n"
+        "    return nbytes / seconds * factor",
     ),
     mistakes=(
         Mistake(
@@ -161,7 +199,7 @@ bus_bandwidth = Exercise(
             gives=_for_one(lambda c: _right(c) * c.world_size),
         ),
         Mistake(
-            "All data have to leave or enter the root by one link here, all of them: the factor is"
+            "Here the whole tensor passes over one link, the sender's or the root's: the factor is"
             " 1 and not (n − 1)/n.",
             gives=_for_one(
                 lambda c: (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
@@ -180,11 +218,44 @@ bus_bandwidth = Exercise(
             "These are gigabytes a second. Bytes are asked for: a table may divide by 10⁹ later.",
             gives=lambda c: _times(c, _right(c) / 1e9),
         ),
+        Mistake(
+            "The factor of an all-reduce loses what is behind its point, as // does: 2(n − 1)/n is"
+            " 1.5 for 4 ranks. Divide with /.",
+            gives=_for_one(lambda c: 2 * (c.world_size - 1) // c.world_size, "all_reduce"),
+        ),
+        Mistake(
+            "(n − 1) // n is 0 for every n: // drops what is behind the point. Divide with /.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and e.actual[0] == 0
+                and e.written(r"- 1\) // \w+")
+            ),
+        ),
+        Mistake(
+            "The result is cut to a whole number: return it as it is, without int() or //.",
+            gives=tuple(_cut(op) for op in bandwidth.FACTORS),
+        ),
+        Mistake(
+            "All nine names must be known: all_reduce, all_gather, reduce_scatter, all_to_all,"
+            " broadcast, reduce, scatter, gather, send_recv.",
+            when=_does_not_know_the_name,
+        ),
+        Mistake(
+            "A world may have one rank, and then n − 1 is 0: divide by n alone.",
+            when=lambda e: e.case.world_size == 1 and e.says("ZeroDivisionError"),
+        ),
+        Mistake(
+            "Return the number itself, and not a text of it: tables and plots are made of numbers.",
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and isinstance(e.actual[0], str),
+        ),
+        Mistake(
+            "For the operation in the message the function comes to its end without a return, and"
+            " so gives None: all nine names need a factor.",
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and e.actual[0] is None,
+        ),
     ),
     advice={
-        Diagnosis.EXCEPTION: "All nine names must be known: all_reduce, all_gather,"
-        " reduce_scatter, all_to_all, broadcast, reduce, scatter, gather, send_recv.",
-        Diagnosis.WRONG_TYPE: "Return a float for each of the nine names, and for a world of one"
+        Diagnosis.WRONG_TYPE: "Return one number for each of the nine names, and for a world of one"
         " rank too, where most factors are 0.",
     },
 )
@@ -220,21 +291,35 @@ time_collective = Exercise(
         "The barrier comes after the calls to warm up and before the clock is read. One clock"
         " around all calls, divided by their number, is this rank's mean; the slowest rank's is"
         " an all_reduce with MAX.",
-        "In code:\n"
+        "To agree on one number, make a tensor of this rank's mean, torch.tensor(mean,"
+        " dtype=torch.float64), all-reduce it with op=dist.ReduceOp.MAX, and return its .item()."
+        " Between which two lines of yours does the time pass that mean is made of?",
+        "This is the whole answer:\n"
         "    for _ in range(warmup):\n"
         "        fn()\n"
         "    dist.barrier()\n"
         "    started = time.perf_counter()\n"
         "    for _ in range(iterations):\n"
         "        fn()\n"
-        "    mean = torch.tensor((time.perf_counter() - started) / iterations)\n"
-        "    dist.all_reduce(mean, op=dist.ReduceOp.MAX)\n"
-        "    return mean.item()",
+        "    mean = (time.perf_counter() - started) / iterations\n"
+        "    slowest = torch.tensor(mean, dtype=torch.float64)\n"
+        "    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)\n"
+        "    return slowest.item()",
     ),
     mistakes=(
         Mistake(
-            "fn is called too often or too rarely: warmup times without the clock, and then"
-            " iterations times with it.",
+            "fn is called iterations times only: the calls to warm up are missing, warmup of them,"
+            " before the clock is read.",
+            when=lambda e: _counted(e) == {e.case.iterations} and e.case.warmup > 0,
+        ),
+        Mistake(
+            "fn is called too often: warmup times without the clock, and then iterations times"
+            " with it.",
+            when=lambda e: bool(e.actual) and min(_counted(e)) > e.case.warmup + e.case.iterations,
+        ),
+        Mistake(
+            "fn is not called as often as it should be on every rank: warmup times without the"
+            " clock, and then iterations times with it.",
             when=lambda e: bool(e.actual) and _counted(e) != {e.case.warmup + e.case.iterations},
         ),
         Mistake(
@@ -297,7 +382,28 @@ time_collective = Exercise(
         Mistake(
             "A clock of the processor stands still while a rank waits for a message, and waiting"
             " is what takes long here: read time.perf_counter().",
-            when=lambda e: bool(e.actual) and all(value == 0.0 for value in _result(e)),
+            when=lambda e: (
+                bool(e.actual)
+                and all(value == 0.0 for value in _result(e))
+                and e.written(r"\b(process_time|thread_time|PROCESS_CPUTIME|THREAD_CPUTIME)")
+            ),
+        ),
+        Mistake(
+            "No time has passed between your two readings of the clock: take one right before the"
+            " first call that counts, and one right after the last.",
+            when=lambda e: (
+                bool(e.actual)
+                and all(value == 0.0 for value in _result(e))
+                and e.written("perf_counter|monotonic")
+            ),
+        ),
+        Mistake(
+            "A clock's reading is too long for float32, which torch.tensor makes of it: subtract"
+            " first, and make a tensor of the difference.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and e.written(r"tensor\(\[?(time\.)?(perf_counter|monotonic|time)\(\)\]?\)")
+            ),
         ),
         Mistake(
             "These are milliseconds; seconds are asked for.",
@@ -305,8 +411,8 @@ time_collective = Exercise(
         ),
         Mistake(
             "One operation of yours is in the time, beside fn. Read the clock right before the"
-            " first call that counts, and right after the last, with no barrier or all_reduce in"
-            " between.",
+            " first call that counts, and right after the last, with nothing else in between: the"
+            " barrier comes before the first reading.",
             gives=lambda c: _with_operations(c, 1),
         ),
         Mistake(
@@ -315,21 +421,23 @@ time_collective = Exercise(
             gives=lambda c: _with_operations(c, 2),
         ),
         Mistake(
-            "There is a barrier in every turn, and it is in the time: line the ranks up once, and"
-            " then call fn without a break.",
+            "An operation of yours is in the time in every turn, as a barrier in the loop is: line"
+            " the ranks up once, and then call fn without a break.",
             gives=lambda c: _with_operations(c, c.iterations),
         ),
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "Return a float: .item() makes one of a tensor of one element.",
-        Diagnosis.WRONG_VALUE: "Read the clock after the barrier and right after the last call;"
-        " divide by iterations; take the largest over ranks. A clock's reading is too long for"
-        " float32: subtract first, and make a tensor of the difference.",
+        Diagnosis.WRONG_TYPE: "Return a number: .item() makes one of a tensor of one element.",
+        Diagnosis.WRONG_VALUE: "Go through it in order: the clock is read after the barrier and"
+        " right after the last call; the difference is divided by iterations; the largest over"
+        " ranks is returned.",
         Diagnosis.TOO_FEW_MESSAGES: "Line the ranks up with dist.barrier(), after the calls to warm"
-        " up and before the clock is read: otherwise who comes early times its own waiting.",
-        Diagnosis.ORDER_MISMATCH: "All ranks have to make the same calls in the same order: the"
-        " barrier and the all_reduce stand outside of any `if rank == 0`.",
-        Diagnosis.DEADLOCK: "Do all ranks call fn equally often, and does every rank take part in"
-        " the barrier and in the all_reduce?",
+        " up and before the clock is read, or a rank that comes early times its own waiting.",
+        Diagnosis.ORDER_MISMATCH: "All ranks have to make the same calls in the same order,"
+        " whatever their number: barrier, calls of fn, all_reduce.",
+        Diagnosis.DEADLOCK: "A barrier or an all_reduce ends when every rank has called it, and fn"
+        " needs all ranks, too. Does every rank make the same calls, and equally often?",
+        Diagnosis.FORBIDDEN_CALL: "barrier lines the ranks up, and all_reduce with MAX finds the"
+        " slowest: these two are enough.",
     },
 )

@@ -9,6 +9,7 @@ from typing import Any
 from grader import costs
 from grader.cases import Case
 from grader.exercise import Mistake
+from grader.verdict import Diagnosis
 
 __all__ = ["CROSSOVER", "RING", "TREE", "wrong"]
 
@@ -26,80 +27,114 @@ def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
     return gives
 
 
+def _cost(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
+    """The same for a cost; silent where a rank is alone, which is often asked for first."""
+    gives = wrong(formula)
+    return lambda c: gives(c) if c.columns["n"] > 1 else None
+
+
 _ZERO = Mistake(
     "That is what a group of one costs. The argument n says how many ranks there are; the group"
     " that your function runs in has nothing to do with it.",
-    when=lambda e: (
-        type(e.actual[0]) in (int, float) and e.actual[0] == 0 and e.case.columns["n"] > 1
+    when=lambda e: e.calls("get_world_size") and e.actual[0] == 0 and e.case.columns["n"] > 1,
+)
+
+#: What an error proves of a formula for a cost.
+_ALONE = (
+    Mistake(
+        "n may be 1, and alpha, beta and nbytes may be 0. The formula has to divide by nothing but"
+        " n.",
+        when=lambda e: e.says("ZeroDivisionError"),
+    ),
+    Mistake(
+        "n may be 1, and then n − 1 is 0, which has no logarithm.",
+        when=lambda e: (
+            e.case.columns["n"] == 1 and (e.says("math domain") or e.says("positive input"))
+        ),
     ),
 )
 
+
+def _in_other_units(cost: Callable[..., float]) -> tuple[Mistake, ...]:
+    """The right cost in milliseconds, or in microseconds."""
+
+    def times(factor: float) -> Callable[[Case], list[Any] | None]:
+        return _cost(lambda n, s, a, b: factor * cost(n, s, a, b))
+
+    return (
+        Mistake("That is 1000 times as much: in milliseconds. Seconds are asked for.", times(1e3)),
+        Mistake("That is 10⁶ times as much: in microseconds. Seconds are asked for.", times(1e6)),
+    )
+
+
 RING = (
     _ZERO,
+    *_ALONE,
+    *_in_other_units(costs.ring_all_reduce_seconds),
     Mistake(
         "You count 2n steps. A chunk that has visited n ranks has made n − 1 steps, so there"
         " are 2(n − 1), and none when a rank is alone.",
-        gives=wrong(lambda n, s, a, b: 2 * n * (a + s / n * b)),
+        gives=_cost(lambda n, s, a, b: 2 * n * (a + s / n * b)),
     ),
     Mistake(
-        "That is one phase. The scatter-reduce takes n − 1 steps, and the all-gather as many"
+        "That is one phase. The reduce-scatter takes n − 1 steps, and the all-gather as many"
         " again.",
-        gives=wrong(lambda n, s, a, b: (n - 1) * (a + s / n * b)),
+        gives=_cost(lambda n, s, a, b: (n - 1) * (a + s / n * b)),
     ),
     Mistake(
         "That is the cost of the bytes alone. Each of the 2(n − 1) messages costs alpha as well.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * s / n * b),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * s / n * b),
     ),
     Mistake(
         "That is the latency alone. Each message also takes beta seconds for each of its bytes.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * a),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * a),
     ),
     Mistake(
         "Every step sends the whole tensor here. On the ring a step sends one chunk, nbytes / n"
         " bytes.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * (a + s * b)),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s * b)),
     ),
     Mistake(
         "The latency is counted once for all. The steps come one after the other, and each of"
         " the 2(n − 1) costs alpha.",
-        gives=wrong(lambda n, s, a, b: a + 2 * (n - 1) / n * s * b),
+        gives=_cost(lambda n, s, a, b: a + 2 * (n - 1) / n * s * b),
     ),
     Mistake(
         "The latency is counted once for a phase. The steps of a phase come one after the"
         " other, and each of them costs alpha.",
-        gives=wrong(lambda n, s, a, b: 2 * a + 2 * (n - 1) / n * s * b),
+        gives=_cost(lambda n, s, a, b: 2 * a + 2 * (n - 1) / n * s * b),
     ),
     Mistake(
         "Here every rank sends the tensor twice. It is a little less: 2(n − 1) chunks of"
         " nbytes / n bytes each. There are n chunks, one for each rank, and not n − 1.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * a + 2 * s * b),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * a + 2 * s * b),
     ),
     Mistake(
         "You multiply by 8. beta is in seconds per byte, and nbytes are bytes: there are no"
         " bits here.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * (a + 8 * s / n * b)),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + 8 * s / n * b)),
     ),
     Mistake(
         "You divide by beta, as if it were bytes per second. It is seconds per byte: multiply.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * (a + s / n / b)),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s / n / b)),
     ),
     Mistake(
         "The chunk is rounded to whole bytes. The model knows no whole bytes: nbytes / n and"
         " not nbytes // n.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * (a + s // n * b)),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s // n * b)),
     ),
     Mistake(
         "The chunk is rounded up to whole bytes. The model knows no whole bytes: nbytes / n.",
-        gives=wrong(lambda n, s, a, b: 2 * (n - 1) * (a + -(-s // n) * b)),
+        gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + -(-s // n) * b)),
     ),
     Mistake(
-        "That is twice as much. A rank sends and receives at the same time, so a step costs"
-        " one message and not two.",
-        gives=wrong(lambda n, s, a, b: 4 * (n - 1) * (a + s / n * b)),
+        "That is twice as much. There are two phases of n − 1 steps, and a step costs one message:"
+        " a rank sends and receives at the same time.",
+        gives=_cost(lambda n, s, a, b: 4 * (n - 1) * (a + s / n * b)),
     ),
     Mistake(
         "That is the sum over all ranks. They work at the same time: the clock runs once.",
-        gives=wrong(lambda n, s, a, b: 2 * n * (n - 1) * (a + s / n * b)),
+        gives=_cost(lambda n, s, a, b: 2 * n * (n - 1) * (a + s / n * b)),
     ),
 )
 
@@ -111,69 +146,80 @@ def _tree(levels: Callable[[int], float]) -> Callable[..., float]:
 
 TREE = (
     _ZERO,
+    *_ALONE,
+    *_in_other_units(costs.tree_all_reduce_seconds),
+    Mistake(
+        "A loop that doubles has to stop when it has reached n or passed it: while reached < n."
+        " Not every n is a power of two.",
+        when=lambda e: (
+            e.diagnosis is Diagnosis.TIMEOUT
+            and e.case.columns["n"].bit_count() > 1
+            and e.written(r"while \w+ != n\b|while n != \w+")
+        ),
+    ),
     Mistake(
         "That is one way only. The reduce goes up the tree, and the broadcast comes down again.",
-        gives=wrong(lambda n, s, a, b: costs.tree_levels(n) * (a + s * b)),
+        gives=_cost(lambda n, s, a, b: costs.tree_levels(n) * (a + s * b)),
     ),
     Mistake(
         "There are no parts of a round: 5 ranks take 3 rounds and not 2.32. Round log₂ n up.",
-        gives=wrong(_tree(math.log2)),
+        gives=_cost(_tree(math.log2)),
     ),
     Mistake(
         "log₂ n is rounded down. Two rounds reach 4 ranks, and the fifth takes one more: round up.",
-        gives=wrong(_tree(lambda n: n.bit_length() - 1)),
+        gives=_cost(_tree(lambda n: n.bit_length() - 1)),
     ),
     Mistake(
-        "math.log(n, 2) divides one rounded number by another, and for this n the result lies"
-        " a hair above a whole number; rounded up, it is one too many. Use math.log2(n), or"
-        " (n - 1).bit_length().",
-        gives=wrong(_tree(lambda n: math.ceil(math.log(n, 2)))),
+        "math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the"
+        " result lies a hair above a whole number; rounded up, it is one too many. Use"
+        " math.log2(n), or (n - 1).bit_length().",
+        gives=_cost(_tree(lambda n: math.ceil(math.log(n, 2)))),
     ),
     Mistake(
-        "One round too many where n is a power of two: 4 ranks take 2 rounds, but"
-        " (4).bit_length() is 3. Take that of n − 1.",
-        gives=wrong(_tree(int.bit_length)),
+        "One round too many where n is a power of two: 4 ranks take 2 rounds and not 3. Neither"
+        " n.bit_length() nor int(log₂ n) + 1 is ⌈log₂ n⌉ there; (n - 1).bit_length() is.",
+        gives=_cost(_tree(int.bit_length)),
     ),
     Mistake(
         "That is the natural logarithm. In each round the number of ranks doubles: the base"
         " is 2, as in math.log2.",
-        gives=wrong(_tree(lambda n: math.ceil(math.log(n)))),
+        gives=_cost(_tree(lambda n: math.ceil(math.log(n)))),
     ),
     Mistake(
-        "That is the root that sends to one rank after another: 2(n − 1) messages. On a"
-        " tree, whoever has the tensor helps: 2⌈log₂ n⌉.",
-        gives=wrong(_tree(lambda n: n - 1)),
+        "That is what a root takes that sends to one rank after another: 2(n − 1) messages. On a"
+        " tree, every rank that has the tensor helps to send it: 2⌈log₂ n⌉.",
+        gives=_cost(_tree(lambda n: n - 1)),
     ),
     Mistake(
         "A round of the tree sends the whole tensor. Only the ring cuts it into n chunks.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / n * b)),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / n * b)),
     ),
     Mistake(
         "Here messages get shorter from round to round. That is another, better algorithm; in"
         " this one every message is the whole tensor.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * a + 2 * (n - 1) / n * s * b),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a + 2 * (n - 1) / n * s * b),
     ),
     Mistake(
         "That is the cost of the bytes alone. Each round costs alpha as well.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * s * b),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * s * b),
     ),
     Mistake(
         "That is the latency alone. Each message also takes beta seconds for each of its bytes.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * a),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a),
     ),
     Mistake(
         "The latency is counted once for all. The rounds come one after the other, and each of"
         " them costs alpha.",
-        gives=wrong(lambda n, s, a, b: a + 2 * costs.tree_levels(n) * s * b),
+        gives=_cost(lambda n, s, a, b: a + 2 * costs.tree_levels(n) * s * b),
     ),
     Mistake(
         "You multiply by 8. beta is in seconds per byte, and nbytes are bytes: there are no"
         " bits here.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + 8 * s * b)),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + 8 * s * b)),
     ),
     Mistake(
         "You divide by beta, as if it were bytes per second. It is seconds per byte: multiply.",
-        gives=wrong(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / b)),
+        gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / b)),
     ),
 )
 
@@ -268,12 +314,12 @@ CROSSOVER = (
         gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / n),
     ),
     Mistake(
-        "You divide by 8. beta is in seconds per byte, and bytes are asked for: there are no bits.",
+        "That is an eighth of it. beta is in seconds per byte, and bytes are asked for: there are"
+        " no bits here.",
         gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / 8),
     ),
     Mistake(
-        "The tree's rounds are not rounded up: ⌈log₂ n⌉, and log₂ n only where n is a power of"
-        " two.",
+        "The tree's rounds have to be rounded up: ⌈log₂ n⌉, since there are no parts of a round.",
         gives=_crossing(_meets(math.log2, _sent)),
     ),
     Mistake(
@@ -281,13 +327,14 @@ CROSSOVER = (
         gives=_crossing(_meets(lambda n: n.bit_length() - 1, _sent)),
     ),
     Mistake(
-        "math.log(n, 2) divides one rounded number by another, and for this n the result lies a"
-        " hair above a whole number; rounded up, it is one too many. Use math.log2(n), or"
-        " (n - 1).bit_length().",
+        "math.log(n, 2) is log(n) / log(2), one rounded number by another, and for this n the"
+        " result lies a hair above a whole number; rounded up, it is one too many. Use"
+        " math.log2(n), or (n - 1).bit_length().",
         gives=_crossing(_meets(lambda n: math.ceil(math.log(n, 2)), _sent)),
     ),
     Mistake(
-        "One round too many where n is a power of two: (8).bit_length() is 4. Take that of n − 1.",
+        "One round too many where n is a power of two: 8 ranks take 3 and not 4. Neither"
+        " n.bit_length() nor int(log₂ n) + 1 is ⌈log₂ n⌉ there; (n - 1).bit_length() is.",
         gives=_crossing(_meets(int.bit_length, _sent)),
     ),
 )

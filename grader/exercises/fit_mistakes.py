@@ -97,11 +97,11 @@ FIT = (
     ),
     *(
         Mistake(
-            "You multiply or divide by 8. Sizes are in bytes, and beta is in seconds per byte:"
-            " there are no bits here.",
+            f"Your beta is {what}. Sizes are in bytes, and beta is in seconds per byte: there are"
+            " no bits here.",
             gives=_plain(_scaled(by)),
         )
-        for by in (1 / 8, 8)
+        for by, what in ((1 / 8, "an eighth of what it should be"), (8, "8 times too large"))
     ),
     Mistake(
         "One of the two is nan or infinite, as after 0.0 / 0.0 in numpy and torch, or where a"
@@ -149,6 +149,10 @@ FIT = (
     Mistake(
         "Nearly: a few digits are right. torch.tensor makes float32 of Python's numbers, which has"
         " 7 digits, and a difference of large sums loses most of them. Use dtype=torch.float64.",
-        when=_nearly,
+        when=lambda e: e.written(r"torch|float32") and not e.written("float64") and _nearly(e),
+    ),
+    Mistake(
+        "All times may be 0, and so may one of the sizes: divide by neither.",
+        when=lambda e: e.says("ZeroDivisionError"),
     ),
 )

@@ -111,11 +111,45 @@ def _loses_nan(e: Evidence) -> bool:
     return bool((reduced(e.case).isnan() & ~e.actual[0].isnan()).any())
 
 
+def _reads_at_index(e: Evidence) -> bool:
+    """Whether numbers of src were fetched from where index points, as a gather does."""
+    if e.diagnosis is not Diagnosis.WRONG_VALUE:
+        return False
+    c = e.case
+    fetched = c.src[c.index[: len(c.input)]]
+    wrong = (fetched, _STEPS[c.reduce](c.input, fetched))
+    return any(torch.equal(e.actual[0], one) for one in wrong)
+
+
+def _divided_to_float(e: Evidence) -> bool:
+    """Whether a mean of integers is none, where their sum was an integer."""
+    c = e.case
+    return (
+        e.diagnosis is Diagnosis.WRONG_DTYPE
+        and c.reduce == "mean"
+        and not c.input.dtype.is_floating_point
+        and e.actual[0].dtype.is_floating_point
+        and any(one.case.reduce == "sum" for one in e.passed)
+    )
+
+
+def _fails_on_one_dtype(e: Evidence) -> bool:
+    """Whether an exception comes only with a dtype of its own, for a reduction that works else."""
+    c = e.case
+    same = [one for one in e.judged if one.case.reduce == c.reduce and len(one.case.index)]
+    here = [one for one in same if one.case.input.dtype == c.input.dtype]
+    return (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and not any(one.passed for one in here)
+        and any(one.passed for one in same)
+    )
+
+
 MISTAKES = (
     Mistake(
-        "Where index names a place twice, one of the numbers is lost. out[index] += src reads"
-        " every old value first and writes then, so the last one wins: go through the numbers"
-        " one by one.",
+        "Where index names a place twice, the last one wins. Each number is combined with the old"
+        " value of that place, as in out[index] += src, which reads all of them before it writes"
+        " any: combine with what the numbers before it have left.",
         gives=_alone(_last_wins),
     ),
     Mistake(
@@ -171,6 +205,35 @@ MISTAKES = (
     Mistake(
         "amax and amin are exchanged.",
         gives=_alone(_exchanged),
+    ),
+    Mistake(
+        "amin gives the largest number: take torch.minimum there.",
+        gives=_alone(lambda c: reduced(c, reduce="amax") if c.reduce == "amin" else None),
+    ),
+    Mistake(
+        "amax gives the smallest number: take torch.maximum there.",
+        gives=_alone(lambda c: reduced(c, reduce="amin") if c.reduce == "amax" else None),
+    ),
+    Mistake(
+        "You read src at index[i]. It is the other way round: index[i] is the place that src[i]"
+        " goes to.",
+        when=_reads_at_index,
+    ),
+    Mistake(
+        "scatter_reduce, index_reduce, index_add and scatter_add would do it for you. All else is"
+        " allowed: a loop, masks such as src[index == i], sorting.",
+        when=lambda e: e.says("is what this exercise asks you to write"),
+    ),
+    Mistake(
+        "A mean of integers is an integer here, rounded down. Dividing with / makes a"
+        " floating-point number of it: divide with rounding_mode='floor' or //.",
+        when=_divided_to_float,
+    ),
+    Mistake(
+        "On other dtypes this reduction works. These are all that torch takes, integers of 8"
+        " bits, bool and complex numbers among them: does the line that fails need one of"
+        " the others?",
+        when=_fails_on_one_dtype,
     ),
     Mistake(
         "These integers have more digits than a floating-point number can hold: total /"

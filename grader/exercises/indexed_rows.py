@@ -5,6 +5,7 @@ Runs in the judge alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,10 +16,13 @@ from grader.exercise import Evidence
 from grader.verdict import Diagnosis
 
 __all__ = [
+    "TWO_DTYPES",
+    "along_columns",
     "column_sums",
     "combination_sizes",
     "combinations",
     "combined",
+    "empty_segments",
     "has_nan",
     "is_cut",
     "like",
@@ -27,8 +31,12 @@ __all__ = [
     "says",
     "segment_sizes",
     "segments",
+    "sizes_meet",
     "without",
 ]
+
+#: How torch says that two tensors of one operation have different dtypes.
+TWO_DTYPES = ("same scalar type", "same dtype", "dtypes match", "expected scalar type")
 
 #: What every rank reports: the result, and the gradients.
 Report = list[dict[str, Any]]
@@ -181,6 +189,31 @@ def like(mistake: Callable[[Case], Report]) -> Callable[[Evidence], bool]:
 def says(*words: str) -> Callable[[Evidence], bool]:
     """Recognises an exception by words of its message."""
     return lambda e: e.failure is not None and any(w in e.failure.message for w in words)
+
+
+def sizes_meet(e: Evidence, one: int, other: int) -> bool:
+    """Whether two tensors could not be combined since one has so many entries, the other so many.
+
+    Tells nothing where both numbers are the same.
+    """
+    text = e.failure.message if e.failure is not None else ""
+    found = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", text)
+    return found is not None and {int(found[1]), int(found[2])} == {one, other} and one != other
+
+
+def empty_segments(c: Case) -> torch.Tensor:
+    """Which segments have no row."""
+    empty: torch.Tensor = c.segment_ids.bincount(minlength=c.num_segments) == 0
+    return empty
+
+
+def along_columns(e: Evidence) -> bool:
+    """Whether the weights of rows were taken for weights of columns, where these are as many."""
+    c = e.case
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.rows.shape[0] != c.rows.shape[1]:
+        return False
+    wrong = _summed(c.rows * c.weight, c.token_index, c.num_tokens)
+    return torch.allclose(e.actual[0]["result"], wrong)
 
 
 def has_nan(e: Evidence, name: str) -> bool:

@@ -39,7 +39,7 @@ _PLANS = ((0, 1), (2, 4), (1, 8), (3, 1), (0, 2))
 
 
 def schedules(draw: Draw) -> Iterator[Case]:
-    """How long each call takes on each rank; whoever is slow is slow in another call."""
+    """How long each call takes on each rank; each rank is slow in another call."""
     for warmup, iterations in _PLANS:
         whole = Kind(torch.int64, (draw.n, warmup + iterations))
         # between 1 and 199, in 512ths of a second

@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: wrong_value
-# hint: index_add adds them all
+# hint: reads all the old values before it
 import torch
 
 

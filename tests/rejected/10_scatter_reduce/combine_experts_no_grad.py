@@ -1,6 +1,7 @@
 # exercise: combine_experts
 # diagnosis: wrong_gradient
 # hint: both need their gradient
+# not: the experts would | the router would
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: wrong_shape
-# hint: row for each of num_tokens
+# hint: Those that belong to one token have
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: combine_experts
 # diagnosis: forbidden_call
-# hint: thousand rows
+# hint: to the row of its token
+# not: weighs them
 # says: a Python loop over tokens
 # earns: 0
 # A loop over tokens is as slow as one over rows.

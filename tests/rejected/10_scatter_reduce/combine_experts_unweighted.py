@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: wrong_value
-# hint: weight is not used
+# hint: as if weight were not there
 import torch
 
 

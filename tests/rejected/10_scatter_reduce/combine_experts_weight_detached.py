@@ -1,6 +1,7 @@
 # exercise: combine_experts
 # diagnosis: wrong_gradient
 # hint: the router would learn nothing
+# not: the experts would
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
-# hint: reduce them by hand
+# hint: the other way round: index[i] is the place
 # Reads where it should write: out[i] = src[index[i]].
 def scatter_reduce_1d(input, index, src, reduce, include_self):
     out = input.clone()

@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: input_changed
-# hint: input.clone()
+# hint: such as input.clone()
 import torch
 
 

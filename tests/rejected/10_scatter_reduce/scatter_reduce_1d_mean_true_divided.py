@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_dtype
-# hint: has the dtype of input
+# hint: Dividing with /
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: scatter_reduce_1d
 # diagnosis: exception
 # hint: index may be shorter
+# not: dtypes
 # Right as long as index and src have one length.
 import torch
 

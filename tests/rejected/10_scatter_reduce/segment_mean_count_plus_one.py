@@ -1,6 +1,7 @@
 # exercise: segment_mean
 # diagnosis: wrong_value
 # hint: one too large
+# not: include_self
 import torch
 
 

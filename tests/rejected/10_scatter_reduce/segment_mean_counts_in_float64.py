@@ -1,6 +1,6 @@
 # exercise: segment_mean
 # diagnosis: wrong_dtype
-# hint: not be wider
+# hint: the counts no wider
 import torch
 
 

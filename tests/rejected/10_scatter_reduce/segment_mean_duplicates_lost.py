@@ -1,6 +1,6 @@
 # exercise: segment_mean
 # diagnosis: wrong_value
-# hint: only the last is added
+# hint: only the last is in the sum
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: segment_mean
 # diagnosis: wrong_value
 # hint: 0/0 is nan
+# not: makes the gradient nan
 import torch
 
 

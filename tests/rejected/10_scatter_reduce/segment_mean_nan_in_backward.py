@@ -1,6 +1,7 @@
 # exercise: segment_mean
 # diagnosis: wrong_gradient
 # hint: 0 times nan
+# not: its mean should be 0
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: segment_mean
 # diagnosis: wrong_value
-# hint: one too large
+# hint: include_self=False
+# not: counts.clamp
 import torch
 
 

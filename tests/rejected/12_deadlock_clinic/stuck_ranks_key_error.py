@@ -1,6 +1,7 @@
 # exercise: stuck_ranks
 # diagnosis: exception
-# hint: one that is no key
+# hint: one that is no key of waits_for
+# not: None is no rank
 def stuck_ranks(waits_for):
     stuck = []
     for rank in waits_for:

@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: a circle of one
+# hint: a cycle of one
 def stuck_ranks(waits_for):
     stuck = []
     for rank, goal in waits_for.items():

@@ -1,6 +1,7 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
 # hint: any number of ranks
+# not: Only the ranks on cycles
 # Knows only of two that wait for each other.
 def stuck_ranks(waits_for):
     return sorted(

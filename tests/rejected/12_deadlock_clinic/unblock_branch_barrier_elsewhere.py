@@ -1,6 +1,7 @@
 # exercise: unblock_branch
 # diagnosis: forbidden_call
-# hint: all that is allowed
+# hint: called by every rank
+# not: all that is allowed
 # The others wait as well, but in another collective.
 import torch.distributed as dist
 

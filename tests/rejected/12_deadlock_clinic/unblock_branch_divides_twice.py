@@ -1,6 +1,7 @@
 # exercise: unblock_branch
 # diagnosis: wrong_value
-# hint: Divided twice
+# hint: Divide once: either before
+# not: AVG
 import torch.distributed as dist
 
 

@@ -1,6 +1,6 @@
 # exercise: unblock_branch
 # diagnosis: wrong_type
-# hint: .item() makes a
+# hint: .item() makes a number of a tensor
 import torch.distributed as dist
 
 

@@ -1,6 +1,7 @@
 # exercise: unblock_branch
 # diagnosis: order_mismatch
 # hint: with the same operation
+# not: call different things
 import torch.distributed as dist
 
 

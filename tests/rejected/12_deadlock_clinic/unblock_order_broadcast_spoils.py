@@ -1,6 +1,7 @@
 # exercise: unblock_order
 # diagnosis: wrong_value
-# hint: Twice rank 0's x
+# hint: Twice rank 0's x, and the maximum is missing
+# not: Twice the maximum
 import torch.distributed as dist
 
 

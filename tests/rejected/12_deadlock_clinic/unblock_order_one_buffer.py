@@ -1,6 +1,7 @@
 # exercise: unblock_order
 # diagnosis: wrong_value
-# hint: Twice the maximum
+# hint: Twice the maximum, and rank 0's x is missing
+# not: Twice rank 0's x
 import torch.distributed as dist
 
 

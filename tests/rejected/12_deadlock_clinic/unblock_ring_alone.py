@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: exception
-# hint: sends to itself
+# hint: with one rank, return a copy
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: input_changed
-# hint: Receive into a tensor of your own
+# hint: receive into a tensor of your own
 # Sends a copy, and receives into what belongs to the caller.
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: unwaited_request
-# hint: call wait() on the request
+# hint: call wait() on it before you return
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: unblock_ring
 # diagnosis: wrong_value
 # hint: You return your own x
+# not: right neighbour
 import torch.distributed as dist
 
 

@@ -1,6 +1,7 @@
 # exercise: unblock_ring
 # diagnosis: wrong_value
-# hint: the right neighbour's x
+# hint: it has travelled to the left
+# not: Everybody sends to rank + 1
 # Rank 0 receives first, which opens the circle; but the messages go the wrong way.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: somebody has to receive before it sends
+# hint: One rank at least has to receive before it sends
+# not: wait() does | with fewer ranks
 # says: rank 0 waits to send to rank 1
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: start its send with isend
+# hint: isend does not wait, but wait() does
+# not: start the sends with isend | start its send
 # isend, and at once wait: that is send.
 import torch
 import torch.distributed as dist

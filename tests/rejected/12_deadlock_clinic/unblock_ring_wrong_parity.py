@@ -1,6 +1,7 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: somebody has to receive before it sends
+# hint: Let the rank alone decide who receives first
+# not: wait() does
 # Looks at the size of the world where it should look at the rank.
 import torch
 import torch.distributed as dist

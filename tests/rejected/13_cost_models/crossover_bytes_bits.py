@@ -1,6 +1,6 @@
 # exercise: crossover_bytes
 # diagnosis: wrong_value
-# hint: You divide by 8
+# hint: an eighth of it
 import math
 
 

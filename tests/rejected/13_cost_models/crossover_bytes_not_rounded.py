@@ -1,6 +1,6 @@
 # exercise: crossover_bytes
 # diagnosis: wrong_value
-# hint: are not rounded up
+# hint: have to be rounded up
 import math
 
 

@@ -1,6 +1,7 @@
 # exercise: crossover_bytes
 # diagnosis: wrong_value
 # hint: rounded down: 5 ranks
+# not: rounded up
 import math
 
 

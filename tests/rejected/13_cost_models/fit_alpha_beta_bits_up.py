@@ -1,6 +1,6 @@
 # exercise: fit_alpha_beta
 # diagnosis: wrong_value
-# hint: multiply or divide by 8
+# hint: 8 times too large
 def fit_alpha_beta(sizes, seconds):
     count = len(sizes)
     x, y = sum(sizes) / count, sum(seconds) / count

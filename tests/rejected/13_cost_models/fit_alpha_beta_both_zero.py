@@ -1,6 +1,7 @@
 # exercise: fit_alpha_beta
 # diagnosis: wrong_value
-# hint: Only one had to be held at zero
+# hint: Only one had
+# not: left the other as it was to be held at zero
 def fit_alpha_beta(sizes, seconds):
     count = len(sizes)
     x, y = sum(sizes) / count, sum(seconds) / count

@@ -1,6 +1,7 @@
 # exercise: fit_alpha_beta
 # diagnosis: wrong_value
-# hint: fit the other again
+# hint: left the other as it was
+# not: is negative | Both are zero
 def fit_alpha_beta(sizes, seconds):
     count = len(sizes)
     x, y = sum(sizes) / count, sum(seconds) / count

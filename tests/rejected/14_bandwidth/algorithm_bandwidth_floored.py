@@ -1,5 +1,5 @@
 # exercise: algorithm_bandwidth
 # diagnosis: wrong_value
-# hint: drops what is behind the point
+# hint: What is behind the point is dropped
 def algorithm_bandwidth(nbytes, seconds):
     return nbytes // seconds

@@ -1,6 +1,6 @@
 # exercise: algorithm_bandwidth
 # diagnosis: wrong_type
-# hint: Return a float
+# hint: of a tensor, .item()
 import torch
 
 

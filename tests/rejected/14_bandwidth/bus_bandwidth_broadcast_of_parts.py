@@ -1,6 +1,6 @@
 # exercise: bus_bandwidth
 # diagnosis: wrong_value
-# hint: enter the root by one link
+# hint: the whole tensor passes over one link
 def bus_bandwidth(op, nbytes, seconds, world_size):
     n, speed = world_size, nbytes / seconds
     if op == "all_reduce":

@@ -1,7 +1,7 @@
 # exercise: bus_bandwidth
 # diagnosis: wrong_value
-# hint: -
-# not: one rank already | 1 rank
+# hint: as // does
+# not: one rank already | 1 rank | That is the algorithm bandwidth
 def bus_bandwidth(op, nbytes, seconds, world_size):
     n, speed = world_size, nbytes / seconds
     if op == "all_reduce":

@@ -1,6 +1,6 @@
 # exercise: bus_bandwidth
 # diagnosis: wrong_value
-# hint: -
+# hint: cut to a whole number
 # not: one rank already | 1 rank
 def bus_bandwidth(op, nbytes, seconds, world_size):
     n, speed = world_size, nbytes / seconds

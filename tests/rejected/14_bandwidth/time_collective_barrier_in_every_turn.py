@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: in the time
+# hint: in the time in every turn
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: forbidden_call
-# hint: -
+# hint: these two are enough
 # says: broadcast is a collective
 import time
 

@@ -1,6 +1,7 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: too often or too rarely
+# hint: the calls to warm up are missing
+# not: are in the time
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: too often or too rarely
+# hint: fn is called too often
 # says: calls of fn should be 1
 import time
 

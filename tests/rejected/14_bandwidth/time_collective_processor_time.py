@@ -1,6 +1,7 @@
 # exercise: time_collective
 # diagnosis: wrong_value
 # hint: stands still while a rank waits
+# not: No time has passed
 import time
 
 import torch

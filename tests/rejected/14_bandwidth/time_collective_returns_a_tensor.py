@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_type
-# hint: Return a float
+# hint: .item() makes one
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: deadlock
-# hint: -
+# hint: make the same calls, and equally often
 import time
 
 import torch

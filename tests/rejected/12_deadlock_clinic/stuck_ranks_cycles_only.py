@@ -1,6 +1,7 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: Only the circles are there
+# hint: Only the ranks on cycles are there
+# not: Only two that wait
 def stuck_ranks(waits_for):
     stuck = []
     for rank in waits_for:

@@ -1,0 +1,12 @@
+# exercise: segment_mean
+# diagnosis: wrong_value
+# hint: An assignment replaces
+import torch
+
+
+def segment_mean(values, segment_ids, num_segments):
+    sums = values.new_zeros(num_segments, values.shape[1])
+    for row, segment in zip(values, segment_ids.tolist()):
+        sums[segment] = row
+    counts = torch.bincount(segment_ids, minlength=num_segments)
+    return sums / counts.clamp(min=1)[:, None]

@@ -1,0 +1,16 @@
+# exercise: unblock_ring
+# diagnosis: unwaited_request
+# hint: isend and irecv only start
+# not: after the receive
+import torch
+import torch.distributed as dist
+
+
+def unblock_ring(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n == 1:
+        return x.clone()
+    y = torch.empty_like(x)
+    dist.irecv(y, (rank - 1) % n)
+    dist.send(x, (rank + 1) % n)
+    return y

@@ -1,0 +1,20 @@
+# exercise: time_collective
+# diagnosis: deadlock
+# hint: make the same calls, and equally often
+# not: if rank == 0
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def time_collective(fn, warmup, iterations):
+    for _ in range(warmup):
+        fn()
+    dist.barrier()
+    started = time.perf_counter()
+    for _ in range(iterations + (dist.get_rank() == 1)):
+        fn()
+    slowest = torch.tensor((time.perf_counter() - started) / iterations)
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()
