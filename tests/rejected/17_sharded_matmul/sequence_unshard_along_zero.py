@@ -1,6 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_shape
-# hint: put together along another dimension
+# hint: moved to the front
+# not: torch.cat's default
 import torch
 import torch.distributed as dist
 
