@@ -52,6 +52,7 @@ def whole(chapter: str) -> str:
 def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
     exercise = EXERCISES[name]
     assert len(exercise.hints) >= 3
+    assert "?" in exercise.hints[0]
     assert exercise.tells_all
     assert exercise.hints[-1].startswith("This is the whole answer")
     for hint in exercise.hints[:-1]:

@@ -128,7 +128,7 @@ parameter_server_step = Exercise(
         Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
         Diagnosis.FORBIDDEN_CALL: "send and recv are all it takes: everything goes through rank 0.",
         Diagnosis.NOT_NEIGHBOUR: "In this exercise rank 0 is the server: everybody talks to rank 0"
-        " and to nobody else.",
+        " and to no other rank.",
         Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
         " gradient and rank.",
         Diagnosis.DEADLOCK: "The server must receive from each rank before that rank can go on to"
@@ -369,7 +369,7 @@ BucketedDDP = Exercise(
         "register_post_accumulate_grad_hook calls you when p.grad is there. Count down the"
         " gradients that each bucket still waits for; at 0 flatten them into one tensor and start"
         " dist.all_reduce(flat, async_op=True). finish_gradient_synchronization waits, divides by"
-        " n and copies the parts back. Who starts a bucket whose parameters are not all used?",
+        " n and copies the parts back. What starts a bucket whose parameters are not all used?",
         "The order in which buckets start must be the same on all ranks: start bucket k only when"
         " bucket k − 1 has been started, and in finish_gradient_synchronization start all that are"
         " left, with zeros for gradients that are None. At its end set the counts back for the next"
@@ -482,12 +482,7 @@ BucketedDDP = Exercise(
             ),
         ),
         Mistake(
-            "The sums are divided by the number of ranks that have a gradient. One that is None"
-            " counts as zero: divide by n, always.",
-            gives=lambda c: reports(c, lambda gs, _: mean([g for g in gs if g.any()] or gs)),
-        ),
-        Mistake(
-            "A parameter that nobody uses gets no gradient, and its hook is never called: a bucket"
+            "A parameter that no rank uses gets no gradient, and its hook is never called: a bucket"
             " that waits for it must be started in finish_gradient_synchronization, with zeros in"
             " its place.",
             when=lambda e: (

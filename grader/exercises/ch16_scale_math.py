@@ -54,7 +54,7 @@ transformer_block_params = Exercise(
     inputs=_blocks,
     expected=lambda c: [sizes.transformer_block_params(c.hidden, c.glu)],
     hints=(
-        "List the matrices of a block, each with its two sides, and add up their areas.",
+        "Which matrices does a block have, and what are the two sides of each? Add up their areas.",
         "Attention: queries, keys, values and output, h² each. MLP: from h up to 4h, and down"
         " again, 4h² each. With GLU there are two matrices up.",
         "This is the whole answer:\n    return (16 if glu else 12) * hidden**2",
@@ -231,8 +231,8 @@ dp_overlap_ratio = Exercise(
     expected=lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))],
     relative=_FORMULA,
     hints=(
-        "Invent a number of parameters and write down both times: the bytes of the all-reduce over"
-        " the bandwidth, and the operations of the backward pass over peak_flops. Then divide.",
+        "Invent a number of parameters. How many bytes does a rank send in the all-reduce of their"
+        " gradients, and how many operations does its backward pass take? Which two times follow?",
         "A ring sends 2(DP − 1)/DP times the gradients, params · bytes_per_element bytes; the"
         " backward pass takes 4 · tokens · params operations. params stands above and below.",
         "This is the whole answer, for one parameter:\n"

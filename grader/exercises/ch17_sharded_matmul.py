@@ -184,7 +184,7 @@ sequence_shard = Exercise(
     allowed=frozenset({"all_gather"}),
     hints=(
         "Forward sends nothing: every rank has x. Backward: each rank has the gradient of its own"
-        " part. Who needs the others'?",
+        " part. Which ranks need the others'?",
         "Forward: x.tensor_split(n, dim)[rank], as a copy. Backward: an all_gather of the parts of"
         " the gradient, put together along dim. Parts of different lengths are padded to the"
         " longest for that, and cut when they have come.",
@@ -246,7 +246,8 @@ sequence_unshard = Exercise(
     allowed=frozenset({"all_gather"}),
     hints=(
         "Forward is the all-gather that you know. Backward: every rank computes the same loss of"
-        " the same whole. So which gradient has it, and which part of that belongs to x_shard?",
+        " the same whole. What is the gradient of the whole on each rank, and which part of it"
+        " belongs to x_shard?",
         "Forward: pad to the longest part, all_gather, cut each part to its length, put them"
         " together along dim. Backward: the rank's own part of the gradient; nothing is sent.",
         "lengths = [len(t) for t in torch.arange(full_length).tensor_split(n)]. After the"

@@ -60,8 +60,10 @@ time_kernel = Exercise(
     expected=lambda c: answer(c, median(timed(c))),
     relative=1e-9,
     hints=(
-        "Call fn(*args) warmup times, and forget those. Then time each of the iterations by"
-        " itself: a median needs all of them.",
+        "Which calls are there to be forgotten, and which are timed? What has to be kept of the"
+        " timed ones for a median?",
+        "Call fn(*args) warmup times, without a clock. Then time each of the iterations by itself:"
+        " a median needs all of them.",
         "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call and"
         " one after it, and torch.cuda.synchronize() before you ask for elapsed_time, which is in"
         " milliseconds. Otherwise read time.perf_counter() before and after.",

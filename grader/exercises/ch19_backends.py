@@ -69,8 +69,8 @@ pick_backend = Exercise(
     adapter=_asked,
     expected=lambda c: _answered(c, _BACKENDS.get(c.device_type)),
     hints=(
-        "Who was made for GPU tensors, and who for CPU tensors? And for a device type that is"
-        " neither, is a wrong answer better than none?",
+        "Which backend was made for GPU tensors, and which for CPU tensors? And for a device type"
+        " that is neither, is a wrong answer better than none?",
         "'nccl' for 'cuda', 'gloo' for 'cpu', in small letters. For everything else raise"
         " ValueError with a message that names the device type.",
         "This is the whole answer:\n"

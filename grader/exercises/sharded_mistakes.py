@@ -196,14 +196,9 @@ _HOOK = Mistake(
     when=_raised("cannot register a hook"),
 )
 _IN_PLACE = Mistake(
-    "The arguments belong to the caller, who differentiates by them: they may not be written into."
+    "The arguments belong to the caller and are differentiated by: they may not be written into."
     " Make new tensors.",
     when=_raised("a leaf Variable that requires grad"),
-)
-_NEEDED = Mistake(
-    "A tensor that backward still needs was written into after it had been used: let all_reduce"
-    " work on a copy, or put it into a torch.autograd.Function.",
-    when=_raised("modified by an inplace operation"),
 )
 _BUFFERS = Mistake(
     "Two dtypes meet there. Buffers need the dtype of what goes into them: x.new_zeros(shape) and"
@@ -234,7 +229,7 @@ _DIM = Mistake(
 )
 _COMMON = (
     _LIBRARY, _SIZES, _FEWER, _CONTIGUOUS, _VIEW, _NUMBER_OF_GRADIENTS, _SHAPE_OF_GRADIENT, _EMPTY,
-    _MATRICES, _HOOK, _IN_PLACE, _NEEDED, _BUFFERS, _CONVERTED, _DEFAULT, _UNWRITTEN, _DIM,
+    _MATRICES, _HOOK, _IN_PLACE, _BUFFERS, _CONVERTED, _DEFAULT, _UNWRITTEN, _DIM,
     _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
@@ -259,7 +254,7 @@ _times_n_of_x = _times_n(column_gradients, "x")
 
 COLUMN = (
     Mistake(
-        "Every rank has its own columns of the product, and nobody else's: gather them, and put"
+        "Every rank has its own columns of the product and no others: gather them, and put"
         " them side by side along the last dimension.",
         when=_values(lambda c: [c.x.double() @ w.double() for w in c.weight_shard]),
     ),
@@ -477,11 +472,9 @@ UNSHARD = (
         ),
     ),
     Mistake(
-        "The parts are put together along dimension 0, which is torch.cat's default. They belong"
-        " side by side along dim.",
-        when=lambda e: (
-            e.case.along != 0 and _values(lambda c: [torch.cat(list(c.x_shard))] * c.n)(e)
-        ),
+        "torch.cat puts together along dimension 0 if no other is given: the parts belong side by"
+        " side along dim.",
+        when=lambda e: e.case.along != 0 and e.says("match except in dimension 0"),
     ),
     Mistake(
         "No gradient comes back: all_gather fills buffers that autograd knows nothing of. Put the"

@@ -1,7 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_shape
 # hint: moved to the front
-# not: torch.cat's default
+# not: if no other is given
 import torch
 import torch.distributed as dist
 
