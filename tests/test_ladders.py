@@ -17,6 +17,11 @@ CHAPTERS = (
     "12_deadlock_clinic",
     "13_cost_models",
     "14_bandwidth",
+    "15_data_parallel",
+    "16_scale_math",
+    "17_sharded_matmul",
+    "18_profiling",
+    "19_backends",
 )
 EXERCISES = {name: one for name, one in discover().items() if one.chapter in CHAPTERS}
 
@@ -24,6 +29,7 @@ EXERCISES = {name: one for name, one in discover().items() if one.chapter in CHA
 IMPORTS = """
 from __future__ import annotations
 import math
+import statistics
 import time
 import torch
 import torch.distributed as dist
@@ -51,6 +57,7 @@ def whole(chapter: str) -> str:
 def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
     exercise = EXERCISES[name]
     assert len(exercise.hints) >= 3
+    assert "?" in exercise.hints[0]
     assert exercise.tells_all
     assert exercise.hints[-1].startswith("This is the whole answer")
     for hint in exercise.hints[:-1]:

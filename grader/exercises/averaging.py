@@ -7,12 +7,14 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank
 from grader.compare import compare
+from grader.exercise import Judged
 from grader.exercises.replicas import ARCHITECTURES, build
 
 __all__ = [
     "among_holders",
     "averaged",
     "badly_divided",
+    "divided",
     "gradient_lists",
     "known",
     "mean",
@@ -62,6 +64,19 @@ def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
     """Whether these are the sums, or the sums divided by n − 1."""
     divisors = (d for d in (1, c.n - 1) if d)
     return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
+
+
+def divided(judged: Sequence[Judged], by: Callable[[int], int]) -> bool:
+    """Whether these are the sums divided by this, with three ranks or more among them.
+
+    Looked at is the first kind of input, in which nothing is rounded; with two ranks alone,
+    n − 1 is 1.
+    """
+    first = [one for one in judged if one.case.name == judged[0].case.name]
+    return any(one.case.n > 2 for one in first) and all(
+        compare([means(one.case, by(one.case.n))] * one.case.n, one.actual, one.case.n) is None
+        for one in first
+    )
 
 
 #: Name, network, dtype, and which ranks have which gradients: of rank, parameter's place, and n.

@@ -12,6 +12,7 @@ __all__ = [
     "closed_late",
     "first_parameter_first",
     "never_full",
+    "of_sizes",
     "sorted_inside",
 ]
 
@@ -56,6 +57,11 @@ def closed_late(c: Case) -> list[list[list[int]]]:
 def never_full(c: Case) -> list[list[list[int]]]:
     """A new bucket also where the cap would be met exactly."""
     return [buckets(c.sizes, c.cap_bytes - 1)]
+
+
+def of_sizes(c: Case) -> list[list[list[int]]]:
+    """The sizes in the place of the indices."""
+    return [[[c.sizes[i] for i in bucket] for bucket in buckets(c.sizes, c.cap_bytes)]]
 
 
 PARAMETERS: tuple[tuple[str, list[int], int], ...] = (

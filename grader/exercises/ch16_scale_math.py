@@ -54,18 +54,17 @@ transformer_block_params = Exercise(
     inputs=_blocks,
     expected=lambda c: [sizes.transformer_block_params(c.hidden, c.glu)],
     hints=(
-        "List the matrices of a block, each with its two sides, and add up their areas.",
+        "Which matrices does a block have, and what are the two sides of each? Add up their areas.",
         "Attention: queries, keys, values and output, h² each. MLP: from h up to 4h, and down"
         " again, 4h² each. With GLU there are two matrices up.",
-        "return (16 if glu else 12) * hidden**2",
+        "This is the whole answer:\n    return (16 if glu else 12) * hidden**2",
     ),
     mistakes=size_mistakes.BLOCK,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.EXCEPTION: "It is called with two arguments, in the order of the first line:"
-        " hidden, a whole number, and glu, True or False.",
         Diagnosis.TIMEOUT: "Count a matrix by its two sides, and not by making it.",
-        Diagnosis.WRONG_VALUE: "With hidden = 1 every matrix counts 1 or 4: 12, with GLU 16.",
+        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1 or 4. Which matrices are"
+        " there, with GLU and without?",
     },
 )
 
@@ -112,14 +111,14 @@ model_params = Exercise(
         " tables, and how many rows?",
         "The embedding has vocab rows; the head as many again, unless it is tied; learned positions"
         " have max_positions rows.",
-        "With rows = vocab if tied_head else 2 * vocab:\n"
-        "    return layers * transformer_block_params(hidden, glu)"
-        " + (rows + max_positions) * hidden",
+        "This is the whole answer, with the function that you have written before:\n"
+        "    rows = vocab if tied_head else 2 * vocab\n"
+        "    blocks = layers * transformer_block_params(hidden, glu)\n"
+        "    return blocks + (rows + max_positions) * hidden",
     ),
     mistakes=size_mistakes.MODEL,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.EXCEPTION: "max_positions may be left out; it, layers and vocab may be 0.",
         Diagnosis.WRONG_VALUE: "Take hidden = 1 and layers = 1: blocks 12 or 16, embedding vocab,"
         " head vocab unless tied, positions max_positions.",
     },
@@ -148,13 +147,14 @@ training_state_bytes = Exercise(
         "Five numbers are kept for each parameter. Which, and how many bytes has each?",
         "In bfloat16, 2 bytes each: the weight and its gradient. In float32, 4 bytes each: the"
         " master copy of the weight, the momentum and the variance.",
-        "return (2 + 2 + 4 + 4 + 4) * params",
+        "This is the whole answer:\n    return (2 + 2 + 4 + 4 + 4) * params",
     ),
     mistakes=size_mistakes.STATE,
     advice=_COUNT_ADVICE
     | {
         Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters does not end in time.",
-        Diagnosis.WRONG_VALUE: "Take one parameter: five numbers with their bytes, 16 in all.",
+        Diagnosis.WRONG_VALUE: "Take one parameter: which five numbers are kept for it, and how"
+        " many bytes has each?",
     },
 )
 
@@ -181,7 +181,7 @@ step_flops = Exercise(
         "A token meets every parameter once on the way forward. What is computed there?",
         "Forward a multiplication and an addition: 2. Backward the same for the gradient of the"
         " input, and again for that of the weight: 4.",
-        "return 6 * tokens * params",
+        "This is the whole answer:\n    return 6 * tokens * params",
     ),
     mistakes=size_mistakes.FLOPS,
     advice=_COUNT_ADVICE
@@ -231,20 +231,18 @@ dp_overlap_ratio = Exercise(
     expected=lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))],
     relative=_FORMULA,
     hints=(
-        "Invent a number of parameters and write down both times: the bytes of the all-reduce over"
-        " the bandwidth, and the operations of the backward pass over peak_flops. Then divide.",
+        "Invent a number of parameters. How many bytes does a rank send in the all-reduce of their"
+        " gradients, and how many operations does its backward pass take? Which two times follow?",
         "A ring sends 2(DP − 1)/DP times the gradients, params · bytes_per_element bytes; the"
         " backward pass takes 4 · tokens · params operations. params stands above and below.",
-        "return (\n"
-        "        bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth\n"
-        "        / (4 * tokens / peak_flops)\n"
-        "    )",
+        "This is the whole answer, for one parameter:\n"
+        "    communication = bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth\n"
+        "    computation = 4 * tokens / peak_flops\n"
+        "    return communication / computation",
     ),
     mistakes=ratio_mistakes.DP,
     advice=_RATIO_ADVICE
     | {
-        Diagnosis.EXCEPTION: "The number of parameters is no argument, since it cancels: the ratio"
-        " is the same for every model. dp may be 1.",
         Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: each rank sends every"
         " gradient once, 1 byte, and computes 4 · tokens meanwhile.",
     },
@@ -270,15 +268,14 @@ zero3_overlap_ratio = Exercise(
         " before it can compute the block, and how long does it compute?",
         "An all-gather brings (DP − 1)/DP of the block's weights; forward, the block takes 2"
         " operations for each token and parameter, and there are seq · micro_batch tokens.",
-        "return (\n"
-        "        bytes_per_element * (dp - 1) / dp / peak_bandwidth\n"
-        "        / (2 * seq * micro_batch / peak_flops)\n"
-        "    )",
+        "This is the whole answer, for one parameter:\n"
+        "    communication = bytes_per_element * (dp - 1) / dp / peak_bandwidth\n"
+        "    computation = 2 * seq * micro_batch / peak_flops\n"
+        "    return communication / computation",
     ),
     mistakes=ratio_mistakes.ZERO3,
     advice=_RATIO_ADVICE
     | {
-        Diagnosis.EXCEPTION: "The size of the block is no argument, since it cancels. dp may be 1.",
         Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: half of the weights"
         " come, 1/2 byte each, and 2 · seq · micro_batch operations are computed meanwhile.",
     },
@@ -304,12 +301,14 @@ tp_overlap_ratio = Exercise(
         " bytes come to a device, and how many operations does it do?",
         "(TP − 1)/TP of tokens · h activations come; 2 · tokens · h²/TP operations are done, since"
         " each device has 1/TP of the matrix. Tokens, one TP and one h cancel.",
-        "return bytes_per_element * (tp - 1) / (2 * hidden) * peak_flops / peak_bandwidth",
+        "This is the whole answer, for one token:\n"
+        "    communication = bytes_per_element * hidden * (tp - 1) / tp / peak_bandwidth\n"
+        "    computation = 2 * hidden**2 / tp / peak_flops\n"
+        "    return communication / computation",
     ),
     mistakes=ratio_mistakes.TP,
     advice=_RATIO_ADVICE
     | {
-        Diagnosis.EXCEPTION: "The number of tokens is no argument, since it cancels. tp may be 1.",
         Diagnosis.WRONG_VALUE: "Take tp = 2, hidden = 1, one byte an element, F = B = 1: half of an"
         " activation comes, and 2 · 1/2 operations are done.",
     },
@@ -334,15 +333,14 @@ pp_overlap_ratio = Exercise(
         " does the next stage do with them?",
         "h numbers go. The next stage has layers_in_next_stage blocks of 16h² parameters, and"
         " forward each parameter takes 2 operations. One h cancels.",
-        "return (\n"
-        "        bytes_per_element / (32 * hidden * layers_in_next_stage)\n"
-        "        * peak_flops / peak_bandwidth\n"
-        "    )",
+        "This is the whole answer, for one token:\n"
+        "    communication = bytes_per_element * hidden / peak_bandwidth\n"
+        "    computation = 2 * layers_in_next_stage * 16 * hidden**2 / peak_flops\n"
+        "    return communication / computation",
     ),
     mistakes=ratio_mistakes.PP,
     advice=_RATIO_ADVICE
     | {
-        Diagnosis.EXCEPTION: "The number of tokens is no argument, since it cancels.",
         Diagnosis.WRONG_VALUE: "Take hidden = 1, one layer, one byte an element, F = B = 1: one"
         " byte goes, and 2 · 16 operations are done.",
     },

@@ -27,12 +27,12 @@ from grader.information import moved
 from grader.verdict import Diagnosis
 
 _DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Does a rank leave one"
-    " out because its shard is empty, or because of its number?"
+    "Every rank makes the same calls in the same order, in backward as well. Which of them does a"
+    " rank leave out?"
 )
-_EXCEPTION = (
-    "Which shapes come in, in forward and in backward? Look at three dimensions, at a length that n"
-    " does not divide, and at an empty shard."
+_DTYPE = (
+    "The result has the dtype of what came in. Where does another one come from: a buffer made"
+    " without it, or a conversion?"
 )
 
 _TIMEOUT = (
@@ -60,20 +60,48 @@ column_parallel = Exercise(
         " all_reduces the gradient. One around the rank's own columns: forward gathers everybody's,"
         " backward takes the rank's own columns of the gradient. Between them stands a plain"
         " product, which autograd knows.",
-        "In code, with widths that tensor_split would give (all_gather the number of columns, or"
-        " add them up):\n"
+        "The widths of all ranks are what tensor_split makes of the number of columns, which an"
+        " all_reduce adds up. Pad the product to the widest, all_gather, cut each piece to"
+        " its width, torch.cat along -1; backward of that is the slice of the gradient that begins"
+        " behind the columns of the ranks before. Around x stands Share: forward x.view_as(x),"
+        " backward an all_reduce of a copy of the gradient.",
+        "This is the whole answer:\n"
+        "    def put_together(part, lengths, dim):\n"
+        "        shape = list(part.shape)\n"
+        "        shape[dim] = max(lengths)\n"
+        "        padded = part.new_zeros(shape)\n"
+        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
+        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
+        "        dist.all_gather(parts, padded)\n"
+        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
+        "\n"
         "    class Share(torch.autograd.Function):\n"
         "        @staticmethod\n"
         "        def forward(ctx, x):\n"
         "            return x.view_as(x)\n"
+        "\n"
         "        @staticmethod\n"
         "        def backward(ctx, grad):\n"
         "            grad = grad.clone()  # contiguous, and ours\n"
         "            dist.all_reduce(grad)\n"
         "            return grad\n"
-        "and y = Share.apply(x) @ weight_shard. Then gather: pad y to the widest, all_gather, cut"
-        " each piece to its width, torch.cat along -1; its backward returns"
-        " grad[..., start : start + width].contiguous().",
+        "\n"
+        "    class Columns(torch.autograd.Function):\n"
+        "        @staticmethod\n"
+        "        def forward(ctx, part, widths):\n"
+        "            return put_together(part, widths, part.dim() - 1)\n"
+        "\n"
+        "        @staticmethod\n"
+        "        def backward(ctx, grad):\n"
+        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
+        "            return grad.tensor_split(n, -1)[rank].contiguous(), None\n"
+        "\n"
+        "    def column_parallel(x, weight_shard):\n"
+        "        total = torch.tensor(weight_shard.shape[1])\n"
+        "        dist.all_reduce(total)\n"
+        "        whole = torch.arange(int(total))\n"
+        "        widths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
+        "        return Columns.apply(Share.apply(x) @ weight_shard, widths)",
     ),
     mistakes=COLUMN,
     advice={
@@ -89,7 +117,7 @@ column_parallel = Exercise(
         Diagnosis.WRONG_VALUE: "Take two ranks with one column each. Which rank's column comes"
         " first, and is it there on both?",
         Diagnosis.INPUT_CHANGED: "x and weight_shard stay as they are: make new tensors.",
-        Diagnosis.EXCEPTION: _EXCEPTION,
+        Diagnosis.WRONG_DTYPE: _DTYPE,
         Diagnosis.DEADLOCK: _DEADLOCK,
         Diagnosis.TIMEOUT: _TIMEOUT,
     },
@@ -112,24 +140,27 @@ row_parallel = Exercise(
         "Forward: add up x_shard @ weight_shard over ranks. Backward: nothing is sent. Every rank"
         " has the same loss and so the same gradient of the sum, and that is the gradient of each"
         " term.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    class Sum(torch.autograd.Function):\n"
         "        @staticmethod\n"
         "        def forward(ctx, part):\n"
         "            total = part.clone()\n"
         "            dist.all_reduce(total)\n"
         "            return total\n"
+        "\n"
         "        @staticmethod\n"
         "        def backward(ctx, grad):\n"
         "            return grad\n"
-        "and return Sum.apply(x_shard @ weight_shard).",
+        "\n"
+        "    def row_parallel(x_shard, weight_shard):\n"
+        "        return Sum.apply(x_shard @ weight_shard)",
     ),
     mistakes=ROW,
     advice={
         Diagnosis.FORBIDDEN_CALL: "One all_reduce in forward is all you need, and all_reduce is all"
         " that is allowed.",
-        Diagnosis.WRONG_SHAPE: "The result is as wide as weight_shard: the inner dimension, which"
-        " is cut, is summed over.",
+        Diagnosis.WRONG_SHAPE: "The result has the dimensions of x_shard, but for the last: that is"
+        " as wide as weight_shard.",
         Diagnosis.WRONG_TYPE: "The result is returned. all_reduce works in place, and returns"
         " nothing.",
         Diagnosis.WRONG_GRADIENT: "The gradient of a sum is the gradient of each of its terms. So"
@@ -137,7 +168,7 @@ row_parallel = Exercise(
         Diagnosis.WRONG_VALUE: "Take two ranks, one number each: x0·w0 on one, x1·w1 on the other."
         " The result is their sum, on both.",
         Diagnosis.INPUT_CHANGED: "x_shard and weight_shard stay as they are: make new tensors.",
-        Diagnosis.EXCEPTION: _EXCEPTION,
+        Diagnosis.WRONG_DTYPE: _DTYPE,
         Diagnosis.DEADLOCK: _DEADLOCK,
         Diagnosis.TIMEOUT: _TIMEOUT,
     },
@@ -153,15 +184,40 @@ sequence_shard = Exercise(
     allowed=frozenset({"all_gather"}),
     hints=(
         "Forward sends nothing: every rank has x. Backward: each rank has the gradient of its own"
-        " part. Who needs the others'?",
+        " part. Which ranks need the others'?",
         "Forward: x.tensor_split(n, dim)[rank], as a copy. Backward: an all_gather of the parts of"
         " the gradient, put together along dim. Parts of different lengths are padded to the"
         " longest for that, and cut when they have come.",
         "Write a torch.autograd.Function. In forward keep ctx.dim = dim and"
-        " ctx.length = x.shape[dim]. In backward, the longest part has -(-length // n) positions,"
-        " and the lengths of all are [len(t) for t in torch.arange(length).tensor_split(n)]; pad"
-        " grad along dim with zeros, dist.all_gather, narrow each piece to its length, torch.cat."
-        " Return None for dim.",
+        " ctx.length = x.shape[dim]. In backward, the lengths of all parts are"
+        " [len(t) for t in torch.arange(length).tensor_split(n)]; pad grad along dim with zeros to"
+        " the longest, dist.all_gather, narrow each piece to its length, torch.cat. Return None for"
+        " dim.",
+        "This is the whole answer:\n"
+        "    def put_together(part, lengths, dim):\n"
+        "        shape = list(part.shape)\n"
+        "        shape[dim] = max(lengths)\n"
+        "        padded = part.new_zeros(shape)\n"
+        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
+        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
+        "        dist.all_gather(parts, padded)\n"
+        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
+        "\n"
+        "    class Cut(torch.autograd.Function):\n"
+        "        @staticmethod\n"
+        "        def forward(ctx, x, dim):\n"
+        "            ctx.length, ctx.dim = x.shape[dim], dim\n"
+        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
+        "            return x.tensor_split(n, dim)[rank].clone()\n"
+        "\n"
+        "        @staticmethod\n"
+        "        def backward(ctx, grad):\n"
+        "            whole = torch.arange(ctx.length)\n"
+        "            lengths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
+        "            return put_together(grad, lengths, ctx.dim), None\n"
+        "\n"
+        "    def sequence_shard(x, dim=1):\n"
+        "        return Cut.apply(x, dim)",
     ),
     mistakes=SHARD,
     advice={
@@ -174,7 +230,7 @@ sequence_shard = Exercise(
         Diagnosis.WRONG_GRADIENT: "The gradient of x has the shape of x, and at the positions of"
         " rank r it is what rank r's part has got.",
         Diagnosis.WRONG_VALUE: "Rank r has part r of tensor_split(n, dim).",
-        Diagnosis.EXCEPTION: _EXCEPTION,
+        Diagnosis.WRONG_DTYPE: _DTYPE,
         Diagnosis.DEADLOCK: _DEADLOCK,
         Diagnosis.TIMEOUT: _TIMEOUT,
     },
@@ -190,7 +246,8 @@ sequence_unshard = Exercise(
     allowed=frozenset({"all_gather"}),
     hints=(
         "Forward is the all-gather that you know. Backward: every rank computes the same loss of"
-        " the same whole. So which gradient has it, and which part of that belongs to x_shard?",
+        " the same whole. What is the gradient of the whole on each rank, and which part of it"
+        " belongs to x_shard?",
         "Forward: pad to the longest part, all_gather, cut each part to its length, put them"
         " together along dim. Backward: the rank's own part of the gradient; nothing is sent.",
         "lengths = [len(t) for t in torch.arange(full_length).tensor_split(n)]. After the"
@@ -198,6 +255,31 @@ sequence_unshard = Exercise(
         " parts[rank] = x_shard before torch.cat(parts, dim), and autograd knows the rest; or write"
         " a torch.autograd.Function whose backward returns grad.tensor_split(n, dim)[rank], and"
         " None for the other arguments.",
+        "This is the whole answer:\n"
+        "    def put_together(part, lengths, dim):\n"
+        "        shape = list(part.shape)\n"
+        "        shape[dim] = max(lengths)\n"
+        "        padded = part.new_zeros(shape)\n"
+        "        padded.narrow(dim, 0, part.shape[dim]).copy_(part)\n"
+        "        parts = [torch.empty_like(padded) for _ in lengths]\n"
+        "        dist.all_gather(parts, padded)\n"
+        "        return torch.cat([p.narrow(dim, 0, k) for p, k in zip(parts, lengths)], dim)\n"
+        "\n"
+        "    class Join(torch.autograd.Function):\n"
+        "        @staticmethod\n"
+        "        def forward(ctx, part, lengths, dim):\n"
+        "            ctx.dim = dim\n"
+        "            return put_together(part, lengths, dim)\n"
+        "\n"
+        "        @staticmethod\n"
+        "        def backward(ctx, grad):\n"
+        "            n, rank = dist.get_world_size(), dist.get_rank()\n"
+        "            return grad.tensor_split(n, ctx.dim)[rank], None, None\n"
+        "\n"
+        "    def sequence_unshard(x_shard, full_length, dim=1):\n"
+        "        whole = torch.arange(full_length)\n"
+        "        lengths = [len(part) for part in whole.tensor_split(dist.get_world_size())]\n"
+        "        return Join.apply(x_shard, lengths, dim)",
     ),
     mistakes=UNSHARD,
     advice={
@@ -211,7 +293,7 @@ sequence_unshard = Exercise(
         " whole gradient that lies where x_shard lies in the whole.",
         Diagnosis.WRONG_VALUE: "Which part lies at the place that is named, and is it cut to its"
         " own length?",
-        Diagnosis.EXCEPTION: _EXCEPTION,
+        Diagnosis.WRONG_DTYPE: _DTYPE,
         Diagnosis.DEADLOCK: _DEADLOCK,
         Diagnosis.TIMEOUT: _TIMEOUT,
     },

@@ -17,6 +17,15 @@ def _counted(e: Evidence) -> int:
     return int(e.actual[0]["calls of fn"])
 
 
+def _right_count(c: Case) -> int:
+    return int(c.warmup + c.iterations)
+
+
+def _always_called(e: Evidence, count: Callable[[Case], int]) -> bool:
+    """Whether fn was called so often in every case that came to an end."""
+    return all(one.actual[0]["calls of fn"] == count(one.case) for one in e.judged if one.actual)
+
+
 def _on_device(e: Evidence) -> bool:
     return _on_the_device(e.case)
 
@@ -51,27 +60,43 @@ time_kernel = Exercise(
     expected=lambda c: answer(c, median(timed(c))),
     relative=1e-9,
     hints=(
-        "Call fn(*args) warmup times, and forget those. Then time each of the iterations by"
-        " itself: a median needs all of them.",
+        "Which calls are there to be forgotten, and which are timed? What has to be kept of the"
+        " timed ones for a median?",
+        "Call fn(*args) warmup times, without a clock. Then time each of the iterations by itself:"
+        " a median needs all of them.",
         "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call and"
         " one after it, and torch.cuda.synchronize() before you ask for elapsed_time, which is in"
         " milliseconds. Otherwise read time.perf_counter() before and after.",
-        "In code, for the device:\n"
-        "    pairs = []\n"
-        "    for _ in range(iterations):\n"
-        "        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\n"
-        "        begin.record()\n"
+        "This is the whole answer:\n"
+        "    for _ in range(warmup):\n"
         "        fn(*args)\n"
-        "        end.record()\n"
-        "        pairs.append((begin, end))\n"
-        "    torch.cuda.synchronize()\n"
-        "    return statistics.median(b.elapsed_time(e) for b, e in pairs)",
+        "    if any(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args):\n"
+        "        pairs = []\n"
+        "        for _ in range(iterations):\n"
+        "            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))\n"
+        "            begin.record()\n"
+        "            fn(*args)\n"
+        "            end.record()\n"
+        "            pairs.append((begin, end))\n"
+        "        torch.cuda.synchronize()\n"
+        "        return statistics.median(begin.elapsed_time(end) for begin, end in pairs)\n"
+        "    times = []\n"
+        "    for _ in range(iterations):\n"
+        "        started = time.perf_counter()\n"
+        "        fn(*args)\n"
+        "        times.append(1e3 * (time.perf_counter() - started))\n"
+        "    return statistics.median(times)",
     ),
     mistakes=(
         Mistake(
+            "fn is called as often as it is timed: the calls to warm up are missing. There are"
+            " warmup of them, before the clock begins.",
+            when=lambda e: e.case.warmup > 0 and _always_called(e, lambda c: c.iterations),
+        ),
+        Mistake(
             "fn is called too often or too rarely: warmup times without the clock, and then"
             " iterations times with it.",
-            when=lambda e: _counted(e) != e.case.warmup + e.case.iterations,
+            when=lambda e: _counted(e) != _right_count(e.case),
         ),
         Mistake(
             "fn has to be called with its arguments, as they are: fn(*args).",
@@ -90,6 +115,11 @@ time_kernel = Exercise(
         Mistake(
             "These are microseconds; milliseconds are asked for.",
             gives=_somewhere(lambda c: median(timed(c)) * 1e3)[:2],
+        ),
+        Mistake(
+            "Where the first argument is on the device, all is well; here it is a number, and the"
+            " tensor comes second. Ask all arguments, not only the first: any(...).",
+            when=lambda e: e.case.where == "second" and _looks(e, kernels.LAUNCH),
         ),
         Mistake(
             "The host's clock has measured the launch: fn returns when the device has been told"
@@ -140,8 +170,26 @@ time_kernel = Exercise(
             gives=_somewhere(lambda c: timed(c)[c.iterations // 2]),
         ),
         Mistake(
-            "Ask all arguments whether one is on the device, not only the first: any(...).",
-            when=lambda e: e.case.where == "second",
+            "An argument need not be a tensor: ask isinstance(arg, torch.Tensor) and arg.is_cuda.",
+            when=lambda e: e.says("has no attribute 'is_cuda'"),
+        ),
+        Mistake(
+            "There may be no argument at all: any(...) over all of args does not mind.",
+            when=lambda e: e.case.where == "nowhere" and e.says("IndexError"),
+        ),
+        Mistake(
+            "These tensors are on the CPU, where there is no event and nothing to synchronise: take"
+            " time.perf_counter() there, and no torch.cuda.",
+            when=lambda e: e.says("no CUDA device is available"),
+        ),
+        Mistake(
+            "An event knows its time only when the device has come to it: torch.cuda.synchronize()"
+            " comes before elapsed_time.",
+            when=lambda e: e.says("device not ready"),
+        ),
+        Mistake(
+            "Both events have to be made for it: torch.cuda.Event(enable_timing=True).",
+            when=lambda e: e.says("enable_timing"),
         ),
     ),
     advice={
@@ -149,9 +197,6 @@ time_kernel = Exercise(
         " nothing else between; then statistics.median of these.",
         Diagnosis.WRONG_TYPE: "Return one float, in milliseconds; .item() makes one of a tensor of"
         " one element.",
-        Diagnosis.EXCEPTION: "On tensors of the CPU use time.perf_counter() and no torch.cuda. On"
-        " a device, an event knows its time only when the work before it is done:"
-        " torch.cuda.synchronize() comes before elapsed_time, and Event takes enable_timing=True.",
     },
 )
 
@@ -177,7 +222,7 @@ hottest_ops = Exercise(
         "profile.key_averages() has one row for each operator, all its calls together. What are"
         " the columns of its table?",
         "Sort the rows by self_cpu_time_total, the largest first; the name is .key.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    rows = profile.key_averages()\n"
         "    rows = sorted(rows, key=lambda row: row.self_cpu_time_total, reverse=True)\n"
         "    return [row.key for row in rows[:k]]",
@@ -210,11 +255,23 @@ hottest_ops = Exercise(
             "k names are asked for, and none if k is 0: rows[:k].",
             when=lambda e: isinstance(e.actual[0], list) and _miscounts(e),
         ),
+        Mistake(
+            "There may be fewer than k operators, or none at all: a slice, rows[:k], does not"
+            " mind.",
+            when=lambda e: e.says("IndexError"),
+        ),
+        Mistake(
+            "key_averages() does not come in order of time: sort the rows by self_cpu_time_total,"
+            " the largest first.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_VALUE
+                and bool(e.source)
+                and not e.written("cpu_time")
+            ),
+        ),
     ),
     advice={
         Diagnosis.WRONG_TYPE: "Return a list of str: the .key of each row.",
-        Diagnosis.EXCEPTION: "There may be fewer than k operators, or none at all: a slice does"
-        " not mind.",
         Diagnosis.WRONG_SHAPE: "k names are asked for, or as many as there are: rows[:k].",
         Diagnosis.WRONG_VALUE: "The names of the k rows of key_averages() with the largest"
         " self_cpu_time_total, the largest first.",
@@ -241,14 +298,24 @@ VECTOR_ADD_CPP = Exercise(
         " both with one index? What would it mean for the memory if it were not?",
         "TORCH_CHECK(condition, message) raises. Compare a.sizes() and b.sizes(), and"
         " a.scalar_type() and b.scalar_type(); then a = a.contiguous(), and the same with b.",
-        "In code:\n"
-        '    TORCH_CHECK(a.sizes() == b.sizes(), "shapes differ");\n'
-        '    TORCH_CHECK(a.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        '    TORCH_CHECK(b.scalar_type() == torch::kFloat32, "float32 is needed");\n'
-        "    a = a.contiguous(); b = b.contiguous();\n"
-        "    auto sum = torch::empty_like(a);\n"
-        "    const float* x = a.data_ptr<float>();  // the same for b, and float* for sum\n"
-        "    for (int64_t i = 0; i < a.numel(); ++i) { /* one element */ }",
+        "This is the whole answer:\n"
+        '    VECTOR_ADD_CPP = r"""\n'
+        "    #include <torch/extension.h>\n"
+        "\n"
+        "    torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {\n"
+        '      TORCH_CHECK(a.sizes() == b.sizes(), "shapes differ");\n'
+        '      TORCH_CHECK(a.scalar_type() == torch::kFloat32, "float32 is needed");\n'
+        '      TORCH_CHECK(b.scalar_type() == torch::kFloat32, "float32 is needed");\n'
+        "      a = a.contiguous();\n"
+        "      b = b.contiguous();\n"
+        "      torch::Tensor sum = torch::empty_like(a);\n"
+        "      const float* x = a.data_ptr<float>();\n"
+        "      const float* y = b.data_ptr<float>();\n"
+        "      float* z = sum.data_ptr<float>();\n"
+        "      for (int64_t i = 0; i < a.numel(); ++i) z[i] = x[i] + y[i];\n"
+        "      return sum;\n"
+        "    }\n"
+        '    """',
     ),
     mistakes=(
         Mistake(
@@ -274,8 +341,9 @@ VECTOR_ADD_CPP = Exercise(
     ),
     advice={
         Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text."
-        " The others are often consequences of it. Is there a function"
-        " torch::Tensor vector_add(torch::Tensor a, torch::Tensor b)?",
+        " The others are often consequences of it. What Python calls is"
+        " torch::Tensor vector_add(torch::Tensor a, torch::Tensor b): is it there, under this"
+        " name?",
         Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
         Diagnosis.EXCEPTION: "These two fit, and must be added: any shape, also with no elements,"
         " and strides as well.",

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
 from grader.verdict import Diagnosis
 
 # Which backend. -------------------------------------------------------------------
@@ -56,6 +56,11 @@ def _not_refused(c: Case) -> list[Any] | None:
     return [{"raises": False}] * c.n if c.refused else None
 
 
+def _asks_the_machine(e: Evidence) -> bool:
+    """Whether the source asks which GPUs there are, and it does not go wrong by refusing."""
+    return not e.case.refused and e.calls("is_available", "device_count", "is_nccl_available")
+
+
 pick_backend = Exercise(
     signature="pick_backend(device_type: str) -> str",
     summary="the backend for tensors of a device type",
@@ -64,11 +69,11 @@ pick_backend = Exercise(
     adapter=_asked,
     expected=lambda c: _answered(c, _BACKENDS.get(c.device_type)),
     hints=(
-        "Who was made for GPU tensors, and who for CPU tensors? And for a device type that is"
-        " neither, is a wrong answer better than none?",
+        "Which backend was made for GPU tensors, and which for CPU tensors? And for a device type"
+        " that is neither, is a wrong answer better than none?",
         "'nccl' for 'cuda', 'gloo' for 'cpu', in small letters. For everything else raise"
         " ValueError with a message that names the device type.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    known = {'cuda': 'nccl', 'cpu': 'gloo'}\n"
         "    if device_type not in known:\n"
         "        raise ValueError(f'no backend for {device_type!r}')\n"
@@ -76,8 +81,14 @@ pick_backend = Exercise(
     ),
     mistakes=(
         Mistake(
+            "Go by the argument, and not by what this machine has: for 'cuda' it is 'nccl', also"
+            " where there is no GPU.",
+            gives=_unless_refused(lambda _: "gloo"),
+            when=_asks_the_machine,
+        ),
+        Mistake(
             "gloo moves GPU tensors by way of the CPU, where it moves them at all; for 'cuda' it is"
-            " 'nccl'. Go by the argument, and not by what this machine has.",
+            " 'nccl'.",
             gives=_unless_refused(lambda _: "gloo"),
         ),
         Mistake(
@@ -94,6 +105,19 @@ pick_backend = Exercise(
             gives=_unless_refused(lambda c: "nccl" if c.device_type == "cuda" else "mpi"),
         ),
         Mistake(
+            "Raising is right here, but it has to be a ValueError; the KeyError of a dictionary is"
+            " another one.",
+            when=lambda e: e.case.refused and e.says("KeyError"),
+        ),
+        Mistake(
+            "For a device type that no backend is for, it has to be a ValueError that is raised.",
+            when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
+        ),
+        Mistake(
+            "'cuda' and 'cpu' raise nothing, also on a machine that has no GPU.",
+            when=lambda e: not e.case.refused and e.says("ValueError"),
+        ),
+        Mistake(
             "For a device type that no backend is for, raise ValueError: a default would only fail"
             " later, and further away.",
             gives=_not_refused,
@@ -102,11 +126,6 @@ pick_backend = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return the name of the backend, a string such as 'gloo'; for a"
         " device type that no backend is for, raise ValueError.",
-        Diagnosis.WRONG_VALUE: "There are two right answers, 'nccl' for 'cuda' and 'gloo' for"
-        " 'cpu'.",
-        Diagnosis.EXCEPTION: "For a device type that no backend is for, it has to be a ValueError;"
-        " the KeyError of a dictionary is another one. 'cuda' and 'cpu' raise nothing, also on a"
-        " machine that has no GPU.",
     },
 )
 
@@ -149,7 +168,7 @@ device_for = Exercise(
         " rank: which number tells the ranks of one machine apart?",
         "torch.device('cuda', local_rank) for 'nccl', torch.device('cpu') for 'gloo' and 'mpi'. For"
         " every other backend raise ValueError.",
-        "In code:\n"
+        "This is the whole answer:\n"
         "    if backend == 'nccl':\n"
         "        return torch.device('cuda', local_rank)\n"
         "    if backend in ('gloo', 'mpi'):\n"
@@ -185,6 +204,19 @@ device_for = Exercise(
             gives=_on_cuda("nccl", "gloo", "mpi"),
         ),
         Mistake(
+            "torch.device('cuda', 1) can be named on every machine: ask no GPU whether it is"
+            " there.",
+            when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _asks_the_machine(e),
+        ),
+        Mistake(
+            "'gloo' and 'mpi' raise nothing: their tensors are on the CPU.",
+            when=lambda e: e.case.backend in ("gloo", "mpi") and e.says("ValueError"),
+        ),
+        Mistake(
+            "What is raised for an unknown backend has to be a ValueError.",
+            when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
+        ),
+        Mistake(
             "For a backend that you do not know, raise ValueError: a device made up would only fail"
             " later, and further away.",
             gives=_not_refused,
@@ -194,8 +226,5 @@ device_for = Exercise(
         Diagnosis.WRONG_TYPE: "Return a torch.device, such as torch.device('cuda', 1): its name"
         " alone, or its number, is none.",
         Diagnosis.WRONG_VALUE: "cuda:local_rank for 'nccl', cpu for 'gloo' and 'mpi'.",
-        Diagnosis.EXCEPTION: "torch.device('cuda', 1) can be named on every machine: ask no GPU"
-        " whether it is there. 'gloo' and 'mpi' raise nothing, and what is raised for an unknown"
-        " backend has to be a ValueError.",
     },
 )

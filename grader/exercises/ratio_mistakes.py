@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from grader import sizes
-from grader.exercise import Mistake
+from grader.exercise import Evidence, Mistake
 from grader.exercises.cost_mistakes import wrong
 from grader.exercises.size_mistakes import times
 
 __all__ = ["DP", "PP", "TP", "ZERO3"]
+
+
+def _asks_for(hint: str, names: str) -> Mistake:
+    """The header has a parameter of such a name, which is not passed."""
+
+    def when(e: Evidence) -> bool:
+        header = e.source[0].parameters
+        return e.says("required positional argument") and any(
+            re.fullmatch(names, one) for one in header
+        )
+
+    return Mistake(hint, when=when)
+
+
+_TOKENS = _asks_for(
+    "The number of tokens is no argument, because it cancels: twice as many tokens are twice the"
+    " bytes and twice the operations. Take it out of the header.",
+    r"(n|num)?_?tokens|seq(_?len)?|(micro_?)?batch(_size)?",
+)
+
+_PARAMETERS = _asks_for(
+    "The number of parameters is no argument, because it cancels: a model twice as large sends"
+    " twice the bytes and computes twice as long. Take it out of the header.",
+    r"(n|num)?_?(model_|block_)?(params?|parameters|weights)",
+)
+
+_ALONE = Mistake(
+    "A rank that is alone sends nothing, so the ratio is 0 there: do not divide by what is 0 for"
+    " one rank.",
+    when=lambda e: (
+        e.says("ZeroDivisionError") and 1 in (e.case.columns.get("dp"), e.case.columns.get("tp"))
+    ),
+)
 
 
 def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
@@ -21,6 +55,7 @@ def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
 
     return (
         *own,
+        _ALONE,
         times(
             "You count elements. peak_bandwidth is in bytes: multiply by bytes_per_element.",
             right,
@@ -47,6 +82,12 @@ def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
 
 DP = _ratio(
     sizes.dp_overlap_ratio,
+    _PARAMETERS,
+    Mistake(
+        "You divide tokens by dp. They are those of one replica already.",
+        gives=wrong(lambda t, n, *rest: sizes.dp_overlap_ratio(t, n, *rest) * n),
+        when=lambda e: e.written(r"tokens /+=? dp"),
+    ),
     times(
         "A ring sends (DP − 1)/DP of the gradients, twice. With one rank there is nothing to send.",
         sizes.dp_overlap_ratio,
@@ -60,19 +101,20 @@ DP = _ratio(
         lambda t, n, *_: n,
     ),
     times(
-        "That is one phase. An all-reduce is a reduce-scatter and an all-gather.",
+        "It is half as large as it should be, as if the all-reduce were one phase. It has two: a"
+        " reduce-scatter and an all-gather.",
         sizes.dp_overlap_ratio,
         0.5,
     ),
     times(
-        "You compare with the forward pass, 2 operations. Gradients are there only in the backward"
-        " pass, which has 4.",
+        "It is twice as large as it should be, as it would be beside the forward pass with its 2"
+        " operations. Gradients appear only in the backward pass, which has 4.",
         sizes.dp_overlap_ratio,
         2,
     ),
     times(
-        "You compare with the whole step, 6 operations. Gradients are there only in the backward"
-        " pass, which has 4.",
+        "It is 2/3 of what it should be, as it would be beside the whole step with its 6"
+        " operations. Gradients appear only in the backward pass, which has 4.",
         sizes.dp_overlap_ratio,
         2 / 3,
     ),
@@ -90,6 +132,7 @@ DP = _ratio(
 
 ZERO3 = _ratio(
     sizes.zero3_overlap_ratio,
+    _PARAMETERS,
     times(
         "You divide by seq alone. The tokens of a micro-batch are seq · micro_batch.",
         sizes.zero3_overlap_ratio,
@@ -111,25 +154,28 @@ ZERO3 = _ratio(
         lambda s, m, n, *_: n,
     ),
     times(
-        "That is an all-reduce, or the bytes of the backward pass beside the work of the forward"
-        " pass. Forward it is one all-gather.",
+        "It is twice as large as it should be. Do you send as much as an all-reduce, or as the"
+        " backward pass? Forward it is one all-gather. Or do you count a multiplication and its"
+        " addition as one operation? They are two.",
         sizes.zero3_overlap_ratio,
         2,
     ),
     times(
-        "All three communications are set against the forward pass. Forward there is one, and 2"
-        " operations; backward there are two, and 4 operations.",
+        "It is three times as large as it should be, as if all three communications stood against"
+        " the forward pass. Forward there is one, and 2 operations; backward there are two, and 4"
+        " operations.",
         sizes.zero3_overlap_ratio,
         3,
     ),
     times(
-        "You compare one all-gather with the backward pass. There it is an all-gather and a"
-        " reduce-scatter.",
+        "It is half as large as it should be, as if one all-gather stood against the backward pass"
+        " with its 4 operations. Forward there are 2.",
         sizes.zero3_overlap_ratio,
         0.5,
     ),
     times(
-        "You compare one all-gather with the whole step. There are three communications in it.",
+        "It is a third of what it should be, as if one all-gather stood against the whole step with"
+        " its 6 operations. Forward there are 2.",
         sizes.zero3_overlap_ratio,
         1 / 3,
     ),
@@ -137,6 +183,7 @@ ZERO3 = _ratio(
 
 TP = _ratio(
     sizes.tp_overlap_ratio,
+    _TOKENS,
     times(
         "You have (TP − 1)/TP where TP − 1 belongs. Each device has 1/TP of the matrix, so it"
         " computes 1/TP as long: that cancels the TP below.",
@@ -159,18 +206,21 @@ TP = _ratio(
         lambda h, *_: h,
     ),
     times(
-        "A multiplication and an addition are two operations. Or do you send twice? It is one"
-        " all-gather, or one reduce-scatter, and no all-reduce.",
+        "It is twice as large as it should be. Do you send twice? It is one all-gather, or one"
+        " reduce-scatter, and no all-reduce. Or do you count a multiplication and its addition as"
+        " one operation? They are two.",
         sizes.tp_overlap_ratio,
         2,
     ),
     times(
-        "That is one communication beside the backward pass. Forward there are 2 operations.",
+        "It is half as large as it should be, as it would be beside the backward pass with its 4"
+        " operations. Forward there are 2.",
         sizes.tp_overlap_ratio,
         0.5,
     ),
     times(
-        "That is a whole block, 16h². Asked for is one matrix of h².",
+        "It is a 16th of what it should be, as it would be beside a whole block, 16h². Asked for is"
+        " one matrix of h².",
         sizes.tp_overlap_ratio,
         1 / 16,
     ),
@@ -178,24 +228,28 @@ TP = _ratio(
 
 PP = _ratio(
     sizes.pp_overlap_ratio,
+    _TOKENS,
     times(
-        "That is a block of 12h². The notes' block is gated, 16h²: 32h² operations for a token.",
+        "It is 4/3 of what it should be, as it would be with blocks of 12h². The block here is"
+        " gated, 16h²: 32h² operations for a token.",
         sizes.pp_overlap_ratio,
         32 / 24,
     ),
     times(
-        "A multiplication and an addition are two operations: 32h² for a token and a block.",
+        "It is twice as large as it should be, as if a multiplication and its addition were one"
+        " operation. They are two operations: 32h² for a token and a block.",
         sizes.pp_overlap_ratio,
         2,
     ),
     times(
-        "You compare with the backward pass, 64h² for a token and a block. Activations go forward.",
+        "It is half as large as it should be, as it would be beside the backward pass with its 64h²"
+        " for a token and a block. Activations go forward, beside 32h².",
         sizes.pp_overlap_ratio,
         0.5,
     ),
     times(
-        "You compare with the whole step. Activations go forward, beside 32h² operations for a"
-        " token and a block.",
+        "It is a third of what it should be, as it would be beside the whole step with its 96h²."
+        " Activations go forward, beside 32h² operations for a token and a block.",
         sizes.pp_overlap_ratio,
         1 / 3,
     ),

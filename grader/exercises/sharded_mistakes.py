@@ -53,12 +53,52 @@ def _alike(found: Sequence[torch.Tensor], wrong: Sequence[torch.Tensor]) -> bool
 
 
 def _without(name: str) -> Test:
-    """Whether no rank has this gradient."""
+    """Whether no rank has this gradient, which is asked for."""
     missing = f"gradient of {name}"
     return lambda e: (
         e.diagnosis is Diagnosis.WRONG_GRADIENT
         and not any(report[missing] is not None for report in e.actual)
     )
+
+
+def _without_any(e: Evidence) -> bool:
+    """Whether no gradient that is asked for has come back on any rank."""
+    asked = [key for key in e.actual[0] if key.startswith("gradient of ")]
+    return bool(asked) and all(_without(key.removeprefix("gradient of "))(e) for key in asked)
+
+
+def _shards(c: Case) -> list[torch.Tensor]:
+    """What differs by rank: the part of the tensor or of the matrix that is cut."""
+    if "weight_shard" in c.columns:
+        return list(c.weight_shard)
+    return list(c.x_shard) if "x_shard" in c.columns else list(c.x.tensor_split(c.n, c.along))
+
+
+def _uneven(e: Evidence) -> bool:
+    """Whether the parts of the ranks differ in size."""
+    return len({part.shape for part in _shards(e.case)}) > 1
+
+
+def _only_empty(e: Evidence) -> bool:
+    """Whether it goes wrong only where a rank has an empty part and others have not."""
+
+    def partly(c: Case) -> bool:
+        empty = [not part.numel() for part in _shards(c)]
+        return any(empty) and not all(empty)
+
+    full = [one for one in e.passed if one.case.n > 1 and not partly(one.case)]
+    return bool(full) and all(partly(one.case) for one in e.failed)
+
+
+def _backward(c: Case) -> bool:
+    """Whether a gradient is asked for."""
+    return bool(c.columns["wanted"]) if "wanted" in c.columns else c.cotangent is not None
+
+
+def _only_backward(e: Evidence) -> bool:
+    """Whether forward alone goes well on several ranks, and with backward it does not."""
+    forward = [one for one in e.judged if one.case.n > 1 and not _backward(one.case)]
+    return bool(forward) and all(one.passed for one in forward) and _backward(e.case)
 
 
 def _raised(*words: str) -> Test:
@@ -93,24 +133,57 @@ _SIZES = Mistake(
     " every piece to the longest, which is -(-length // n), and cut the padding off when it has"
     " come.",
     when=lambda e: (
-        _raised("needs tensors of one size")(e)
-        or (e.diagnosis is Diagnosis.SIZE_MISMATCH and e.says("all_gather"))
+        _uneven(e)
+        and (
+            _raised("needs tensors of one size")(e)
+            or (e.diagnosis is Diagnosis.SIZE_MISMATCH and e.says("all_gather"))
+        )
     ),
 )
 _FEWER = Mistake(
     "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for many"
     " lengths (9 in 4 give 3). tensor_split(n) always gives n, some of them empty.",
-    when=_raised("out of range", "tensors; a group of"),
+    when=lambda e: e.calls("chunk", "split") and _raised("out of range", "tensors; a group of")(e),
 )
 _CONTIGUOUS = Mistake(
     "A message needs a tensor whose numbers lie in one piece, and those of a slice, a transpose and"
     " many gradients do not: call .contiguous() first.",
-    when=_raised("contiguous"),
+    when=_raised("contiguous tensor", "must be contiguous", ".contiguous()"),
+)
+_VIEW = Mistake(
+    "view needs numbers that lie in one piece, and those of a slice, a transpose and many gradients"
+    " do not: reshape and flatten make a copy where they have to.",
+    when=_raised("view size is not compatible"),
+)
+_NUMBER_OF_GRADIENTS = Mistake(
+    "backward returns one gradient for each argument of forward, in that order, and None for those"
+    " that are no tensors: count both.",
+    when=_raised("incorrect number of gradients"),
 )
 _SHAPE_OF_GRADIENT = Mistake(
-    "backward returns one gradient for each argument of forward, of that argument's shape: cut to"
-    " the rank's own part, without padding.",
-    when=_raised("invalid gradient", "incorrect number of gradients"),
+    "The gradient that backward returns has the shape of the argument that it belongs to: without"
+    " padding, and for a rank's own part that part alone.",
+    when=_raised("invalid gradient"),
+)
+_SHAPE_OF_WHOLE_GRADIENT = Mistake(
+    "The gradient that backward returns for x has the shape of x: all parts side by side along dim,"
+    " each cut to its own length first.",
+    when=_raised("invalid gradient"),
+)
+_MATRICES = Mistake(
+    "There may be more than two dimensions, and torch.mm and .t() take matrices only: @ multiplies"
+    " along the last dimension, whatever stands before it.",
+    when=_raised("must be a matrix", "expects a tensor with <= 2 dimensions"),
+)
+_LEFT_OUT_EMPTY = Mistake(
+    "All goes well until a rank has an empty shard: there one leaves out a call that the others"
+    " are in. It takes part all the same, with nothing in its hands.",
+    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_empty(e),
+)
+_LEFT_OUT_BACKWARD = Mistake(
+    "Forward alone goes well: it is in backward that some rank leaves out a call that others are"
+    " in, or makes one more. There, too, all ranks make the same calls in the same order.",
+    when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and not _only_empty(e) and _only_backward(e),
 )
 _EMPTY = Mistake(
     "Some rank may have nothing: with fewer columns, rows or positions than ranks its shard is"
@@ -118,19 +191,33 @@ _EMPTY = Mistake(
     when=_raised("cannot reshape tensor of 0 elements", "unspecified dimension size -1"),
 )
 _HOOK = Mistake(
-    "x does not always require a gradient (the first layer's input never does), and then it takes"
-    " no hook: look at x.requires_grad first, or use a torch.autograd.Function.",
+    "The input does not always require a gradient (that of the first layer never does), and then"
+    " it takes no hook: look at requires_grad first, or use a torch.autograd.Function.",
     when=_raised("cannot register a hook"),
 )
 _IN_PLACE = Mistake(
-    "The arguments belong to the caller, who differentiates by them: they may not be written into."
+    "The arguments belong to the caller and are differentiated by: they may not be written into."
     " Make new tensors.",
-    when=_raised("in-place operation", "inplace operation"),
+    when=_raised("a leaf Variable that requires grad"),
 )
 _BUFFERS = Mistake(
-    "Buffers need the dtype of what goes into them: x.new_zeros(shape) and torch.empty_like(x)"
-    " have it, torch.zeros(shape) alone makes float32.",
+    "Two dtypes meet there. Buffers need the dtype of what goes into them: x.new_zeros(shape) and"
+    " torch.empty_like(x) have it, torch.zeros(shape) alone makes float32.",
     when=_raised("dtype", "scalar type", "tensor type"),
+)
+_CONVERTED = Mistake(
+    ".float() makes float32 of every tensor. The result has the dtype of what came in: leave the"
+    " conversion out.",
+    when=lambda e: e.diagnosis is Diagnosis.WRONG_DTYPE and e.calls("float"),
+)
+_DEFAULT = Mistake(
+    "torch.zeros and torch.empty make float32 if no dtype is given: x.new_zeros(shape) and"
+    " torch.empty_like(x) have that of x.",
+    when=lambda e: (
+        e.diagnosis is Diagnosis.WRONG_DTYPE
+        and e.calls("torch.zeros", "torch.empty", "torch.ones")
+        and not e.written("dtype=")
+    ),
 )
 _UNWRITTEN = Mistake(
     "Without a backward of its own a torch.autograd.Function has no gradient: write backward(ctx,"
@@ -141,8 +228,9 @@ _DIM = Mistake(
     "dim can be left out, and is 1 then: say dim=1 in the header.", when=_raised("argument: 'dim'")
 )
 _COMMON = (
-    _LIBRARY, _SIZES, _FEWER, _CONTIGUOUS, _SHAPE_OF_GRADIENT, _EMPTY, _HOOK, _IN_PLACE, _BUFFERS,
-    _UNWRITTEN, _DIM,
+    _LIBRARY, _SIZES, _FEWER, _CONTIGUOUS, _VIEW, _NUMBER_OF_GRADIENTS, _SHAPE_OF_GRADIENT, _EMPTY,
+    _MATRICES, _HOOK, _IN_PLACE, _BUFFERS, _CONVERTED, _DEFAULT, _UNWRITTEN, _DIM,
+    _LEFT_OUT_EMPTY, _LEFT_OUT_BACKWARD,
 )  # fmt: skip
 
 
@@ -154,9 +242,19 @@ def _padded_inside(c: Case) -> list[torch.Tensor]:
     return [torch.cat(padded, -1)[..., : c.cotangent.shape[-1]]] * c.n
 
 
+def _columns_reversed(c: Case) -> list[torch.Tensor]:
+    """The columns of the last rank first."""
+    parts = [c.x.double() @ w.double() for w in c.weight_shard]
+    return [torch.cat(parts[::-1], -1)] * c.n
+
+
+_times_n_of_weight = _times_n(column_gradients, "weight_shard")
+_times_n_of_x = _times_n(column_gradients, "x")
+
+
 COLUMN = (
     Mistake(
-        "Every rank has its own columns of the product, and nobody else's: gather them, and put"
+        "Every rank has its own columns of the product and no others: gather them, and put"
         " them side by side along the last dimension.",
         when=_values(lambda c: [c.x.double() @ w.double() for w in c.weight_shard]),
     ),
@@ -166,10 +264,19 @@ COLUMN = (
         when=lambda e: e.case.n > 1 and _values(_padded_inside)(e),
     ),
     Mistake(
+        "The columns of the last rank come first. In the whole weight, those of rank 0 do.",
+        when=lambda e: e.case.n > 1 and _values(_columns_reversed)(e),
+    ),
+    Mistake(
         "No gradient comes back at all: all_gather fills buffers that autograd knows nothing of."
         " Put the rank's own columns, which have a gradient, into their place among what was"
         " gathered; or write a torch.autograd.Function whose backward takes the rank's columns of"
         " the gradient.",
+        when=lambda e: e.calls("all_gather") and _without_any(e),
+    ),
+    Mistake(
+        "No gradient reaches weight_shard: it is used without its history (.detach(), .data,"
+        " torch.no_grad()), or backward returns None for it.",
         when=_without("weight_shard"),
     ),
     Mistake(
@@ -191,12 +298,21 @@ COLUMN = (
         "A gradient is n times too large: the gradient of the gathered product was added up over"
         " ranks. Every rank computes the same loss, so each has the whole of that gradient"
         " already: in backward take its own columns out of it, and send nothing.",
-        when=lambda e: (
-            _times_n(column_gradients, "weight_shard")(e) or _times_n(column_gradients, "x")(e)
-        ),
+        when=_times_n_of_weight,
+    ),
+    Mistake(
+        "The gradient of x is n times too large, as if what all ranks bring to it were added up"
+        " once too often. One all_reduce of G_r W_rᵀ is enough.",
+        when=lambda e: _times_n_of_x(e) and not _times_n_of_weight(e),
     ),
     *_COMMON,
 )
+
+
+def _flat_rows(c: Case) -> int:
+    """How many rows x has if all its dimensions but the last are made one."""
+    return int(c.cotangent.flatten(0, -2).shape[0])
+
 
 ROW = (
     Mistake(
@@ -234,7 +350,24 @@ ROW = (
         "No gradient comes back: what was reduced has lost its history (.detach(), .data,"
         " torch.no_grad(), a buffer). Reduce in a torch.autograd.Function whose backward passes"
         " the gradient on as it is.",
-        when=lambda e: any(_without(name)(e) for name in e.case.wanted),
+        when=_without_any,
+    ),
+    *(
+        Mistake(
+            f"No gradient reaches {name}: it is used without its history (.detach(), .data,"
+            " torch.no_grad()).",
+            when=lambda e, name=name: len(e.case.wanted) > 1 and _without(name)(e),  # type: ignore[misc]
+        )
+        for name in ("x_shard", "weight_shard")
+    ),
+    Mistake(
+        "All dimensions but the last stay as they are: x_shard may have three of them, and so has"
+        " the result.",
+        when=lambda e: (
+            e.diagnosis is Diagnosis.WRONG_SHAPE
+            and e.case.x_shard[0].dim() > 2
+            and e.actual[0]["result"].shape == (_flat_rows(e.case), e.case.cotangent.shape[-1])
+        ),
     ),
     *_COMMON,
 )
@@ -284,6 +417,7 @@ SHARD = (
         " twice as much as the gradient's parts need: gather them.",
         when=_some_forbidden("all_reduce"),
     ),
+    _SHAPE_OF_WHOLE_GRADIENT,
     *_COMMON,
 )
 
@@ -305,6 +439,16 @@ def _rows_first(c: Case) -> list[torch.Tensor]:
     return [torch.cat([part.movedim(c.along, 0) for part in c.x_shard])] * c.n
 
 
+def _summed_whole(c: Case) -> list[torch.Tensor]:
+    """What autograd makes of the whole gradient where a rank's part has one position: a sum."""
+    return [
+        c.cotangent.sum(c.along, keepdim=True).expand(part.shape)
+        if part.shape[c.along] == 1
+        else c.cotangent[:0]
+        for part in c.x_shard
+    ]
+
+
 UNSHARD = (
     Mistake(
         "There is padding inside the result. Cut the padding off each part before you put them"
@@ -320,9 +464,17 @@ UNSHARD = (
         ),
     ),
     Mistake(
-        "The parts are put together along another dimension than dim, or that dimension is left"
-        " where it was not.",
-        when=_values(_rows_first),
+        "Dimension dim has been moved to the front, where the parts are put together, and has"
+        " stayed there: move it back.",
+        when=lambda e: (
+            e.calls("movedim", "transpose", "moveaxis", "permute", "swapaxes")
+            and _values(_rows_first)(e)
+        ),
+    ),
+    Mistake(
+        "torch.cat puts together along dimension 0 if no other is given: the parts belong side by"
+        " side along dim.",
+        when=lambda e: e.case.along != 0 and e.says("match except in dimension 0"),
     ),
     Mistake(
         "No gradient comes back: all_gather fills buffers that autograd knows nothing of. Put the"
@@ -331,9 +483,9 @@ UNSHARD = (
         when=_without("x_shard"),
     ),
     Mistake(
-        "The gradient is n times too large: it was added up over ranks. Every rank computes the"
-        " same loss of the same whole, so each has the whole gradient already: backward takes its"
-        " own part out of it, and sends nothing.",
+        "The gradient is n times too large, as if it were added up over ranks. Every rank computes"
+        " the same loss of the same whole, so each has the whole gradient already: backward takes"
+        " its own part out of it, and sends nothing.",
         when=_gradient(
             "x_shard",
             lambda c: [entry["gradient of x_shard"] * float(c.n) for entry in whole_of(c)],
@@ -345,8 +497,22 @@ UNSHARD = (
         when=_gradient("x_shard", lambda c: [whole_of(c)[0]["gradient of x_shard"]] * c.n),
     ),
     Mistake(
+        "backward returns the gradient of the whole, and autograd has added it up to fit the shape"
+        " of x_shard. Only the rank's own part of it belongs to x_shard.",
+        when=_gradient("x_shard", _summed_whole),
+    ),
+    Mistake(
         "Adding up in backward is one too many: each rank has the whole gradient already.",
-        when=_some_forbidden("all_reduce"),
+        when=lambda e: (
+            _some_forbidden("all_reduce")(e)
+            and _backward(e.case)
+            and any(not _backward(one.case) for one in e.passed)
+        ),
+    ),
+    Mistake(
+        "An all_reduce of the part with zeros around it would give the whole, and send twice as"
+        " much as the parts need: gather them.",
+        when=lambda e: _some_forbidden("all_reduce")(e) and not _backward(e.case),
     ),
     *_COMMON,
 )

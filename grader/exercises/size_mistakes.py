@@ -53,11 +53,21 @@ _BLOCK = sizes.transformer_block_params
 
 BLOCK = (
     _rounded(_BLOCK),
+    Mistake(
+        "glu stands after a bare * in your header, so it can be passed by name only; here it is"
+        " passed by its place. Leave out the *.",
+        when=lambda e: (
+            e.says("takes 1 positional argument but 2") and len(e.source[0].parameters) == 2
+        ),
+    ),
     _gives(
-        "12h² is a block without a gate, or a gated MLP alone. With GLU the MLP has two matrices up"
-        " and one down, of 4h² each; attention has four more, of h² each. (Many models make a gated"
-        " MLP narrower, so that a block comes to 12h² again; here the width stays 4h.)",
+        "12h² is a block without a gate. With GLU the MLP has two matrices up and one down, of 4h²"
+        " each; attention has four more, of h² each. (Many models make a gated MLP narrower, so"
+        " that a block comes to 12h² again; here the width stays 4h.)",
         lambda h, glu: 12 * h * h,
+    ),
+    _gives(
+        "That is the MLP alone, 8h², or 12h² with GLU. Attention has four matrices of h² too.",
         lambda h, glu: (12 if glu else 8) * h * h,
     ),
     _gives(
@@ -89,8 +99,10 @@ BLOCK = (
         "A matrix has h rows of h numbers: h², not h.",
         lambda h, glu: (16 if glu else 12) * h,
     ),
-    times("These are bytes. Elements are asked for.", _BLOCK, 2),
-    times("These are bytes. Elements are asked for.", _BLOCK, 4),
+    times("That is twice the count, as if these were bytes. Elements are asked for.", _BLOCK, 2),
+    times(
+        "That is four times the count, as if these were bytes. Elements are asked for.", _BLOCK, 4
+    ),
 )
 
 
@@ -111,7 +123,11 @@ MODEL = (
     _rounded(sizes.model_params),
     Mistake(
         "max_positions may be left out: it is 0 then. Write max_positions=0 in the first line.",
-        when=lambda e: e.says("max_positions"),
+        when=lambda e: e.says("missing 1 required positional argument: 'max_positions'"),
+    ),
+    Mistake(
+        "layers, vocab and max_positions may be 0: there is nothing to divide by.",
+        when=lambda e: e.says("ZeroDivisionError"),
     ),
     _gives("The blocks are missing.", _model(layers=lambda n: 0)),
     _gives("That is one block. There are `layers` of them.", _model(layers=lambda n: 1)),
@@ -123,8 +139,8 @@ MODEL = (
     _gives("The embedding is missing: vocab rows of hidden numbers.", _model(
         rows=lambda v, tied, p: v * (1 - tied) + p,
     )),
-    _gives("There are only blocks here. The embedding is missing, and what else has rows of hidden"
-           " numbers.", _model(rows=lambda v, tied, p: 0)),
+    _gives("There are only blocks here. The embedding is missing, and whatever else has rows of"
+           " hidden numbers.", _model(rows=lambda v, tied, p: 0)),
     _gives(
         "A tied head uses the embedding's matrix. That one is counted once.",
         _model(rows=lambda v, tied, p: 2 * v + p),
@@ -142,8 +158,10 @@ MODEL = (
         "A learned position is a row of hidden numbers, not one number.",
         lambda h, n, v, g, tied, p: sizes.model_params(h, n, v, g, tied) + (p or 0),
     ),
-    _gives("glu is not looked at: a gated block has 16h².", _model(glu=lambda g: False)),
-    _gives("glu is not looked at: a block without a gate has 12h².", _model(glu=lambda g: True)),
+    _gives("Your blocks count 12h² with and without a gate: a gated block has 16h².",
+           _model(glu=lambda g: False)),
+    _gives("Your blocks count 16h² with and without a gate: a block without a gate has 12h².",
+           _model(glu=lambda g: True)),
     _gives(
         "Embedding and head are there once, and not in every layer.",
         lambda h, n, v, g, tied, p: n * sizes.model_params(h, 1, v, g, tied, p or 0),
@@ -167,25 +185,42 @@ STATE = (
     _rounded(sizes.training_state_bytes),
     _bytes("These are the weights alone. " + _STATE_HINT, 2),
     _bytes("These are weights and gradients. The optimizer keeps three numbers more.", 4),
+    Mistake(
+        "Weights and gradients are there, and two of Adam's numbers. The optimizer keeps a third:"
+        " its exact copy of the weight in float32, 4 bytes more.",
+        gives=wrong(lambda p: 12 * p),
+        when=lambda e: e.written(r"\b2 \+ 2 \+ 4 \+ 4\b"),
+    ),
     _bytes(
         "12 bytes are the optimizer alone, without weight and gradient; or all but the exact copy"
         " of the weight in float32, which the optimizer keeps beside momentum and variance.",
         12,
     ),
     _bytes(
-        "A float32 has 4 bytes. 6 for the optimizer would be three numbers of bfloat16: the units"
-        " are mixed.",
+        "10 bytes are five numbers of 2 bytes. Adam's three numbers are float32, 4 bytes each.",
         10,
     ),
-    _bytes("You count numbers of two bytes. Bytes are asked for.", 8),
+    _bytes(
+        "8 bytes are too few, as if some of the five numbers were left out, or numbers of two bytes"
+        " were counted and not bytes. " + _STATE_HINT,
+        8,
+    ),
     _bytes("You count numbers: there are five of them, of two or four bytes.", 5),
-    _bytes("Here something has 4 bytes in place of 2: weights and gradients are bfloat16.", 20),
-    _bytes("Gradients are bfloat16 here, 2 bytes, as the weights are.", 18),
+    _bytes(
+        "20 bytes are 4 bytes in place of 2, twice: weights and gradients are bfloat16 here, and"
+        " only the optimizer's three numbers are float32.",
+        20,
+    ),
+    _bytes(
+        "18 bytes are 2 too many, as if one of the two were float32. Gradients are bfloat16 here,"
+        " 2 bytes, as the weights are.",
+        18,
+    ),
     _bytes(
         "One thing of 2 bytes is missing. " + _STATE_HINT,
         14,
     ),
-    _bytes("These are bits.", 128),
+    _bytes("These are bits, 8 times as many. Bytes are asked for.", 128),
     _gives("These are gigabytes. Bytes are asked for.", lambda p: 16 * p / 1e9),
 )
 
@@ -195,7 +230,10 @@ FLOPS = (
         "tokens and params may be 0: there is nothing to divide by.",
         when=lambda e: e.says("ZeroDivisionError"),
     ),
-    _gives("That is the forward pass. Backward takes twice as many.", lambda t, p: 2 * t * p),
+    _gives(
+        "That is the forward pass. Backward takes twice as many, and is to be added.",
+        lambda t, p: 2 * t * p,
+    ),
     _gives(
         "That is the backward pass alone, or forward twice. Backward makes two gradients, that of"
         " the input and that of the weight: twice the work of forward, and forward comes on top.",

@@ -13,18 +13,23 @@ from grader.exercises.replicas import build, loss_of, trainable
 
 __all__ = [
     "ROUNDINGS",
+    "STEPS",
     "bucket_bytes",
     "first_step_is_right",
     "must_overlap",
     "own_weights",
     "reductions",
+    "reductions_in_one",
+    "reductions_of_each",
+    "reductions_of_elements",
+    "reductions_of_tied",
     "reports",
     "sizes",
     "training",
 ]
 
 #: Batches of a case: two ways of clearing gradients lie between them.
-_STEPS = 3
+STEPS = 3
 
 #: Roundings of a gradient of these networks, generously: a few hundred operations.
 ROUNDINGS = 1000
@@ -44,7 +49,7 @@ _RUNS = (
 def training(draw: Draw) -> Iterator[Case]:
     """Networks of several kinds, with weights and batches that differ by rank."""
     for architecture, dtype, cap in _RUNS:
-        batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(_STEPS)]
+        batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(STEPS)]
         if architecture == "experts":
             for step, batch in enumerate(batches):
                 for r in draw.ranks:
@@ -80,7 +85,7 @@ def reports(
     """What ranks report if gradients become what ``combine`` makes of all ranks'."""
     states = [c.state[0 if synchronised else r] for r in c.ranks]
     steps = [
-        [_local(c, r, states[r], c.batches[r][step]) for r in c.ranks] for step in range(_STEPS)
+        [_local(c, r, states[r], c.batches[r][step]) for r in c.ranks] for step in range(STEPS)
     ]
     like = build(c.architecture, getattr(torch, c.dtype), c.state[0])
     names = [name for name, _ in like.named_parameters()]
@@ -125,7 +130,34 @@ def bucket_bytes(c: Case) -> list[int]:
 
 def reductions(c: Case) -> int:
     """All-reduces of all ranks in all steps."""
-    return c.n * _STEPS * len(bucket_bytes(c))
+    return c.n * STEPS * len(bucket_bytes(c))
+
+
+def _network(c: Case) -> nn.Module:
+    return build(c.architecture, getattr(torch, c.dtype), c.state[0])
+
+
+def reductions_of_elements(c: Case) -> int:
+    """As many if buckets were filled by elements, not bytes."""
+    sizes = [p.numel() for p in trainable(_network(c)).values()]
+    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
+
+
+def reductions_in_one(c: Case) -> int:
+    """As many if there were one bucket."""
+    return c.n * STEPS
+
+
+def reductions_of_each(c: Case) -> int:
+    """As many if every parameter were a bucket."""
+    return c.n * STEPS * len(trainable(_network(c)))
+
+
+def reductions_of_tied(c: Case) -> int:
+    """As many if tied weights were as many parameters as they have names."""
+    every = _network(c).named_parameters(remove_duplicate=False)
+    sizes = [p.nbytes for _, p in every if p.requires_grad]
+    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
 
 
 def must_overlap(c: Case) -> int:

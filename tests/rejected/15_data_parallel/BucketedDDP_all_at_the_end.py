@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: no_overlap
-# hint: start it in the hook
+# hint: begin when the last gradient is ready
+# not: waited for before
 # earns: 0.5
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_few_messages
-# hint: sizes are bytes
+# hint: counted in elements
+# not: one all-reduce
 import torch
 import torch.distributed as dist
 from torch import nn

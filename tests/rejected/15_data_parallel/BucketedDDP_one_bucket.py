@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_few_messages
-# hint: each bucket of assign_buckets
+# hint: one all-reduce, whatever bucket_bytes says
+# not: elements
 # earns: 0.5
 import torch
 import torch.distributed as dist

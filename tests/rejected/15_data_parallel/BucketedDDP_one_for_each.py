@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_many_messages
-# hint: each bucket of assign_buckets
+# hint: an all-reduce for every parameter
+# not: Tied
 # earns: 0.5
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: wrong_gradient
 # hint: same order
+# not: divided by
 # earns: 0.5
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: no_overlap
-# hint: async_op=True
+# hint: Without async_op=True
+# not: last gradient is ready
 # earns: 0.5
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_many_messages
 # hint: Tied weights
+# not: every parameter:
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: too_few_messages
-# hint: also where its gradients are None
+# hint: missing only where some parameters are not used
+# not: Tied weights
 import torch
 import torch.distributed as dist
 from torch import nn

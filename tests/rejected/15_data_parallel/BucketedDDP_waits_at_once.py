@@ -1,6 +1,7 @@
 # exercise: BucketedDDP
 # diagnosis: no_overlap
-# hint: wait for it in
+# hint: are waited for before the next gradient
+# not: last gradient is ready
 # earns: 0.5
 import torch
 import torch.distributed as dist

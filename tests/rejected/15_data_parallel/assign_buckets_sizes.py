@@ -1,6 +1,7 @@
 # exercise: assign_buckets
 # diagnosis: wrong_value
 # hint: not their sizes
+# not: by hand
 def assign_buckets(sizes, cap_bytes):
     buckets, filled = [], 0
     for size in reversed(sizes):

@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: forbidden_call
-# hint: Leave this call out
+# hint: everything goes through rank 0
 import torch.distributed as dist
 
 

@@ -1,6 +1,7 @@
 # exercise: parameter_server_step
 # diagnosis: wrong_value
 # hint: rank 0 has a gradient, too
+# not: division by n is missing
 import torch
 import torch.distributed as dist
 

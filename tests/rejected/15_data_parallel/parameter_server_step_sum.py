@@ -1,6 +1,7 @@
 # exercise: parameter_server_step
 # diagnosis: wrong_value
-# hint: not divided at all
+# hint: the division by n is missing
+# not: n − 1
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: dp_overlap_ratio
 # diagnosis: wrong_value
-# hint: They are those of one replica
+# hint: You divide tokens by dp
+# not: DP − 1
 def dp_overlap_ratio(tokens, dp, peak_flops, peak_bandwidth, bytes_per_element):
     tokens = tokens / dp
     return bytes_per_element / (2 * tokens) * (dp - 1) / dp * peak_flops / peak_bandwidth

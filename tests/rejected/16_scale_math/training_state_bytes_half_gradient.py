@@ -1,5 +1,5 @@
 # exercise: training_state_bytes
 # diagnosis: wrong_value
-# hint: Take one parameter
+# hint: which five numbers
 def training_state_bytes(params):
     return 15 * params

@@ -1,6 +1,6 @@
 # exercise: zero3_overlap_ratio
 # diagnosis: exception
-# hint: dp may be 1
+# hint: alone sends nothing
 def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
     tokens = seq * micro_batch
     others = 1 + 1 / (dp - 1)

@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: deadlock
-# hint: in backward as well
+# hint: it is in backward
+# not: empty
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: deadlock
-# hint: in backward as well
+# hint: empty shard
+# not: Forward alone goes well
 import torch
 import torch.distributed as dist
 

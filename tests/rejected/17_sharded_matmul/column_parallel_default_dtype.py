@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: wrong_dtype
-# hint: Make buffers like the input
+# hint: torch.zeros and torch.empty make float32
+# not: .float()
 import torch
 import torch.distributed as dist
 

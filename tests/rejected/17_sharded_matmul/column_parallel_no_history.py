@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: wrong_gradient
 # hint: buffers that autograd knows nothing of
+# not: No gradient reaches
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: wrong_shape
-# hint: nobody else's
+# hint: and no others
 import torch
 import torch.distributed as dist
 

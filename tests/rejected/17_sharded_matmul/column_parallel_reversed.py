@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: wrong_value
-# hint: Which rank's column comes first
+# hint: The columns of the last rank come first
+# not: is it there on both
 import torch
 import torch.distributed as dist
 

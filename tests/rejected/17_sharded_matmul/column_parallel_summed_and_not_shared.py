@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: wrong_gradient
 # hint: n times too large
+# not: once too often
 import torch
 import torch.distributed as dist
 

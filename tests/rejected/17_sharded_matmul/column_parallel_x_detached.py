@@ -1,6 +1,7 @@
 # exercise: column_parallel
 # diagnosis: wrong_gradient
 # hint: No gradient reaches x
+# not: all_gather fills
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: row_parallel
 # diagnosis: wrong_shape
-# hint: as wide as weight_shard
+# hint: may have three of them
+# not: summed over
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: row_parallel
 # diagnosis: wrong_dtype
-# hint: Make buffers like the input
+# hint: .float() makes float32
+# not: buffers
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: row_parallel
 # diagnosis: wrong_gradient
 # hint: No gradient comes back
+# not: No gradient reaches
 import torch.distributed as dist
 
 

@@ -1,6 +1,7 @@
 # exercise: row_parallel
 # diagnosis: deadlock
-# hint: because its shard is empty
+# hint: empty shard
+# not: in backward that
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: row_parallel
 # diagnosis: exception
-# hint: three dimensions
+# hint: take matrices only
+# not: empty shard | does not divide
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: sequence_shard
 # diagnosis: deadlock
-# hint: because its shard is empty
+# hint: empty shard
+# not: Forward alone goes well
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: sequence_shard
 # diagnosis: exception
-# hint: of that argument's shape
+# hint: shape of x: all parts
+# not: rank's own part
 import torch
 import torch.distributed as dist
 

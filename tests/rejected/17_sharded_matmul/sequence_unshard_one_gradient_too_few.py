@@ -1,6 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: exception
-# hint: one gradient for each argument
+# hint: count both
+# not: padding
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: exception
-# hint: of that argument's shape
+# hint: without padding
+# not: count both
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: forbidden_call
 # hint: Adding up in backward
+# not: zeros around it
 import torch
 import torch.distributed as dist
 

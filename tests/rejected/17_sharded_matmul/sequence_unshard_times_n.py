@@ -1,6 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_gradient
-# hint: n times too large
+# hint: as if it were added up over ranks
 import torch
 import torch.distributed as dist
 

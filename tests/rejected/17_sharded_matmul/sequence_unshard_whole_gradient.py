@@ -1,6 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_gradient
-# hint: part of the whole gradient that lies where
+# hint: autograd has added it up
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: exception
-# hint: On tensors of the CPU use time.perf_counter()
+# hint: These tensors are on the CPU
+# not: enable_timing
 import statistics
 import time
 

@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: wrong_value
-# hint: measured the launch
+# hint: Ask all arguments
+# not: measured the launch
 import statistics
 import time
 

@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: wrong_value
 # hint: measured the launch
+# not: Ask all arguments
 # The host's clock for everything.
 import statistics
 import time

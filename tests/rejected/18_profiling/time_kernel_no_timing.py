@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: exception
 # hint: enable_timing=True
+# not: on the CPU | synchronize()
 import statistics
 import time
 

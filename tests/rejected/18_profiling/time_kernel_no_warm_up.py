@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: wrong_value
-# hint: fn is called too often or too rarely
+# hint: the calls to warm up are missing
+# not: too often
 import statistics
 import time
 

@@ -1,6 +1,7 @@
 # exercise: time_kernel
 # diagnosis: exception
 # hint: torch.cuda.synchronize() comes before elapsed_time
+# not: enable_timing | on the CPU
 # says: device not ready
 import statistics
 import time

@@ -1,6 +1,6 @@
 # exercise: VECTOR_ADD_CPP
 # diagnosis: syntax_error
-# hint: torch::Tensor vector_add
+# hint: is it there, under this
 # says: cannot be called from Python
 VECTOR_ADD_CPP = r"""
 torch::Tensor add(torch::Tensor a, torch::Tensor b) {

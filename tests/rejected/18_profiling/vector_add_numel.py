@@ -1,6 +1,7 @@
 # exercise: VECTOR_ADD_CPP
 # diagnosis: wrong_value
 # hint: Equal numbers of elements are not enough
+# not: have to be compared
 VECTOR_ADD_CPP = r"""
 torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) {
   TORCH_CHECK(a.numel() == b.numel(), "shapes differ");

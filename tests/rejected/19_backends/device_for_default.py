@@ -1,6 +1,7 @@
 # exercise: device_for
 # diagnosis: wrong_value
 # hint: made up would only fail
+# not: has to be
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: device_for
 # diagnosis: exception
 # hint: ask no GPU
+# not: raise nothing
 import torch
 
 

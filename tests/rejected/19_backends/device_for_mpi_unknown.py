@@ -1,6 +1,7 @@
 # exercise: device_for
 # diagnosis: exception
 # hint: 'gloo' and 'mpi' raise nothing
+# not: ask no GPU | unknown backend has
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: pick_backend
 # diagnosis: wrong_value
 # hint: what this machine has
+# not: by way of the CPU
 import torch
 
 

@@ -1,6 +1,7 @@
 # exercise: pick_backend
 # diagnosis: exception
 # hint: 'cuda' and 'cpu' raise nothing
+# not: KeyError
 import torch
 
 
