@@ -90,7 +90,7 @@ ping_pong = Exercise(
             ),
         ),
         Mistake(
-            "Rank 1 returns what it bounced back; only rank 0 does. Everybody else, rank 1"
+            "Rank 1 returns what it bounced back; only rank 0 does. Every other rank, rank 1"
             " included, returns a copy of its own x.",
             gives=lambda c: [c.x[0] + 1, c.x[0] + 1, *c.x[2:]],
         ),
@@ -147,8 +147,8 @@ shift = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1), k=1),
     hints=(
-        "To whom goes your x, and from whom comes the one that you return?",
-        "Send to (rank + k) % n, receive from (rank − k) % n. Everybody does both, so nobody may"
+        "Which rank does your x go to, and which rank does the one that you return come from?",
+        "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
         " wait for the send to finish before receiving.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"

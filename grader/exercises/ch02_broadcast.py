@@ -149,7 +149,7 @@ tree_broadcast = Exercise(
     ),
     hints=(
         "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
-        " round, after two, after three? And to whom does each of them send next?",
+        " round, after two, after three? Which rank does each of them send to next?",
         "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
         " v + step if there is one. For another source count the ranks from it:"
         " v = (rank − src) % n, and v is rank (v + src) % n.",

@@ -280,7 +280,7 @@ all_gather = Exercise(
     advice={
         **ADVICE,
         Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send. If all receive first, nobody sends: start the sends with isend, then receive, then"
+        " send. If all receive first, none sends: start the sends with isend, then receive, then"
         " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
         " of one piece are always enough. Does a rank get something twice?",

@@ -186,7 +186,7 @@ all_reduce_rooted = Exercise(
     demo=lambda n: demo(n, x=tags(n, 2), op=OPS["SUM"]),
     hints=(
         "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
-        " Choose one rank to be the root of both.",
+        " With one rank as the root of both, what does each rank send, and what does it receive?",
         "The root receives from everyone, combining into x; when all have come, it sends x to"
         " everyone. Each of the others sends x once, and then receives once, into x.",
         "On rank 0: for src in range(1, n): dist.recv(buffer, src), combine into x; divide once if"
