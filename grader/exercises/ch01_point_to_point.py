@@ -210,6 +210,8 @@ shift = Exercise(
         ),
     ),
     advice={
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
         Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
         " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
         " same round.",
@@ -275,6 +277,8 @@ exchange = Exercise(
         ),
     ),
     advice={
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
         Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
         " once: start the send with isend on both sides, then receive.",
         Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",

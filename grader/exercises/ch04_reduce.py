@@ -104,6 +104,7 @@ reduce = Exercise(
     mistakes=(
         *signs.BUFFER_RACES,
         _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
             " telling everyone the result is an all-reduce, which comes later.",
@@ -240,6 +241,7 @@ tree_reduce = Exercise(
     mistakes=(
         *signs.BUFFER_RACES,
         _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
             " exist: rank v receives from v + step only if v + step < n, and sends all the same"

@@ -9,6 +9,7 @@ import torch
 
 from grader.cases import Case, Draw, Kind, demo, tag_lists
 from grader.exercise import Exercise, Mistake
+from grader.exercises import signs
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
@@ -149,6 +150,7 @@ ARITHMETIC = (
         " divided in place.",
         when=lambda e: e.says("can't be cast"),
     ),
+    signs.AVERAGE_ALONE,
 )
 
 NOTHING_COMBINED = Mistake(

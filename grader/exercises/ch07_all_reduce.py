@@ -270,6 +270,7 @@ all_reduce_rooted = Exercise(
             gives=(_divided_each_time(lambda n: n), _divided_each_time(lambda n: 2)),
         ),
         _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
             " never sees; `x += buffer` writes into x.",
@@ -388,6 +389,7 @@ all_reduce_sharded = Exercise(
             when=lambda e: _raised("AVG", "ReduceOp")(e) and op_name(e.case.op) == "AVG",
         ),
         _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "Buffers for pieces and padding need x's dtype: x.new_zeros(size) keeps it.",
             when=_raised("of one dtype", "tensor type", "scalar type"),

@@ -368,6 +368,7 @@ ring_all_reduce = Exercise(
             ),
         ),
         *signs.BUFFER_RACES[1:],
+        signs.AVERAGE_ALONE,
         Mistake(
             "x has rows and columns here, and your chunks are rows: two rows cannot be shared out"
             " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 
 from grader.exercise import Evidence, Mistake
+from grader.oracles import op_name
 from grader.verdict import Diagnosis
 
 __all__ = [
+    "AVERAGE_ALONE",
     "BUFFER_RACES",
     "always",
     "centre",
@@ -37,6 +39,23 @@ BUFFER_RACES = (
         " wait(), or work in another tensor.",
         when=lambda e: e.says("was changed while its send was in flight"),
     ),
+)
+
+
+def _average_alone(e: Evidence) -> bool:
+    """Whether averages are wrong and sums are right, and no value is lost by the source."""
+    wrong = {(op_name(one.case.op), one.diagnosis) for one in e.failed}
+    sizes = {one.case.n for one in e.failed}
+    sums = {one.case.n for one in e.passed if op_name(one.case.op) == "SUM"}
+    lost = any(part.lost for part in e.source)
+    return wrong == {("AVG", Diagnosis.WRONG_VALUE)} and sizes <= sums and not lost
+
+
+#: Of a reduction whose division is wrong in a way that its values do not tell.
+AVERAGE_ALONE = Mistake(
+    "SUM is right and AVG is wrong, so look at the division: the sum of all ranks is divided by"
+    " their number n, once, at the end.",
+    when=_average_alone,
 )
 
 
