@@ -243,8 +243,6 @@ def test_the_whole_answer_is_announced_before_it_is_shown(request_here):
     )
     assert "dist.send(x, dst)" not in more
     assert "dist.send(x, dst)" in request_here("hint", "broadcast", "--more", "--more").stdout
-    # a last hint that is no code needs no warning
-    assert "\n3. " in request_here("hint", "who_am_i", "--more").stdout
 
 
 def test_doctor():
