@@ -35,8 +35,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.CRASHED: "A crash below Python can come from a buffer of the wrong size or type:"
     " check those of every message.",
     Diagnosis.TIMEOUT: "Look at the line that is named: does the loop there ever end?",
-    Diagnosis.DEADLOCK: "Follow the lines above from rank to rank: somebody has to go first, or"
-    " use isend and irecv, which do not wait.",
+    Diagnosis.DEADLOCK: "Follow the lines above from rank to rank. What is each of them waiting"
+    " for, and which rank should have made that call?",
     Diagnosis.WRONG_TYPE: "Compare with the signature: what is returned, and what is changed in"
     " place?",
     Diagnosis.WRONG_SHAPE: "Which line of yours makes the result, and which shape has it there? The"
@@ -46,7 +46,8 @@ GENERAL: Mapping[Diagnosis, str] = {
     Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
     Diagnosis.ALIASED: "Return a copy: x.clone().",
     Diagnosis.FORBIDDEN_CALL: "Leave this call out, and do with those that the message allows.",
-    Diagnosis.TOO_MANY_MESSAGES: "Somebody is sent something that it has or does not need.",
+    Diagnosis.TOO_MANY_MESSAGES: "Which message carries something that its receiver already has, or"
+    " never uses?",
     Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
     " something sent in a larger piece than it should be?",
     Diagnosis.TOO_MANY_BYTES: "Send only what the other side needs.",
@@ -55,13 +56,13 @@ GENERAL: Mapping[Diagnosis, str] = {
     " start them with isend and irecv.",
     Diagnosis.TOO_FEW_ROUNDS: "Fewer rounds than the algorithm takes: is it the one that is asked"
     " for?",
-    Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions: combine in an order"
-    " that follows from the ranks, not from who comes first, and let everybody use the same one.",
+    Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions: combine in the order"
+    " of the ranks, not of arrival, and in the same order on every rank.",
     Diagnosis.WRONG_GRADIENT: "Use torch operations that autograd knows, on the tensors that you"
     " were given: no .data, no .detach(), no torch.no_grad(), no numbers taken out with .item().",
-    Diagnosis.NOT_NEIGHBOUR: "On a ring everybody talks to (rank ± 1) % world_size alone.",
-    Diagnosis.UNMATCHED_MESSAGE: "A message was sent that nobody receives: count sends and"
-    " receives of the two ranks.",
+    Diagnosis.NOT_NEIGHBOUR: "On a ring a rank sends to (rank ± 1) % world_size only.",
+    Diagnosis.UNMATCHED_MESSAGE: "A message was sent that is never received: count the sends and"
+    " the receives of the two ranks.",
     Diagnosis.SIZE_MISMATCH: "Both ends of a message need tensors of the same number of elements:"
     " torch.empty_like helps.",
     Diagnosis.DTYPE_MISMATCH: "Both ends of a message need the same dtype; the bits are not"

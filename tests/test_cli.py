@@ -69,7 +69,7 @@ def test_check_fails(request_here):
     done = request_here("check", WRONG)
     assert done.returncode == 1
     assert "✗ broadcast wrong_value" in done.stdout
-    assert "hint: Everybody ends with rank 0's x" in done.stdout
+    assert "hint: Every rank ends with rank 0's x" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -243,8 +243,6 @@ def test_the_whole_answer_is_announced_before_it_is_shown(request_here):
     )
     assert "dist.send(x, dst)" not in more
     assert "dist.send(x, dst)" in request_here("hint", "broadcast", "--more", "--more").stdout
-    # a last hint that is no code needs no warning
-    assert "\n3. " in request_here("hint", "who_am_i", "--more").stdout
 
 
 def test_doctor():

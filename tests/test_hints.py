@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -108,6 +110,11 @@ def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
     assert "Take 2 ranks" in hint(declare(), own)
     assert "Take 3 ranks" in hint(declare(), left)
     assert "With 2 it is right" in hint(declare(), left)
+
+
+def test_a_last_hint_without_code_is_not_the_whole_answer():
+    assert declare().tells_all
+    assert not replace(declare(), hints=("Who is right of you?", "Send to the left.")).tells_all
 
 
 # What the words of an error prove. --------------------------------------------------

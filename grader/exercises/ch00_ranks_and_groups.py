@@ -13,9 +13,12 @@ who_am_i = Exercise(
     expected=lambda c: [torch.tensor([r, c.n]) for r in c.ranks],
     limits=(messages("=", lambda c: 0),),
     hints=(
-        "torch.distributed knows both numbers; nobody has to be asked.",
-        "dist.get_rank() is this rank, dist.get_world_size() is how many there are.",
-        "return torch.tensor([dist.get_rank(), dist.get_world_size()])",
+        "torch.distributed knows both numbers, so no rank has to ask another. Which functions of"
+        " the chapter tell them?",
+        "dist.get_rank() is this rank, dist.get_world_size() is how many there are. Put both into"
+        " one tensor, in that order.",
+        "This is the whole answer:\n"
+        "    return torch.tensor([dist.get_rank(), dist.get_world_size()])",
     ),
     mistakes=(
         Mistake(
@@ -23,13 +26,16 @@ who_am_i = Exercise(
             gives=lambda c: [torch.tensor([c.n, r]) for r in c.ranks],
         ),
         Mistake(
-            "The rank is right on rank 0 only: ask dist.get_rank() instead of writing a number.",
+            "The first number is 0 on every rank, so it is right on rank 0 only. dist.get_rank()"
+            " tells each rank its own.",
             gives=lambda c: [torch.tensor([0, c.n]) for _ in c.ranks],
         ),
     ),
     advice={
         Diagnosis.WRONG_DTYPE: "torch.tensor of Python ints is int64; leave the dtype to it.",
         Diagnosis.WRONG_TYPE: "Return one tensor: torch.tensor([...]).",
+        Diagnosis.WRONG_SHAPE: "One flat list of two numbers has this shape: torch.tensor([a, b]).",
+        Diagnosis.TOO_MANY_MESSAGES: "No message is needed: each rank knows both numbers already.",
     },
 )
 
@@ -40,9 +46,12 @@ neighbours = Exercise(
     expected=lambda c: [((r - 1) % c.n, (r + 1) % c.n) for r in c.ranks],
     limits=(messages("=", lambda c: 0),),
     hints=(
-        "Put the ranks on a circle: who is before rank 0, and who comes after the last?",
-        "The right neighbour is rank + 1, unless that is past the end; % world_size wraps it.",
-        "return (rank - 1) % n, (rank + 1) % n   # Python's % is never negative",
+        "Put the ranks on a circle: which one is before rank 0, and which comes after the last?",
+        "The right neighbour is rank + 1, unless that is past the end; % world_size wraps it."
+        " The left one wraps in the same way, since Python's % is never negative.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    return (rank - 1) % n, (rank + 1) % n",
     ),
     mistakes=(
         Mistake(
@@ -63,5 +72,11 @@ neighbours = Exercise(
             gives=lambda c: [(max(r - 1, 0), min(r + 1, c.n - 1)) for r in c.ranks],
         ),
     ),
-    advice={Diagnosis.WRONG_TYPE: "Return a pair of Python ints, such as (3, 1)."},
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a pair of Python ints, such as (3, 1).",
+        Diagnosis.WRONG_SHAPE: "Return exactly two numbers: the left neighbour, then the right"
+        " one.",
+        Diagnosis.TOO_MANY_MESSAGES: "No message is needed: both neighbours follow from the rank"
+        " and the world size.",
+    },
 )

@@ -6,19 +6,30 @@ from itertools import cycle
 import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tags
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.information import moved
 from grader.limits import messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
 
 _SEND_FIRST = Mistake(
-    "A send returns only when its receive has been posted. All who wait are in a send, so they wait"
-    " for ever: let one side receive first, or start the send with isend.",
+    "A send returns only when its receive has been posted. Every rank that waits is in a send, so"
+    " they wait for ever: let one side receive first, or start the send with isend.",
     when=lambda e: bool(
-        e.failure and e.failure.waits and all(wait.call == "send" for wait in e.failure.waits)
+        e.failure and e.failure.cycle and all(wait.call == "send" for wait in e.failure.waits)
     ),
 )
+
+_WAIT = {
+    Diagnosis.UNWAITED_REQUEST: "isend and irecv return a request; call its wait() before you"
+    " return.",
+}
+
+
+def _silent(e: Evidence) -> bool:
+    """Whether no message was sent wherever values are wrong."""
+    return all(one.trace.traffic.messages == 0 for one in e.failed)
 
 
 def _pong(c: Case) -> list[torch.Tensor]:
@@ -37,20 +48,65 @@ ping_pong = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "Three kinds of ranks do three different things: 0, 1, and all the others.",
+        "Three kinds of ranks do three different things: 0, 1, and all the others. Which of them"
+        " sends first, and which receives first?",
         "Rank 0 sends, then receives. Rank 1 receives, then sends. Both need somewhere to receive"
-        " into: torch.empty_like(x).",
-        "Rank 1 must not add to its own x: it adds 1 to what it has received. The others return"
-        " x.clone().",
+        " into: y = torch.empty_like(x).",
+        "Rank 1 must not add to its own x: it sends y + 1, where y is what it has received. Rank 0"
+        " returns what comes back, every other rank x.clone().",
+        "This is the whole answer:\n"
+        "    rank, y = dist.get_rank(), torch.empty_like(x)\n"
+        "    if rank == 0:\n"
+        "        dist.send(x, 1)\n"
+        "        dist.recv(y, 1)\n"
+        "        return y\n"
+        "    if rank == 1:\n"
+        "        dist.recv(y, 0)\n"
+        "        dist.send(y + 1, 0)\n"
+        "    return x.clone()",
     ),
     mistakes=(
         Mistake(
-            "Rank 1 returns what it bounced back; only rank 0 does. Everybody else, rank 1"
+            "Ranks 2 and up have no part in this game: they neither send nor receive, and return"
+            " x.clone() at once.",
+            when=lambda e: bool(e.failure and any(wait.rank > 1 for wait in e.failure.waits)),
+        ),
+        Mistake(
+            "Both ranks send first, and a send returns only when its receive has been posted. They"
+            " have to take turns: 0 sends while 1 receives, then the other way round.",
+            when=lambda e: bool(
+                e.failure
+                and set(e.failure.cycle) == {0, 1}
+                and all(wait.call == "send" for wait in e.failure.waits)
+            ),
+        ),
+        Mistake(
+            "Both ranks receive first, so neither sends. They have to take turns: 0 sends while 1"
+            " receives, then the other way round.",
+            when=lambda e: bool(
+                e.failure
+                and set(e.failure.cycle) == {0, 1}
+                and all(wait.call == "recv" for wait in e.failure.waits)
+            ),
+        ),
+        Mistake(
+            "Rank 1 returns what it bounced back; only rank 0 does. Every other rank, rank 1"
             " included, returns a copy of its own x.",
             gives=lambda c: [c.x[0] + 1, c.x[0] + 1, *c.x[2:]],
         ),
         Mistake(
+            "No message was sent: every rank returns its own x.",
+            gives=lambda c: list(c.x),
+            when=_silent,
+        ),
+        Mistake(
             "Nothing was added: rank 1 has to send back what it received plus 1.",
+            gives=lambda c: list(c.x),
+            when=lambda e: not _silent(e) and not e.written(r"\+\s*=?\s*1|\badd"),
+        ),
+        Mistake(
+            "Rank 0 ends with x as it was. Does rank 1 send what it received plus 1, and does rank"
+            " 0 return what comes back?",
             gives=lambda c: list(c.x),
         ),
         Mistake(
@@ -66,8 +122,9 @@ ping_pong = Exercise(
         Diagnosis.DEADLOCK: "Ranks 0 and 1 take turns: 0 sends while 1 receives, then the other"
         " way round. Ranks 2 and up send and receive nothing.",
         Diagnosis.ALIASED: "Return a copy: x.clone() where nothing was received.",
-        Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x), and add"
-        " with y + 1 instead of x += 1.",
+        Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into a tensor of your own,"
+        " torch.empty_like(x), and add 1 to that.",
+        **_WAIT,
     },
 )
 
@@ -90,19 +147,37 @@ shift = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1), k=1),
     hints=(
-        "To whom goes your x, and from whom comes the one that you return?",
-        "Send to (rank + k) % n, receive from (rank − k) % n. Everybody does both, so nobody may"
+        "Which rank does your x go to, and which rank does the one that you return come from?",
+        "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
         " wait for the send to finish before receiving.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    if k % n == 0:\n"
-        "        return x.clone()  # nobody to talk to\n"
+        "        return x.clone()  # the other rank is this one\n"
         "    y = torch.empty_like(x)\n"
         "    request = dist.isend(x, (rank + k) % n)\n"
         "    dist.recv(y, (rank - k) % n)\n"
-        "    request.wait()",
+        "    request.wait()\n"
+        "    return y",
     ),
     mistakes=(
         _SEND_FIRST,
+        *signs.BUFFER_RACES,
+        Mistake(
+            "x is passed on from neighbour to neighbour. One message per rank is enough, straight"
+            " to its goal: rank + k.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
+                and e.case.n > 2
+                and {(op.peer - op.rank) % e.case.n for op in e.trace.sends()} == {1}
+            ),
+        ),
+        Mistake(
+            "The result is all zeros, and no rank's x. After irecv a tensor holds nothing of the"
+            " message until wait() has returned: is it read, or copied, before that?",
+            gives=lambda c: [torch.zeros_like(t) if c.k % c.n else t for t in c.x],
+            when=lambda e: e.calls("irecv"),
+        ),
         Mistake(
             "That is a shift by one, whatever k is.",
             gives=(
@@ -113,11 +188,11 @@ shift = Exercise(
         Mistake(
             "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
             " copy then.",
-            when=lambda e: e.says("same as the rank") and e.case.k % e.case.n == 0,
+            when=lambda e: signs.to_itself(e) and e.case.k % e.case.n == 0,
         ),
         Mistake(
             "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
-            when=lambda e: e.says("there is no rank"),
+            when=signs.no_rank,
         ),
         Mistake(
             "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
@@ -125,18 +200,25 @@ shift = Exercise(
             gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
         ),
         Mistake(
-            "You return your own x: what came from the neighbour is lost.",
+            "No message was sent: every rank returns its own x.",
+            gives=lambda c: list(c.x),
+            when=_silent,
+        ),
+        Mistake(
+            "You return your own x: return what came from rank r − k.",
             gives=lambda c: list(c.x),
         ),
     ),
     advice={
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
         Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
         " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
         " same round.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its goal: do not"
-        " pass x on k times.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its goal:"
+        " rank + k.",
         Diagnosis.ALIASED: "Where nothing is sent, return x.clone() and not x.",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request; call its wait() before you return.",
+        **_WAIT,
     },
 )
 
@@ -167,34 +249,41 @@ exchange = Exercise(
         "Both of a pair send and both receive. What happens if both send first?",
         "Either the lower rank sends first and the higher receives first, or both start their send"
         " with isend. One of the two keeps both directions busy at once.",
-        "In code:\n"
-        "    if peer == rank:\n"
+        "This is the whole answer:\n"
+        "    if peer == dist.get_rank():\n"
         "        return x.clone()\n"
         "    y = torch.empty_like(x)\n"
         "    request = dist.isend(x, peer)\n"
         "    dist.recv(y, peer)\n"
-        "    request.wait()",
+        "    request.wait()\n"
+        "    return y",
     ),
     mistakes=(
         _SEND_FIRST,
+        *signs.BUFFER_RACES,
         Mistake(
-            "When peer is your own rank there is nobody to talk to: return a copy of x.",
-            when=lambda e: e.says("same as the rank"),
+            "When peer is your own rank there is no other rank to talk to: return a copy of x.",
+            when=signs.to_itself,
+        ),
+        Mistake(
+            "No message was sent: every rank returns its own x.",
+            gives=lambda c: list(c.x),
+            when=_silent,
         ),
         Mistake(
             "You return your own x: return what you have received.",
             gives=lambda c: list(c.x),
-            when=lambda e: any(p != r for r, p in enumerate(e.case.peer)),
+            when=lambda e: any(p != r for r, p in enumerate(e.case.peer)) and not _silent(e),
         ),
     ),
     advice={
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
         Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
         " once: start the send with isend on both sides, then receive.",
         Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",
         Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
         " stay as it is.",
-        Diagnosis.BUFFER_RACE: "While x is being sent, nothing may be received into it: receive"
-        " into torch.empty_like(x).",
-        Diagnosis.UNWAITED_REQUEST: "isend returns a request; call its wait() before you return.",
+        **_WAIT,
     },
 )

@@ -8,10 +8,41 @@ from torch import nn
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.information import moved
 from grader.limits import levels, messages, point, rounds, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
+
+
+def _sends_first(e: Evidence) -> bool:
+    """Whether it hangs, and a rank other than the source has sent before it received."""
+    return e.diagnosis is Diagnosis.DEADLOCK and signs.first_words(e, but=e.case.src)
+
+
+def _twice(e: Evidence) -> bool:
+    """Whether a rank is sent the whole of x twice, or the source is sent what it has."""
+    if e.diagnosis is not Diagnosis.TOO_MANY_MESSAGES:
+        return False
+    whole = [op.peer for op in e.trace.sends() if op.count == e.case.x[0].numel()]
+    return len(whole) > len(set(whole) - {e.case.src})
+
+
+_SPEAKS_TOO_SOON = Mistake(
+    "At the start only src has what is to be sent, but another rank sends before it has received"
+    " anything. Which ranks should receive first?",
+    when=_sends_first,
+)
+
+_SENT_TWICE = Mistake(
+    "A rank is sent x although it has it already. Each of the other n − 1 ranks needs it exactly"
+    " once, and src not at all.",
+    when=_twice,
+)
+
+_ENOUGH_MESSAGES = (
+    "n − 1 messages are enough: each of the other ranks receives exactly once, and src never."
+)
 
 broadcast = Exercise(
     signature="broadcast(x: Tensor, src: int) -> None",
@@ -28,34 +59,48 @@ broadcast = Exercise(
         total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
     hints=(
-        "Who has something to send, and how many messages are needed at least?",
-        "Every rank but src has to receive once. So n − 1 messages, and not one more. The plain"
-        " way: src sends to everybody else, everybody else receives from src.",
-        "In code:\n"
-        "    if rank == src:\n"
-        "        for dst in range(n):\n"
+        "Which rank has something to send, and how many messages are needed at least?",
+        "Every rank but src has to receive once: n − 1 messages, and not one more. The plain way:"
+        " src sends to every other rank, and every other rank receives from src.",
+        "This is the whole answer:\n"
+        "    if dist.get_rank() == src:\n"
+        "        for dst in range(dist.get_world_size()):\n"
         "            if dst != src:\n"
         "                dist.send(x, dst)\n"
         "    else:\n"
         "        dist.recv(x, src)  # fills x in place",
     ),
     mistakes=(
+        _SPEAKS_TOO_SOON,
+        _SENT_TWICE,
         Mistake(
-            "Everybody ends with rank 0's x. The source is src, and it is not always rank 0.",
+            "It is right with 2 and 4 ranks and wrong with 3 and 5. A partner whose number is"
+            " found by doubling or flipping bits need not exist: check that it is below n, and that"
+            " every rank still receives once.",
+            when=signs.on_powers_of_two_only,
+        ),
+        Mistake(
+            "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
             gives=lambda c: [c.x[0]] * c.n if c.src else None,
         ),
         Mistake(
             "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
             " caller never sees: receive into x itself, or use x.copy_(...).",
             gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0,
+            when=lambda e: e.trace.traffic.messages > 0 and signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x is as it was on every rank, although messages were exchanged: receive into x"
+            " itself, or write into it with x.copy_(...).",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0 and not signs.renames(e, "x"),
         ),
         Mistake(
             "Nothing was sent: x is as it was on every rank.",
             gives=lambda c: list(c.x),
         ),
         Mistake(
-            "Only the next rank got it. On a chain, everybody who has received has to pass it on.",
+            "Only the next rank got it. On a chain, each rank that has received passes it on.",
             gives=lambda c: [
                 c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
             ],
@@ -76,8 +121,7 @@ broadcast = Exercise(
         Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
         Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
         " rank that is waited for ever make that call?",
-        Diagnosis.TOO_MANY_MESSAGES: "Somebody gets x more than once. Each of the other n − 1"
-        " ranks needs it exactly once.",
+        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
         Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
         " on each before you return.",
     },
@@ -105,7 +149,7 @@ tree_broadcast = Exercise(
     ),
     hints=(
         "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
-        " round, after two, after three? And to whom does each of them send next?",
+        " round, after two, after three? Which rank does each of them send to next?",
         "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
         " v + step if there is one. For another source count the ranks from it:"
         " v = (rank − src) % n, and v is rank (v + src) % n.",
@@ -122,7 +166,7 @@ tree_broadcast = Exercise(
     ),
     mistakes=(
         Mistake(
-            "Everybody ends with rank 0's x. The root of the tree is src: count the ranks from it,"
+            "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"
             " v = (rank − src) % n.",
             gives=lambda c: [c.x[0]] * c.n if c.src else None,
         ),
@@ -142,15 +186,14 @@ tree_broadcast = Exercise(
             " rank.",
             when=lambda e: len(_senders(e)) > 1 and len(set(_senders(e))) == len(_senders(e)),
         ),
+        _SENT_TWICE,
         Mistake(
-            "The partner does not exist: with 3 or 5 ranks the last round is not full. Send only if"
-            " there is a rank with that number.",
-            when=lambda e: (
-                e.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.DEADLOCK)
-                and e.case.n in (3, 5)
-                and (e.says("there is no rank") or e.says("index out of range"))
-            ),
+            "It is right with 2 and 4 ranks and wrong with 3 and 5, where the last round is not"
+            " full: some ranks have no partner in it. Rank v sends only if there is a rank"
+            " v + step, so only if v + step < n.",
+            when=signs.on_powers_of_two_only,
         ),
+        _SPEAKS_TOO_SOON,
     ),
     demo=lambda n: demo(n, x=tags(n, 1), src=0),
     advice={
@@ -160,12 +203,11 @@ tree_broadcast = Exercise(
         " and only sends from then on.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
         " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
-        Diagnosis.TOO_MANY_MESSAGES: "Somebody gets x more than once. Each of the other n − 1"
-        " ranks needs it exactly once.",
+        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
         Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
         " return.",
         Diagnosis.WRONG_VALUE: "Take four ranks and source 1, and write down who has x after each"
-        " round. Who sends before it has received?",
+        " round. Does a rank send before it has received?",
     },
 )
 
@@ -292,11 +334,10 @@ sync_parameters = Exercise(
         " may a module change outside of autograd?",
         "Broadcast each one from src. Parameters require gradients, so writing into them belongs"
         " under torch.no_grad(), or goes through parameter.data or parameter.detach().",
-        "In code:\n"
+        "This is the whole answer; every rank goes through the same tensors in the same order:\n"
         "    with torch.no_grad():\n"
         "        for tensor in [*module.parameters(), *module.buffers()]:\n"
-        "            dist.broadcast(tensor, src)\n"
-        "Every rank goes through the same tensors in the same order.",
+        "            dist.broadcast(tensor, src)",
     ),
     mistakes=(
         Mistake(
@@ -319,11 +360,12 @@ sync_parameters = Exercise(
             ),
         ),
         Mistake(
-            "Everybody ends with rank 0's values. The source is src.",
+            "Every rank ends with rank 0's values. The source is src.",
             gives=lambda c: _synchronised(c, lambda r, name: 0) if c.src else None,
         ),
         Mistake(
-            "Nothing has changed on any rank: write into the module's own tensors.",
+            "Nothing has changed on any rank: is dist.broadcast called on the module's own tensors,"
+            " or on copies that are never written back?",
             gives=lambda c: _synchronised(c, lambda r, name: r),
         ),
         Mistake(

@@ -6,11 +6,18 @@ from typing import Any
 import torch
 
 from grader.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
-from grader.exercise import Exercise, Mistake
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.information import moved
 from grader.limits import messages, total_bytes
 from grader.oracles import nbytes
 from grader.verdict import Diagnosis
+
+
+def _asks_another(e: Evidence) -> bool:
+    """Whether a rank is stuck in receiving from one that is not the source."""
+    waits = e.failure.waits if e.failure else ()
+    return any(wait.call == "recv" and e.case.src not in wait.peers for wait in waits)
 
 
 def _hand_out(draw: Draw) -> Iterator[Case]:
@@ -41,9 +48,9 @@ scatter = Exercise(
         "Which chunk does src keep, and can it send to itself?",
         "src sends chunks[dst] to every other rank and copies its own chunk into out. The others"
         " receive into out; their chunks is None.",
-        "In code:\n"
-        "    if rank == src:\n"
-        "        for dst in range(n):\n"
+        "This is the whole answer:\n"
+        "    if dist.get_rank() == src:\n"
+        "        for dst in range(dist.get_world_size()):\n"
         "            if dst == src:\n"
         "                out.copy_(chunks[src])\n"
         "            else:\n"
@@ -56,13 +63,19 @@ scatter = Exercise(
             "src has not got its own chunk: copy it with out.copy_(chunks[src]). Writing"
             " out = chunks[src] only renames a tensor.",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
+            when=lambda e: signs.renames(e, "out"),
         ),
         Mistake(
-            "Everybody got the same chunk: rank r needs chunks[r].",
+            "src has not got its own chunk: copy it with out.copy_(chunks[src]).",
+            gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
+            when=lambda e: not signs.renames(e, "out"),
+        ),
+        Mistake(
+            "Every rank got the same chunk, number 0: rank r needs chunks[r].",
             gives=lambda c: [c.chunks[c.src][0]] * c.n,
         ),
         Mistake(
-            "Everybody got src's own chunk: send chunks[dst] and not chunks[src].",
+            "Every rank got src's own chunk: send chunks[dst] and not chunks[src].",
             gives=lambda c: [c.chunks[c.src][c.src]] * c.n,
         ),
         Mistake(
@@ -75,13 +88,22 @@ scatter = Exercise(
             gives=lambda c: list(c.out),
         ),
         Mistake(
-            "A rank cannot send to itself: torch calls it an error, and a blocking send would wait"
-            " for itself for ever. src copies its own chunk.",
-            when=lambda e: e.says("same as the rank"),
+            "A rank cannot send to itself or receive from itself: torch calls it an error. src"
+            " copies its own chunk into out.",
+            when=signs.to_itself,
         ),
         Mistake(
             "chunks is None on every rank but src: only src may look inside.",
-            when=lambda e: e.says("NoneType"),
+            when=lambda e: (
+                e.says("NoneType")
+                and e.failure is not None
+                and e.failure.rank not in (None, e.case.src)
+            ),
+        ),
+        Mistake(
+            "Only src has chunks, so every other rank receives from src. A rank here waits for"
+            " another one, which has nothing to send.",
+            when=_asks_another,
         ),
     ),
     advice={
@@ -105,6 +127,22 @@ def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
     return [entries if r == c.dst else None for r in c.ranks]
 
 
+def _in_another_order(e: Evidence) -> bool:
+    """Whether dst holds what it should, but in other places."""
+    if e.diagnosis is not Diagnosis.WRONG_VALUE:
+        return False
+    held = e.actual[e.case.dst]
+    return len(held) == e.case.n and all(
+        any(torch.equal(x, entry) for entry in held) for x in e.case.x
+    )
+
+
+def _all_alike(e: Evidence) -> bool:
+    """Whether dst's list holds n times the same."""
+    held = e.actual[e.case.dst]
+    return len(held) == e.case.n and all(torch.equal(entry, held[0]) for entry in held)
+
+
 gather = Exercise(
     signature="gather(x: Tensor, dst: int) -> list[Tensor] | None",
     summary="the list of all x in rank order on dst, None elsewhere",
@@ -123,20 +161,22 @@ gather = Exercise(
         "It is scatter with the arrows turned round. What does dst do with its own x?",
         "dst makes a list with one place per rank, receives into all but one of them, and puts a"
         " copy of its own x into that one. The others send and return None.",
-        "In code:\n"
-        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "This is the whole answer:\n"
+        "    if dist.get_rank() != dst:\n"
+        "        dist.send(x, dst)\n"
+        "        return None\n"
+        "    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]\n"
         "    parts[dst].copy_(x)\n"
-        "    for src in range(n):\n"
+        "    for src, part in enumerate(parts):\n"
         "        if src != dst:\n"
-        "            dist.recv(parts[src], src)\n"
-        "    return parts\n"
-        "That is dst's part; the others send x to dst.",
+        "            dist.recv(part, src)\n"
+        "    return parts",
     ),
     mistakes=(
         Mistake(
             "The list is in the order of arrival. A receive from any rank says who it was, by its"
             " return value: put the tensor in that place, or receive from a named rank.",
-            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
+            when=lambda e: e.wildcards and _in_another_order(e),
         ),
         Mistake(
             "dst's own x stands first, and the others follow: entry r belongs to rank r.",
@@ -147,17 +187,15 @@ gather = Exercise(
             gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
         ),
         Mistake(
-            "All entries are one and the same tensor, filled again and again: make a new one for"
-            " every rank. [buffer] * n is one tensor n times.",
-            when=lambda e: (
-                bool(e.actual)
-                and isinstance(e.actual[e.case.dst], (list, tuple))
-                and len(e.actual[e.case.dst]) == e.case.n > 1
-                and all(
-                    isinstance(t, torch.Tensor) and torch.equal(t, e.actual[e.case.dst][0])
-                    for t in e.actual[e.case.dst]
-                )
-            ),
+            "Every entry of the list is dst's own x: what comes from rank r belongs into entry r.",
+            gives=lambda c: _on_dst(c, [c.x[c.dst]] * c.n),
+            when=lambda e: not e.written(r"\]\s*\*"),
+        ),
+        Mistake(
+            "All entries of the list hold the same numbers. Are they one and the same tensor,"
+            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
+            " rank.",
+            when=signs.always(_all_alike),
         ),
         Mistake(
             "dst's own x is missing from the list.",
@@ -180,7 +218,7 @@ gather = Exercise(
         ),
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "dst returns a list of n tensors, everyone else None.",
+        Diagnosis.WRONG_TYPE: "dst returns a list of n tensors, every other rank None.",
         Diagnosis.ALIASED: "dst's own entry must be a copy: x.clone().",
         Diagnosis.DEADLOCK: "Every send needs its receive: does dst receive from each of the other"
         " ranks, and only from them?",

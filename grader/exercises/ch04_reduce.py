@@ -7,6 +7,7 @@ import torch.distributed as dist
 
 from grader.cases import Case, Draw, PerRank, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.information import combined
 from grader.limits import levels, messages, point, rounds
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions
@@ -31,6 +32,33 @@ def _instead(c: Case, wrong: str, *asked: str) -> list[torch.Tensor] | None:
     return _on_dst(c, lambda _, x: reduced(OPS[wrong], x))
 
 
+def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
+    """For AVG: dst divides whenever it has added one more, the others in rank order."""
+    if c.n == 1 or op_name(c.op) != "AVG":
+        return None
+    total = c.x[c.dst]
+    for r in c.ranks:
+        if r != c.dst:
+            total = (total + c.x[r]) / by
+    return [total if r == c.dst else c.x[r] for r in c.ranks]
+
+
+def _others_changed(e: Evidence) -> bool:
+    """Whether dst is right and another rank's x is not what it was."""
+    if e.diagnosis is not Diagnosis.WRONG_VALUE:
+        return False
+    got, right = e.actual[e.case.dst].double(), reduced(e.case.op, e.case.x).double()
+    return torch.allclose(got, right, rtol=1e-2, atol=1e-5) and any(
+        not torch.equal(t, e.case.x[r]) for r, t in enumerate(e.actual) if r != e.case.dst
+    )
+
+
+_ONLY_AVG_DIVIDES = Mistake(
+    "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
+    " divided in place.",
+    when=lambda e: e.says("can't be cast"),
+)
+
 reduce = Exercise(
     signature="reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
     summary="in place on dst: SUM, AVG, MIN, MAX or PRODUCT; unchanged elsewhere",
@@ -52,8 +80,39 @@ reduce = Exercise(
         " x: +=, torch.minimum, torch.maximum, *=. The others send x and leave it alone.",
         "AVG is SUM, divided by n once at the end. To write a result into x:"
         " torch.minimum(x, buffer, out=x), or x.copy_(torch.minimum(x, buffer)).",
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    if dist.get_rank() != dst:\n"
+        "        dist.send(x, dst)\n"
+        "        return\n"
+        "    buffer = torch.empty_like(x)\n"
+        "    for src in range(n):\n"
+        "        if src == dst:\n"
+        "            continue\n"
+        "        dist.recv(buffer, src)\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(x, buffer, out=x)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(x, buffer, out=x)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            x *= buffer\n"
+        "        else:\n"
+        "            x += buffer\n"
+        "    if op == R.AVG:\n"
+        "        x /= n",
     ),
     mistakes=(
+        *signs.BUFFER_RACES,
+        _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
+            " telling everyone the result is an all-reduce, which comes later.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
+                and any(op.rank == e.case.dst for op in e.trace.sends())
+            ),
+        ),
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
             gives=lambda c: _instead(c, "SUM", "AVG"),
@@ -87,11 +146,7 @@ reduce = Exercise(
         Mistake(
             "The division happens once per message, so early terms are divided again and again:"
             " add everything up first, divide once.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and op_name(e.case.op) == "AVG"
-                and e.case.n > 2
-            ),
+            gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
         ),
         Mistake(
             "The result is on rank 0. It belongs to dst, which is not always rank 0.",
@@ -107,44 +162,29 @@ reduce = Exercise(
         Mistake(
             "dst is right, but another rank's x has changed. On a tree or a chain, combine in a"
             " copy: x.clone().",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_VALUE
-                and bool(e.actual)
-                and any(
-                    isinstance(t, torch.Tensor) and not torch.equal(t, e.case.x[r])
-                    for r, t in enumerate(e.actual)
-                    if r != e.case.dst
-                )
-            ),
+            when=_others_changed,
         ),
         Mistake(
             "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"
             " sees; `x += buffer` writes into x.",
             gives=lambda c: list(c.x),
+            when=lambda e: signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x on dst is as it was. Is what comes combined into x itself, or is the result left in"
+            " another tensor?",
+            gives=lambda c: list(c.x),
+            when=lambda e: not signs.renames(e, "x"),
         ),
     ),
     advice={
         Diagnosis.WRONG_TYPE: "reduce works in place, on dst's x, and returns nothing.",
-        Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once. Telling everyone"
-        " the result is an all-reduce, which comes later.",
-        Diagnosis.DEADLOCK: "Every send needs its receive: dst receives once from each of the"
-        " others, and the others only send.",
-        Diagnosis.EXCEPTION: "Integers and floating-point numbers take the same road; only AVG"
-        " divides, and it is asked for on floating-point numbers only.",
-        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
-        " into again before wait(): use one buffer per irecv, or recv.",
+        Diagnosis.TOO_MANY_MESSAGES: "n − 1 messages are enough: each of the other ranks sends"
+        " once.",
+        Diagnosis.DEADLOCK: "Every send needs its receive. The plain way: dst receives once from"
+        " each of the others, and the others only send.",
     },
 )
-
-
-def _others_changed(e: Evidence) -> bool:
-    """Whether dst is right and another rank's x is not what it was."""
-    if e.diagnosis is not Diagnosis.WRONG_VALUE:
-        return False
-    got, right = e.actual[e.case.dst].double(), reduced(e.case.op, e.case.x).double()
-    return torch.allclose(got, right, rtol=1e-2, atol=1e-5) and any(
-        not torch.equal(t, e.case.x[r]) for r, t in enumerate(e.actual) if r != e.case.dst
-    )
 
 
 def _on_rank_zero(e: Evidence) -> bool:
@@ -171,14 +211,15 @@ tree_reduce = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
     hints=(
-        "In the picture, who is finished after the first round, and who goes on? What does rank 4"
-        " hold when it sends in the last round?",
+        "In the picture, which ranks are finished after the first round, and which go on? What does"
+        " rank 4 hold when it sends in the last round?",
         "In the round with step 1, 2, 4, … a rank whose number has that bit sends what it has"
         " combined so far to rank − step, and is done. The others receive from rank + step, if"
         " there is one, and combine. Work in a copy of x, and for another dst count the ranks from"
         " it: v = (rank − dst) % n.",
-        "This is the whole answer; combine(op, a, b) adds, multiplies, or takes torch.minimum or"
-        " torch.maximum:\n"
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    v = (dist.get_rank() - dst) % n\n"
         "    total, buffer, step = x.clone(), torch.empty_like(x), 1\n"
         "    while step < n:\n"
         "        if v & step:\n"
@@ -186,11 +227,44 @@ tree_reduce = Exercise(
         "            return\n"
         "        if v + step < n:\n"
         "            dist.recv(buffer, (v + step + dst) % n)\n"
-        "            total = combine(op, total, buffer)\n"
+        "            if op == R.MIN:\n"
+        "                torch.minimum(total, buffer, out=total)\n"
+        "            elif op == R.MAX:\n"
+        "                torch.maximum(total, buffer, out=total)\n"
+        "            elif op == R.PRODUCT:\n"
+        "                total *= buffer\n"
+        "            else:\n"
+        "                total += buffer\n"
         "        step *= 2\n"
-        "    x.copy_(total / n if op == dist.ReduceOp.AVG else total)",
+        "    x.copy_(total / n if op == R.AVG else total)",
     ),
     mistakes=(
+        *signs.BUFFER_RACES,
+        _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
+            " exist: rank v receives from v + step only if v + step < n, and sends all the same"
+            " when its turn comes.",
+            when=signs.on_powers_of_two_only,
+        ),
+        Mistake(
+            "Every message goes to dst, which can receive only one at a time. Let other ranks"
+            " combine pairs in the same round, and send what they have combined.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
+                and {op.peer for op in e.trace.sends()} == {e.case.dst}
+            ),
+        ),
+        Mistake(
+            "That is a chain: no rank receives more than once, and each waits for the one before"
+            " it. In a tree half of the ranks send in the first round, a quarter in the second.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
+                and e.case.n > 2
+                and len({op.peer for op in e.trace.sends()}) == e.trace.traffic.messages
+            ),
+        ),
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
             gives=lambda c: _instead(c, "SUM", "AVG"),
@@ -205,30 +279,25 @@ tree_reduce = Exercise(
             when=_on_rank_zero,
         ),
         Mistake(
-            "x on dst is as it was: the result is in a copy. Write it back at the end, on dst"
+            "x on dst is as it was. Is the result in a copy? Write it back at the end, on dst"
             " alone: x.copy_(total).",
             gives=lambda c: list(c.x),
         ),
         Mistake(
-            "A rank inside the tree has written its partial result into its own x, which must stay"
+            "dst is right, but a rank inside the tree has written into its own x, which must stay"
             " as it was everywhere but on dst: combine in a copy, x.clone().",
             when=_others_changed,
         ),
     ),
     advice={
         Diagnosis.WRONG_TYPE: "tree_reduce works in place, on dst's x, and returns nothing.",
-        Diagnosis.TOO_MANY_ROUNDS: "Messages that could travel in the same round come one after the"
-        " other. In the first round half of the ranks send, in the second a quarter: nobody but the"
-        " root's last partner should have to wait for its turn.",
+        Diagnosis.TOO_MANY_ROUNDS: "In the first round half of the ranks send, in the second a"
+        " quarter, until one is left. Which of your messages could travel in an earlier round?",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once, and is done.",
         Diagnosis.DEADLOCK: "Each rank sends once, to the partner that receives from it in the same"
         " round, and receives before that from as many as there are smaller steps. With 3 or 5"
         " ranks some partners do not exist.",
-        Diagnosis.EXCEPTION: "With 3 or 5 ranks some partners do not exist: is there a rank"
-        " v + step?",
-        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
-        " into again before wait(): use one buffer per irecv, or recv.",
         Diagnosis.WRONG_VALUE: "Take four ranks and dst 0, and write down what each holds after"
-        " each round. Whose x counts twice, or not at all?",
+        " each round. Does an x count twice, or not at all?",
     },
 )

@@ -8,6 +8,7 @@ import torch
 
 from grader.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.exercises.growing import ALL_GATHER
 from grader.exercises.rings import all_send
 from grader.information import moved
@@ -53,12 +54,22 @@ def _wrong_entries(e: Evidence) -> set[tuple[int, int]]:
     }
 
 
+def _shuffled(e: Evidence) -> bool:
+    """Whether every rank has every piece, but not all in their places."""
+    return bool(_owners(e)) and all(set(held) == set(e.case.ranks) for held in _owners(e))
+
+
+def _own_alone(e: Evidence) -> bool:
+    """Whether every entry of a rank's list is its own x."""
+    return bool(_owners(e)) and all(set(held) == {r} for r, held in enumerate(_owners(e)))
+
+
 def _own_missing(e: Evidence) -> bool:
     return _wrong_entries(e) == {(r, r) for r in e.case.ranks}
 
 
 def _last_missing(e: Evidence) -> bool:
-    """Whether nobody has the piece that comes in the last round."""
+    """Whether every rank lacks the piece that comes in the last round, and no other."""
     return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
 
 
@@ -107,7 +118,7 @@ def _keeps_sending_own(e: Evidence) -> bool:
 
 def _past_the_end(e: Evidence) -> bool:
     """Whether a rank was asked for that does not exist, or an entry for it."""
-    return e.says("there is no rank") or e.says("index out of range")
+    return signs.no_rank(e) or e.says("index out of range")
 
 
 def _on_some_only(e: Evidence) -> bool:
@@ -123,18 +134,24 @@ FROM_OWN_ON = (
 IN_ORDER_OF_ARRIVAL = Mistake(
     "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
     " use what recv returns, the rank that the message came from.",
-    when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
+    when=lambda e: e.wildcards and _shuffled(e),
 )
 
 OWN_MISSING = Mistake(
-    "Your own x is not in your list: nobody sends it to you, so copy it into entry rank.",
-    when=_own_missing,
+    "Your own x is not in your list: no message brings it to you, so copy it into entry rank.",
+    when=signs.always(_own_missing),
+)
+
+OWN_ALONE = Mistake(
+    "Every entry of your list is your own x: what comes from rank j belongs into entry j.",
+    when=lambda e: not e.written(r"\]\s*\*") and signs.always(_own_alone)(e),
 )
 
 ONE_TENSOR = Mistake(
-    "All entries are one and the same tensor, filled again and again: [buffer] * n is one tensor n"
-    " times, and so is a buffer that is appended n times. Make a new tensor for every rank.",
-    when=_all_one,
+    "All entries of a rank's list hold the same numbers. Are they one and the same tensor, filled"
+    " again and again? [buffer] * n is one tensor n times, and so is a buffer that is appended n"
+    " times. Make a new tensor for every rank.",
+    when=signs.always(_all_one),
 )
 
 TWO_BUFFERS = Mistake(
@@ -144,32 +161,45 @@ TWO_BUFFERS = Mistake(
 )
 
 ITSELF = Mistake(
-    "A rank cannot send to itself. With one rank there is nobody to talk to, and with more your own"
-    " piece is there already: copy it with clone().",
-    when=lambda e: e.says("same as the rank"),
+    "A rank cannot send to itself or receive from itself, and need not: its own piece is there"
+    " already. Leave its own number out, and copy that piece with clone().",
+    when=signs.to_itself,
 )
 
 POWERS_OF_TWO = Mistake(
-    "rank ^ step is a partner for everybody only if the number of ranks is a power of two. With 3"
-    " ranks, 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
+    "rank ^ step is a partner for every rank only if their number is a power of two. With 3 ranks,"
+    " 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
     " (rank − step) % n: these exist for every n.",
-    when=lambda e: e.case.n in (3, 5) and _past_the_end(e),
+    when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and signs.xor(e),
 )
 
 PAST_THE_END = Mistake(
     "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
     " it modulo the world size, (rank + 1) % n.",
+    when=signs.no_rank,
+)
+
+NO_SUCH_ENTRY = Mistake(
+    "An index is past the end of a list: entries are counted like ranks, from 0 to n − 1, and on a"
+    " ring they go round, so take the index modulo n.",
     when=_past_the_end,
 )
 
 ALL_SEND = Mistake(
-    "All ranks stand in send, so nobody receives: a send returns only when its receive has been"
-    " posted. Start with isend, then receive, then wait for the send.",
+    "All ranks are in a send, so none of them receives: a send returns only when its receive has"
+    " been posted. Start with isend, then receive, then wait for the send.",
     when=all_send,
 )
 
-#: Whom a rank talks to, and who begins.
-PARTNERS = (ALL_SEND, ITSELF, POWERS_OF_TWO, PAST_THE_END)
+#: Which ranks a rank talks to, which of them begins, and what a message may touch.
+PARTNERS = (
+    ALL_SEND,
+    ITSELF,
+    POWERS_OF_TWO,
+    PAST_THE_END,
+    NO_SUCH_ENTRY,
+    *signs.BUFFER_RACES,
+)
 
 WITHOUT_OWN = Mistake(
     "Your own x is missing: the list has an entry for every rank, yourself included.",
@@ -184,9 +214,9 @@ SHARED_ADVICE = {
     " wait() on every one before you return.",
     Diagnosis.BUFFER_RACE: "Between isend or irecv and its wait() a tensor belongs to its message:"
     " do not write to it, and do not receive into it. Receive into another tensor, or wait first.",
-    Diagnosis.FORBIDDEN_CALL: "A built-in collective does the work that you are asked to do, and"
-    " so it does if a helper function calls it. Build yours from send, recv, isend and irecv; what"
-    " you have written in earlier chapters is welcome.",
+    Diagnosis.FORBIDDEN_CALL: "A built-in collective is not allowed here, not even if a helper"
+    " function calls it. Build yours from send, recv, isend and irecv; what you have written in"
+    " earlier chapters is welcome.",
 }
 
 ADVICE = {
@@ -212,11 +242,12 @@ all_gather = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "You have written a gather to one rank. Everybody wants such a list now. Can n gathers go"
+        "You have written a gather to one rank. Now every rank wants such a list. Can n gathers go"
         " on at the same time, without a rank through which everything passes?",
-        "The plainest way: everybody sends its x to everybody else, and receives one x from each."
-        " All do the same, so start the sends with isend, and leave yourself out.",
-        "In code:\n"
+        "The plainest way: each rank sends its x to every other one, and receives one x from each."
+        " All do the same, so start the sends with isend, and leave your own rank out.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    parts = [torch.empty_like(x) for _ in range(n)]\n"
         "    parts[rank].copy_(x)\n"
         "    others = [r for r in range(n) if r != rank]\n"
@@ -229,9 +260,11 @@ all_gather = Exercise(
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
         Mistake(
-            "Only one rank has the list. That is a gather: in an all-gather everyone ends with it.",
+            "Only some ranks have the list. In a gather one rank ends with it, in an all-gather"
+            " every rank does.",
             when=_on_some_only,
         ),
+        OWN_ALONE,
         ONE_TENSOR,
         TWO_BUFFERS,
         OWN_MISSING,
@@ -247,13 +280,13 @@ all_gather = Exercise(
     advice={
         **ADVICE,
         Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send. If all receive first, nobody sends: start the sends with isend, then receive, then"
+        " send. If all receive first, none sends: start the sends with isend, then receive, then"
         " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
-        " of one piece are always enough. Somebody gets something twice.",
-        Diagnosis.TOO_MANY_BYTES: "Somebody sends more than n − 1 pieces, as a root does that hands"
-        " whole lists to everybody. Without a root all send equally much: each x goes to everybody"
-        " else, or round a ring.",
+        " of one piece are always enough. Does a rank get something twice?",
+        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does that hands"
+        " whole lists to the others. Without a root all send equally much: each x goes to every"
+        " other rank, or round a ring.",
     },
 )
 
@@ -273,12 +306,14 @@ ring_all_gather = Exercise(
     growth=ALL_GATHER,
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
-        "Everybody sends to the right and receives from the left, n − 1 times. In the first round"
+        "Every rank sends to the right and receives from the left, n − 1 times. In the first round"
         " you send your own x. What do you send in the second?",
         "You pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
         " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives: that is the entry to"
         " receive into. Start the send with isend, receive, then wait for the send.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
         "    parts = [torch.empty_like(x) for _ in range(n)]\n"
         "    parts[rank].copy_(x)\n"
         "    for s in range(1, n):\n"
@@ -289,6 +324,7 @@ ring_all_gather = Exercise(
     ),
     mistakes=(
         IN_ORDER_OF_ARRIVAL,
+        OWN_ALONE,
         ONE_TENSOR,
         TWO_BUFFERS,
         OWN_MISSING,
@@ -302,12 +338,12 @@ ring_all_gather = Exercise(
             "Every piece stands one place off. In round s = 1 … n − 1 the piece of rank"
             " (rank − s) % n comes, in round 1 that of your left neighbour. Where does your s"
             " begin?",
-            when=_one_place_off,
+            when=signs.always(_one_place_off),
         ),
         Mistake(
-            "Your left neighbour's x stands in every place but your own: everybody sent its own x"
+            "Your left neighbour's x stands in every place but your own: every rank sent its own x"
             " again and again. From the second round on, send what came in the round before.",
-            when=_keeps_sending_own,
+            when=signs.always(_keeps_sending_own),
         ),
         Mistake(
             "The pieces go round to the left, but you put them where pieces going to the right"
@@ -318,20 +354,29 @@ ring_all_gather = Exercise(
         Mistake(
             "The pieces that came last are missing: it takes n − 1 rounds until the piece of your"
             " right neighbour has come all the way round.",
-            when=_last_missing,
+            when=signs.always(_last_missing),
+        ),
+        Mistake(
+            "No message was sent, so your list lacks the other ranks' pieces. Does your loop run"
+            " at all? On n ranks it takes n − 1 rounds.",
+            when=lambda e: (
+                all(one.trace.traffic.messages == 0 for one in e.failed)
+                and e.diagnosis is Diagnosis.WRONG_VALUE
+            ),
         ),
         WITHOUT_OWN,
         Mistake(
-            "A rank cannot send to itself, and with one rank there is nobody else: n ranks take"
+            "A rank cannot send to itself, and one rank has no other to send to: n ranks take"
             " n − 1 rounds, one rank none. Is your loop one round too long?",
-            when=lambda e: e.says("same as the rank"),
+            when=signs.to_itself,
         ),
         *PARTNERS,
         Mistake(
-            "One round too many: after n − 1 rounds everybody has everything.",
+            "One round too many: after n − 1 rounds every rank has everything.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_MANY_MESSAGES, Diagnosis.TOO_MANY_ROUNDS)
                 and e.trace.traffic.messages == e.case.n**2
+                and e.trace.traffic.bytes == e.case.n**2 * nbytes(e.case.x[0])
             ),
         ),
     ),

@@ -9,6 +9,7 @@ import torch
 
 from grader.cases import Case, Draw, Kind, demo, tag_lists
 from grader.exercise import Exercise, Mistake
+from grader.exercises import signs
 from grader.exercises.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.exercises.growing import REDUCE_SCATTER
 from grader.information import combined
@@ -94,9 +95,15 @@ def _only_own(c: Case) -> list[torch.Tensor] | None:
     return _of(c, lambda r: [c.chunks[r][r]])
 
 
-def _only_own_sums(c: Case) -> list[torch.Tensor] | None:
+def _own_and_zeros(c: Case) -> list[torch.Tensor] | None:
     """A buffer that is read too early holds zeros: no matter to a sum, but to MIN and MAX."""
-    return _only_own(c) if op_name(c.op) == "SUM" else None
+    return _of(c, lambda r: [c.chunks[r][r], torch.zeros_like(c.chunks[r][r])])
+
+
+def _doubled_distances(c: Case) -> list[torch.Tensor] | None:
+    """What comes from ranks at a distance of 1, 2, 4, … only."""
+    far = [0, *(1 << k for k in range(c.n) if 1 << k < c.n)]
+    return _of(c, lambda r: [c.chunks[(r - s) % c.n][r] for s in far])
 
 
 def _without_own(c: Case) -> list[torch.Tensor] | None:
@@ -112,8 +119,7 @@ def _with_zeros(c: Case) -> list[torch.Tensor] | None:
 #: Mistakes that depend on the operation and not on the way that the chunks take.
 ARITHMETIC = (
     Mistake(
-        "AVG is the sum divided by the number of ranks, your own included: the division is missing,"
-        " or by another number.",
+        "AVG is the sum divided by the number of ranks; the division is missing.",
         gives=_instead("SUM", "AVG"),
     ),
     Mistake(
@@ -139,6 +145,12 @@ ARITHMETIC = (
         " is the smallest or largest of all. Begin with a chunk: chunks[rank].clone().",
         gives=_with_zeros,
     ),
+    Mistake(
+        "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
+        " divided in place.",
+        when=lambda e: e.says("can't be cast"),
+    ),
+    signs.AVERAGE_ALONE,
 )
 
 NOTHING_COMBINED = Mistake(
@@ -154,21 +166,22 @@ OWN_LIST = Mistake(
 )
 
 CHUNK_ZERO = Mistake(
-    "Everybody ends with chunk 0, but rank r should end with chunk r.",
+    "Every rank ends with chunk 0, but rank r should end with chunk r.",
     gives=lambda c: _of(c, lambda r: _contributions(c, 0)),
 )
 
 ADVICE = {
     **SHARED_ADVICE,
-    Diagnosis.WRONG_TYPE: "Return one tensor, shaped like one chunk: the reduction of everybody's"
+    Diagnosis.WRONG_TYPE: "Return one tensor, shaped like one chunk: the reduction of all ranks'"
     " chunks[rank].",
     Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
     Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
     " torch.empty_like(chunks[0]) keep it; a mean of integers is not asked for.",
     Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
     " list(chunks) copies the list and not the tensors in it.",
-    Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Add in copies: [c.clone() for c in"
-    " chunks]. list(chunks) copies the list and not the tensors in it, and += writes into them.",
+    Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Combine in copies: [c.clone() for c"
+    " in chunks]. list(chunks) copies the list and not the tensors in it, and += writes into"
+    " them.",
     Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the chunks are:"
     " torch.empty_like(chunks[0]) has their dtype.",
 }
@@ -184,11 +197,12 @@ reduce_scatter = Exercise(
     limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
-        "You end with chunk number rank. Who has something that you need, and what of yours does"
-        " rank j need?",
+        "You end with chunk number rank. Which ranks have something that you need, and what of"
+        " yours does rank j need?",
         "Send chunks[j] to every other rank j. From every other rank one chunk comes: combine it"
         " with a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
         "    total = chunks[rank].clone()\n"
         "    buffer = torch.empty_like(total)\n"
         "    for k in range(1, n):\n"
@@ -196,13 +210,24 @@ reduce_scatter = Exercise(
         "        request = dist.isend(chunks[to], to)\n"
         "        dist.recv(buffer, (rank - k) % n)\n"
         "        request.wait()\n"
-        "        total += buffer  # or torch.minimum, torch.maximum",
+        "        if op == R.MIN:\n"
+        "            torch.minimum(total, buffer, out=total)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(total, buffer, out=total)\n"
+        "        else:\n"
+        "            total += buffer\n"
+        "    return total / n if op == R.AVG else total",
     ),
     mistakes=(
         *ARITHMETIC,
         Mistake(
-            "Your own chunk is not in the result: it counts like everybody's.",
+            "Your own chunk is not in the result: it counts like every other.",
             gives=_without_own,
+        ),
+        Mistake(
+            "From some ranks nothing arrives: the distance doubles, so they are left out. Every"
+            " other rank has a chunk for you, at each distance k = 1, 2, 3, … below n.",
+            gives=_doubled_distances,
         ),
         NOTHING_COMBINED,
         CHUNK_ZERO,
@@ -224,7 +249,7 @@ reduce_scatter = Exercise(
         " none comes, or more than one?",
         Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
         " send: if you write to (rank + k) % n, what you read comes from (rank − k) % n.",
-        Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: nobody has to see whole lists."
+        Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: no rank has to see whole lists."
         " Each rank sends n − 1 chunks, one to each of the others.",
         Diagnosis.TOO_FEW_BYTES: "Each rank has one chunk for each of the others, and no rank sends"
         " as much as that.",
@@ -249,19 +274,27 @@ ring_reduce_scatter = Exercise(
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
-        " its journey begin, and with whose chunk does your first message begin?",
+        " its journey begin, and which chunk do you send first?",
         "Chunk r begins on rank r + 1. In step s = 1 … n − 1 you send what you have so far of chunk"
         " (rank − s) % n to the right, and from the left comes chunk (rank − s − 1) % n: combine it"
         " with yours, and send the result in the next step. AVG divides once, at the very end.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
         "    parts = [chunk.clone() for chunk in chunks]\n"
         "    buffer = torch.empty_like(parts[0])\n"
         "    for s in range(1, n):\n"
         "        request = dist.isend(parts[(rank - s) % n], right)\n"
         "        dist.recv(buffer, left)\n"
         "        request.wait()\n"
-        "        parts[(rank - s - 1) % n] += buffer  # or torch.minimum, torch.maximum\n"
-        "    return parts[rank]",
+        "        mine = parts[(rank - s - 1) % n]\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(mine, buffer, out=mine)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(mine, buffer, out=mine)\n"
+        "        else:\n"
+        "            mine += buffer\n"
+        "    return parts[rank] / n if op == R.AVG else parts[rank]",
     ),
     mistakes=(
         *ARITHMETIC,
@@ -271,12 +304,19 @@ ring_reduce_scatter = Exercise(
             gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
         ),
         Mistake(
-            "That is your own chunks[rank], with nothing of the others in it. Either what came was"
-            " not combined with it, or too early, before wait(); or your ring completes another"
-            " chunk: in the last step chunk rank has to come, so begin by sending chunk"
-            " (rank − 1) % n.",
-            gives=(_only_own, _only_own_sums),
+            "Your own chunk was combined with zeros: what comes is read too early, before wait(),"
+            " or is received into another tensor than the one that you combine.",
+            gives=_own_and_zeros,
+            when=lambda e: e.calls("irecv", "batch_isend_irecv"),
         ),
+        Mistake(
+            "That is your own chunks[rank], with nothing of the others in it. Either what came was"
+            " not combined with it; or your ring completes another chunk: in the last step chunk"
+            " rank has to come, so begin by sending chunk (rank − 1) % n.",
+            gives=_only_own,
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        NOTHING_COMBINED,
         CHUNK_ZERO,
         Mistake(
             "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"
@@ -289,7 +329,7 @@ ring_reduce_scatter = Exercise(
             gives=lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
         ),
         Mistake(
-            "Two contributions only: everybody sends its chunks as they are. Send what you have"
+            "Two contributions only: every rank sends its chunks as they are. Send what you have"
             " combined so far, so that what travels is a partial result.",
             gives=lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]]),
         ),
@@ -322,10 +362,10 @@ ring_reduce_scatter = Exercise(
         Diagnosis.TOO_MANY_ROUNDS: "In every one of the n − 1 steps all ranks send at the same"
         " time, one chunk each. If some receive before they send, a step takes two rounds:"
         " start with isend, then receive, then wait.",
-        Diagnosis.TOO_FEW_ROUNDS: "In each of n − 1 steps every rank sends one chunk, also if it is"
-        " empty.",
-        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 steps one chunk travels: the partial result"
-        " of one chunk. Nobody has to collect whole lists.",
+        Diagnosis.TOO_FEW_ROUNDS: "In each of the n − 1 steps every rank sends one chunk, even an"
+        " empty one.",
+        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 steps every rank sends one chunk, the"
+        " partial result so far. No rank has to collect whole lists.",
         Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 steps every rank sends one whole chunk.",
     },
 )

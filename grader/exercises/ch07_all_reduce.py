@@ -1,5 +1,6 @@
 """Chapter 07: many values become one, on every rank."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 
 from grader.cases import Case, Draw, demo, tags
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.information import combined
 from grader.limits import calls, given, messages, point
 from grader.oracles import OPS, magnitude, op_name, reduced, reductions
@@ -150,6 +152,13 @@ def _flat_ones_right(c: Case) -> list[torch.Tensor]:
     return [reduced(c.op, c.x)] * c.n if c.x[0].dim() == 1 else list(c.x)
 
 
+def _too_few_pieces(e: Evidence) -> bool:
+    """Whether chunk or split gave a list that is shorter than the group is large."""
+    told = re.search(r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else "")
+    short = int(told[1]) < int(told[2]) if told else _raised("index out of range")(e)
+    return short and e.written(r"\b(chunk|split)\(")
+
+
 _MIN_MAX = (
     Mistake("MIN and MAX are exchanged.", gives=_instead("MAX", "MIN")),
     Mistake("MIN and MAX are exchanged.", gives=_instead("MIN", "MAX")),
@@ -177,14 +186,36 @@ all_reduce_rooted = Exercise(
     demo=lambda n: demo(n, x=tags(n, 2), op=OPS["SUM"]),
     hints=(
         "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
-        " Choose one rank to be the root of both.",
+        " With one rank as the root of both, what does each rank send, and what does it receive?",
         "The root receives from everyone, combining into x; when all have come, it sends x to"
         " everyone. Each of the others sends x once, and then receives once, into x.",
         "On rank 0: for src in range(1, n): dist.recv(buffer, src), combine into x; divide once if"
         " op is AVG; then for dst in range(1, n): dist.send(x, dst). Elsewhere: dist.send(x, 0),"
         " then dist.recv(x, 0).",
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    if dist.get_rank() != 0:\n"
+        "        dist.send(x, 0)\n"
+        "        dist.recv(x, 0)\n"
+        "        return\n"
+        "    buffer = torch.empty_like(x)\n"
+        "    for src in range(1, n):\n"
+        "        dist.recv(buffer, src)\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(x, buffer, out=x)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(x, buffer, out=x)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            x *= buffer\n"
+        "        else:\n"
+        "            x += buffer\n"
+        "    if op == R.AVG:\n"
+        "        x /= n\n"
+        "    for dst in range(1, n):\n"
+        "        dist.send(x, dst)",
     ),
     mistakes=(
+        *signs.BUFFER_RACES,
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
             gives=_instead("SUM", "AVG"),
@@ -239,10 +270,18 @@ all_reduce_rooted = Exercise(
             gives=(_divided_each_time(lambda n: n), _divided_each_time(lambda n: 2)),
         ),
         _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
             " never sees; `x += buffer` writes into x.",
             gives=lambda c: list(c.x),
+            when=lambda e: signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x is as it was on every rank. Is what comes combined into x itself, or is the result"
+            " left in another tensor?",
+            gives=lambda c: list(c.x),
+            when=lambda e: not signs.renames(e, "x"),
         ),
     ),
     advice={
@@ -250,16 +289,14 @@ all_reduce_rooted = Exercise(
         Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would be two lines; here both"
         " halves are yours, out of send and recv. Your own functions of chapters 02 and 04 will"
         " do.",
-        Diagnosis.TOO_MANY_MESSAGES: "If everybody sends to everybody, that is n(n − 1) messages."
-        " One root needs n − 1 to collect, and n − 1 to tell the result.",
+        Diagnosis.TOO_MANY_MESSAGES: "If every rank sends to every other one, that is n(n − 1)"
+        " messages. One root needs n − 1 to collect, and n − 1 to tell the result.",
         Diagnosis.TOO_FEW_MESSAGES: "The root hears from n − 1 ranks and tells n − 1 ranks.",
         Diagnosis.DEADLOCK: "The first half goes towards the root: it receives from everyone"
         " before it sends to anyone, and the others send before they receive.",
-        Diagnosis.BUFFER_RACE: "A buffer that a receive is filling may not be read or received"
-        " into again before wait(), and a tensor on its way may not change: one buffer per irecv,"
-        " or recv.",
     },
 )
+
 
 def _share(c: Case) -> int:
     """Elements of the largest share of x, if it is cut by elements or by rows."""
@@ -287,16 +324,27 @@ all_reduce_sharded = Exercise(
         point(given("all_gather", "≤", _share)),
     ),
     hints=(
-        "Suppose first that n divides the number of elements. Which piece of the result has a rank"
-        " after a reduce-scatter, and who needs that piece?",
+        "Suppose first that n divides the number of elements. Which piece of the result does a rank"
+        " hold after a reduce-scatter, and which ranks need that piece?",
         "Where n does not divide it, make a longer tensor: the elements of x, then padding up to"
         " the next multiple of n. What becomes of the padding does not matter; it is cut off at"
         " the end.",
-        "size = -(-x.numel() // n); padded = x.new_zeros(n * size); copy x into the front of it;"
-        " pieces = list(padded.tensor_split(n)); mine = torch.empty_like(pieces[0]);"
-        " dist.reduce_scatter(mine, pieces, op=op); dist.all_gather(pieces, mine) fills padded;"
-        " x.copy_(padded[:x.numel()].view_as(x)). If your gloo does not know AVG, take SUM and"
-        " divide mine by n.",
+        "size = -(-x.numel() // n) rounds up, and x.new_zeros(n * size) has room for x and the"
+        " padding. Its pieces, list(padded.tensor_split(n)), are what both collectives take:"
+        " dist.reduce_scatter(mine, pieces, op=...), then dist.all_gather(pieces, mine). If your"
+        " gloo does not know AVG, take SUM and divide mine by n.",
+        "This is the whole answer:\n"
+        "    n, average = dist.get_world_size(), op == dist.ReduceOp.AVG\n"
+        "    size = -(-x.numel() // n)\n"
+        "    padded = x.new_zeros(n * size)\n"
+        "    padded[: x.numel()] = x.flatten()\n"
+        "    pieces = list(padded.tensor_split(n))\n"
+        "    mine = torch.empty_like(pieces[0])\n"
+        "    dist.reduce_scatter(mine, pieces, op=dist.ReduceOp.SUM if average else op)\n"
+        "    if average:\n"
+        "        mine /= n\n"
+        "    dist.all_gather(pieces, mine)  # fills padded\n"
+        "    x.copy_(padded[: x.numel()].view_as(x))",
     ),
     mistakes=(
         Mistake(
@@ -311,8 +359,8 @@ all_reduce_sharded = Exercise(
         *_MIN_MAX,
         _DIVIDED_TWICE,
         Mistake(
-            "Every rank has its own piece of the result in x, and nobody else's: the second half"
-            " is missing, the all-gather.",
+            "Every rank has its own piece of the result in x, and no other: the second half is"
+            " missing, the all-gather.",
             when=_own_piece_only,
         ),
         Mistake(
@@ -346,35 +394,45 @@ all_reduce_sharded = Exercise(
         Mistake(
             "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
             " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
-            when=_raised("list index out of range", "index out of range", "tensors; a group of"),
+            when=_too_few_pieces,
         ),
         Mistake(
             "This gloo does not know AVG: take SUM, and divide by n.",
             when=lambda e: _raised("AVG", "ReduceOp")(e) and op_name(e.case.op) == "AVG",
         ),
         _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
         Mistake(
             "Buffers for pieces and padding need x's dtype: x.new_zeros(size) keeps it.",
-            when=_raised("dtype", "tensor type", "scalar type"),
+            when=_raised("of one dtype", "tensor type", "scalar type"),
         ),
         Mistake(
-            "x is as it was on every rank: the result is in a copy. flatten(), reshape and padding"
+            "Two sizes do not fit together. Which sizes do the pieces have? Look at a length that n"
+            " does not divide, at one below n, and at x with two dimensions.",
+            when=_raised("size", "shape", "expand"),
+        ),
+        Mistake(
+            "A matrix stays as it was, and only a vector is reduced: flatten() and reshape may make"
+            " a copy. Write the result back, as in x.copy_(result).",
+            gives=_flat_ones_right,
+            when=lambda e: any(one.case.x[0].dim() == 1 for one in e.passed if one.case.n > 1),
+        ),
+        Mistake(
+            "x is as it was on every rank. Is the result in a copy? flatten(), reshape and padding"
             " may copy, and `x = …` only renames. Write it back, as in x.copy_(result).",
-            gives=(lambda c: list(c.x), _flat_ones_right),
+            gives=lambda c: list(c.x),
         ),
     ),
     advice={
-        Diagnosis.TOO_FEW_MESSAGES: "All was gathered, and every rank did all the work. Share it:"
-        " reduce_scatter first.",
         Diagnosis.TOO_MANY_BYTES: "More was gathered than each rank's share, so every rank did all"
         " the work. Gather only what the reduce-scatter has left you.",
+        Diagnosis.TOO_FEW_MESSAGES: "Without a reduce_scatter every rank did all the work. Share"
+        " it: reduce_scatter first, so that each rank combines one piece.",
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
         Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
         " either: a reduce-scatter and an all-gather do all of it.",
         Diagnosis.WRONG_VALUE: "Follow one element from x through its piece and back. With padding:"
         " what is cut off at the end must be exactly what was added.",
-        Diagnosis.EXCEPTION: "Which sizes do the pieces have? Look at a length that n does not"
-        " divide, at one below n, and at x with two dimensions.",
         Diagnosis.ORDER_MISMATCH: "Every rank makes the same calls in the same order.",
         Diagnosis.DEADLOCK: "Every rank makes the same two calls, also a rank whose piece is"
         " empty.",

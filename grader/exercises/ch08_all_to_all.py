@@ -7,6 +7,7 @@ import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.exercises.ch05_all_gather import ALL_SEND
 from grader.exercises.uneven import (
     empty_message_alone,
@@ -39,9 +40,7 @@ def _transposed(c: Case) -> list[list[torch.Tensor]]:
 
 
 def _only_own_entry_is_wrong(e: Evidence) -> bool:
-    """Whether everybody has what the others sent, and lacks what it had itself."""
-    if e.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_TYPE) or not e.actual:
-        return False
+    """Whether every rank has what the others sent, and lacks what it had itself."""
     return all(
         isinstance(entry, torch.Tensor) and torch.equal(entry, e.case.chunks[j][r])
         for r, entries in enumerate(e.actual)
@@ -55,7 +54,22 @@ def _pairs_by_xor(e: Evidence) -> bool:
     n = e.case.n
     sends = {(op.rank, op.peer) for op in e.trace.sends()}
     partners = {(r, r ^ step) for r in range(n) for step in range(1, n)}
-    return n & (n - 1) != 0 and bool(sends) and sends <= partners
+    return n & (n - 1) != 0 and bool(sends) and sends <= partners and signs.xor(e)
+
+
+def _shuffled(e: Evidence) -> bool:
+    """Whether every rank has the chunks that are meant for it, but not all in their places."""
+    return e.diagnosis is Diagnosis.WRONG_VALUE and all(
+        any(torch.equal(e.case.chunks[j][r], entry) for entry in entries)
+        for r, entries in enumerate(e.actual)
+        for j in e.case.ranks
+    )
+
+
+def _one_at_a_time(e: Evidence) -> bool:
+    """Whether no two messages travel in the same round, in a world where some could."""
+    traffic = max(e.failed, key=lambda one: one.case.n).trace.traffic
+    return e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and traffic.rounds == traffic.messages > 2
 
 
 all_to_all = Exercise(
@@ -71,11 +85,13 @@ all_to_all = Exercise(
     demo=lambda n: demo(n, chunks=tag_lists(n)),
     hints=(
         "Each rank sends one chunk to every other rank, and receives one from every other rank."
-        " Whom should rank 0 write to first, whom rank 1, so that nobody has to queue?",
+        " Which rank should rank 0 write to first, and which one rank 1, so that none has to"
+        " queue?",
         "In step s = 1, …, n − 1 write to the rank s places to the right and read from the rank s"
-        " places to the left. Use isend for one of the two: with two blocking calls everybody"
-        " would wait for everybody. Your own chunk is copied.",
-        "In code:\n"
+        " places to the left. Use isend for one of the two: with two blocking calls all ranks"
+        " would wait for one another. Your own chunk is copied.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    result = [torch.empty_like(chunk) for chunk in chunks]\n"
         "    result[rank].copy_(chunks[rank])\n"
         "    for step in range(1, n):\n"
@@ -87,19 +103,48 @@ all_to_all = Exercise(
     ),
     mistakes=(
         Mistake(
-            "A rank cannot send to itself: that is an error. Copy chunks[rank].",
-            when=lambda e: e.says("same as the rank"),
+            "A rank cannot send to itself or receive from itself: that is an error. Copy"
+            " chunks[rank].",
+            when=signs.to_itself,
         ),
         Mistake(
-            "rank XOR step pairs everybody with everybody only if n is a power of two. With 3"
-            " ranks, 1 XOR 2 is 3, which does not exist, and ranks 1 and 2 never meet. Rotate:"
+            "rank XOR step pairs every rank with every other one only if n is a power of two. With"
+            " 3 ranks, 1 XOR 2 is 3, which does not exist, and ranks 1 and 2 never meet. Rotate:"
             " write to (rank + step) % n, read from (rank - step) % n.",
             when=lambda e: e.diagnosis is not Diagnosis.TOO_MANY_ROUNDS and _pairs_by_xor(e),
         ),
         Mistake(
+            "Ranks meet in pairs, and where their number is odd, one is always idle. Let the peers"
+            " rotate: in step s write to (rank + s) % n and read from (rank - s) % n.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and e.case.n & 1 == 1 and signs.xor(e)
+            ),
+        ),
+        Mistake(
+            "All passes through one rank, which takes and gives one message at a time. Send each"
+            " chunk straight to the rank that needs it, and let the peers rotate: in step s write"
+            " to (rank + s) % n and read from (rank - s) % n.",
+            when=lambda e: (
+                e.diagnosis
+                in (
+                    Diagnosis.TOO_MANY_ROUNDS,
+                    Diagnosis.TOO_MANY_MESSAGES,
+                    Diagnosis.TOO_FEW_MESSAGES,
+                )
+                and signs.centre(e) is not None
+            ),
+        ),
+        Mistake(
+            "Only one message travels at a time: one rank sends after another, and the rest wait."
+            " Let the peers rotate: in step s write to (rank + s) % n with isend, and read from"
+            " (rank - s) % n.",
+            when=_one_at_a_time,
+        ),
+        *signs.BUFFER_RACES,
+        Mistake(
             "The list is in the order of arrival. Receive from a named rank src, into place src; a"
-            " receive from anybody returns the rank that it came from.",
-            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
+            " receive from any rank returns the one that it came from.",
+            when=lambda e: e.wildcards and _shuffled(e),
         ),
         Mistake(
             "The list is in the order of your steps: your own chunk, then the left neighbour's, and"
@@ -128,14 +173,15 @@ all_to_all = Exercise(
             gives=lambda c: [[c.chunks[j][r] for j in c.ranks if j != r] for r in c.ranks],
         ),
         Mistake(
-            "All entries are one and the same tensor, filled again and again. [buffer] * n is one"
-            " tensor n times: make a new one for every rank.",
-            when=lambda e: bool(e.actual) and all(_is_one_tensor(value) for value in e.actual),
+            "All entries of a rank's list hold the same numbers. Are they one and the same tensor,"
+            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
+            " rank.",
+            when=signs.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
         ),
         Mistake(
             "Only your own entry is wrong: it does not travel, so copy chunks[rank] into place"
             " rank.",
-            when=_only_own_entry_is_wrong,
+            when=signs.always(_only_own_entry_is_wrong),
         ),
         ALL_SEND,
     ),
@@ -150,11 +196,10 @@ all_to_all = Exercise(
         " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
         " one, and once.",
         Diagnosis.TOO_FEW_MESSAGES: "Every rank needs one message from each of the others, so"
-        " n(n − 1) in all. With fewer, somebody passes on what is meant for others.",
-        Diagnosis.TOO_MANY_ROUNDS: "Somebody has to queue. If all write to rank 0 first, or all"
-        " passes through it, rank 0 takes one message at a time; if one rank sends after the other,"
-        " the rest wait; if an odd number meet in pairs, one is always idle. Let the peers rotate:"
-        " in step s write to (rank + s) % n and read from (rank - s) % n.",
+        " n(n − 1) in all. With fewer, some rank passes on what is meant for others.",
+        Diagnosis.TOO_MANY_ROUNDS: "A rank takes one message at a time, so two that write to the"
+        " same one have to queue. Let the peers rotate: in step s write to (rank + s) % n and read"
+        " from (rank - s) % n.",
         Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
         " return.",
     },
@@ -244,10 +289,11 @@ all_to_all_uneven = Exercise(
     hints=(
         "How many rows will rank 3 send you? Only rank 3 knows. What has to be sent before the"
         " rows?",
-        "Two exchanges in a row. First everybody tells everybody one number, counts[dst]. Then"
-        " everybody makes room, rows.new_empty((count, *rows.shape[1:])), and the rows travel as in"
+        "Two exchanges in a row. First each rank tells every other one a number, counts[dst]. Then"
+        " each makes room, rows.new_empty((count, *rows.shape[1:])), and the rows travel as in"
         " all_to_all. Join them in rank order with torch.cat.",
-        "In code:\n"
+        "This is the whole answer, with your own all_to_all for the counts:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    mine = rows.split(counts)\n"
         "    arriving = all_to_all([torch.tensor([count]) for count in counts])\n"
         "    parts = [rows.new_empty((int(k), *rows.shape[1:])) for k in arriving]\n"
@@ -260,9 +306,11 @@ all_to_all_uneven = Exercise(
         "    return torch.cat(parts)",
     ),
     mistakes=(
+        *signs.BUFFER_RACES,
         Mistake(
-            "A rank cannot send to itself: that is an error. Copy your own rows.",
-            when=lambda e: e.says("same as the rank"),
+            "A rank cannot send to itself or receive from itself: that is an error. Copy your own"
+            " rows.",
+            when=signs.to_itself,
         ),
         Mistake(
             "One rank leaves out the message because there are no rows, and the other waits for it."
@@ -280,7 +328,7 @@ all_to_all_uneven = Exercise(
             when=receives_own_counts,
         ),
         Mistake(
-            "Everybody sends equal shares of its rows. How many go to rank dst is in counts[dst]:"
+            "Every rank sends equal shares of its rows. How many go to rank dst is in counts[dst]:"
             " rows.split(counts) cuts them.",
             when=even_shares,
         ),
@@ -297,7 +345,7 @@ all_to_all_uneven = Exercise(
         Mistake(
             "The rows stand in the order of arrival. They belong in rank order: keep a list with a"
             " place for every rank, and join it at the end.",
-            when=lambda e: bool(e.actual) and e.wildcards,
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
         ),
         Mistake(
             "The rows stand in the order of your steps. They belong in rank order: put what comes"
@@ -318,8 +366,8 @@ all_to_all_uneven = Exercise(
             gives=_own_count_skipped,
         ),
         Mistake(
-            "Everybody sends all of its rows to everybody. Send rank dst its own counts[dst] rows"
-            " alone.",
+            "Every rank sends all of its rows to every other one. Send rank dst its own counts[dst]"
+            " rows alone.",
             when=sends_everything,
         ),
         ALL_SEND,

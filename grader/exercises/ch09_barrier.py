@@ -5,6 +5,7 @@ from typing import Any
 
 from grader.cases import Case, demo
 from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import signs
 from grader.limits import levels, messages, point, rounds
 from grader.traffic.causality import heard_from
 from grader.traffic.trace import Operation, Trace
@@ -62,7 +63,8 @@ def _sends_of_each(e: Evidence) -> set[int]:
 def _is_butterfly(e: Evidence) -> bool:
     """Whether partners are found by flipping a bit of the rank."""
     flips = [op.peer ^ op.rank for op in e.trace.sends()]
-    return e.case.n > 2 and bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
+    powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
+    return e.case.n > 2 and powers and signs.xor(e)
 
 
 def _uses_one_centre(e: Evidence) -> bool:
@@ -88,12 +90,13 @@ barrier = Exercise(
     ),
     demo=lambda n: demo(n, calls=1),
     hints=(
-        "A rank may leave when it knows that everybody has come. Whom has it heard of after one"
-        " message from its left neighbour, and of whom did that neighbour know?",
+        "A rank may leave when it knows that all have come. Which ranks has it heard of after one"
+        " message from its left neighbour, and which ones did that neighbour know of?",
         "In the round with step 1, 2, 4, … every rank sends to (rank + step) % n and receives from"
         " (rank − step) % n. The next round begins when this one's message has come. It is over"
         " when the step reaches n.",
-        "In code:\n"
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    token, heard = torch.zeros(1), torch.zeros(1)\n"
         "    step = 1\n"
         "    while step < n:\n"
@@ -123,12 +126,12 @@ barrier = Exercise(
             ),
         ),
         Mistake(
-            "Everybody is heard, but not everybody is told: the ranks that only send do not know"
-            " whether the last has come. They need an answer.",
+            "All are heard, but not all are told: the ranks that only send do not know whether the"
+            " last has come. They need an answer.",
             when=lambda e: _early(e) and e.case.n == 2 and e.trace.traffic.messages < 2,
         ),
         Mistake(
-            "Flipping a bit of the rank (rank ^ step) pairs everybody only if n is a power of two."
+            "Flipping a bit of the rank (rank ^ step) pairs all ranks only if n is a power of two."
             " A partner at (rank + step) % n exists for every n.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_FEW_MESSAGES, Diagnosis.EXCEPTION)
@@ -156,28 +159,37 @@ barrier = Exercise(
         ),
         Mistake(
             "With a rank in the middle, hearing and telling come one after the other, and n − 1"
-            " ranks queue for that one. Here everybody sends and receives in every round.",
+            " ranks queue for that one. Here every rank sends and receives in every round.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_FEW_MESSAGES)
                 and not e.failure
                 and _uses_one_centre(e)
             ),
         ),
+        Mistake(
+            "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last one"
+            " comes rank 0. Is the partner's rank taken modulo n?",
+            when=signs.no_rank,
+        ),
+        Mistake(
+            "A rank cannot send to itself or receive from itself. A single rank has no round at"
+            " all, and in a larger world every step is smaller than n.",
+            when=signs.to_itself,
+        ),
+        *signs.BUFFER_RACES,
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes everybody wait.",
-        Diagnosis.DEADLOCK: "In every round everybody sends and receives. If all send first, all"
+        Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes the ranks wait.",
+        Diagnosis.DEADLOCK: "In every round each rank sends and receives. If all send first, all"
         " wait for ever: start the send with isend, receive, then wait for the send.",
-        Diagnosis.EXCEPTION: "Is the partner's rank taken modulo n, and does a single rank send"
-        " nothing at all? A rank cannot send to itself.",
-        Diagnosis.TOO_FEW_MESSAGES: "Draw who has heard of whom after each round. After the last"
-        " one everybody must have heard of everybody, directly or through others.",
-        Diagnosis.TOO_MANY_ROUNDS: "In each round everybody sends one message and receives one, at"
+        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each one has heard of after every round."
+        " After the last round it must have heard of all, directly or through others.",
+        Diagnosis.TOO_MANY_ROUNDS: "In each round every rank sends one message and receives one, at"
         " the same time, and the step doubles: ⌈log₂ n⌉ rounds are enough.",
         Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: what a"
         " rank has heard through others it need not be told again.",
-        Diagnosis.UNMATCHED_MESSAGE: "Somebody sends where nobody receives: in the round in which"
-        " you send to rank + step you receive from rank − step.",
+        Diagnosis.UNMATCHED_MESSAGE: "A message is sent that is never received: in the round in"
+        " which you send to rank + step you receive from rank − step.",
         Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: make both ends"
         " alike, for instance torch.zeros(1).",
         Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: make both"

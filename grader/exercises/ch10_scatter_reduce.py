@@ -121,8 +121,8 @@ segment_mean = Exercise(
     reduced=lambda c: len(c.values) + 3,
     magnitude=segment_sizes,
     hints=(
-        "A mean is a sum divided by a count. Both are indexed sums: of the rows, and of a one for"
-        " each row.",
+        "A mean is a sum divided by a count, and both are indexed sums. One adds up the rows; what"
+        " does the other add up?",
         "Start the sums with zeros of shape (num_segments, columns), in the dtype of values, and"
         " add the rows with index_add. Count with torch.bincount(segment_ids,"
         " minlength=num_segments). What does an empty segment divide by?",
@@ -293,8 +293,8 @@ combine_experts = Exercise(
     reduced=lambda c: max(c.rows.shape) + 3,
     magnitude=combination_sizes,
     hints=(
-        "Two steps: weigh every row, then add it to the row of its token. Each is one operation"
-        " of torch on all rows at once.",
+        "There are two steps: weigh every row, then add it to the row of its token. Which"
+        " operations of torch do each of them on all rows at once?",
         "weight has one number per row, so weight[:, None] * rows weighs the rows. Adding where"
         " an index says so, duplicates and all, is what index_add does.",
         "This is the whole answer:\n"

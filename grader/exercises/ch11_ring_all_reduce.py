@@ -1,4 +1,4 @@
-"""Chapter 11: everyone's tensors become one, and nobody sends more than anybody else."""
+"""Chapter 11: every rank's tensors become one, and none sends more than another."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,8 +6,8 @@ from functools import partial
 import torch
 
 from grader.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.exercise import Exercise, Mistake
-from grader.exercises import growing, rings
+from grader.exercise import Evidence, Exercise, Mistake
+from grader.exercises import growing, rings, signs
 from grader.information import combined
 from grader.limits import messages, neighbours_only, point, rounds, sent_elements
 from grader.oracles import OPS, magnitude, reduced
@@ -38,8 +38,11 @@ ring_schedule = Exercise(
         " a rank sends change from one step to the next? And what did it receive just before?",
         "Two loops over s = 1 … n − 1. The first adds (rank − s, rank − s − 1), the second"
         " (rank − s + 1, rank − s), everything modulo world_size.",
-        "pairs = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)], and the second phase"
-        " is the same with 1 added to each before % n.",
+        "This is the whole answer:\n"
+        "    n = world_size\n"
+        "    first = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)]\n"
+        "    second = [((rank - s + 1) % n, (rank - s) % n) for s in range(1, n)]\n"
+        "    return first + second",
     ),
     mistakes=(
         Mistake(
@@ -146,6 +149,17 @@ def _tensors(draw: Draw) -> Iterator[Case]:
         yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
 
 
+def _awaits_the_wrong_one(e: Evidence) -> bool:
+    """Whether all ranks are stuck in receives, each from one that has sent it nothing."""
+    waits = e.failure.waits if e.failure else ()
+    sent = {(op.peer, op.rank) for op in e.trace.sends()}
+    return len(waits) == e.case.n > 2 and all(
+        wait.call == "recv" and (wait.rank, peer) not in sent
+        for wait in waits
+        for peer in wait.peers
+    )
+
+
 #: What comes of a message that only one end knows of.
 _LOST = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
 
@@ -175,8 +189,10 @@ ring_all_reduce = Exercise(
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     hints=(
         "ring_schedule says which chunk to send and which to receive in each of the 2(n − 1)"
-        " steps. Cut x into n chunks that are views of it, and do what it says: in the first n − 1"
-        " steps combine what comes with your chunk, in the others put it in its place.",
+        " steps. What happens to a chunk that comes in one of the first n − 1 steps, and what to"
+        " one that comes later?",
+        "Cut x into n chunks that are views of it, and do what ring_schedule says: in the first"
+        " n − 1 steps combine what comes with your chunk, in the others put it in its place.",
         "chunks = x.view(-1).tensor_split(n). In each step: request = dist.isend(chunks[send],"
         " right); dist.recv(buffer, left), with a buffer like chunks[receive]; request.wait();"
         " then combine the buffer into chunks[receive] or copy it there. For AVG divide at the"
@@ -185,16 +201,38 @@ ring_all_reduce = Exercise(
         " step < n - 1: torch.minimum(c, buffer, out=c) for MIN, torch.maximum for MAX,"
         " c.mul_(buffer) for PRODUCT, c.add_(buffer) for SUM and AVG; afterwards c.copy_(buffer)."
         " Here c is chunks[into].",
+        "This is the whole answer, with your own ring_schedule:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
+        "    chunks = x.view(-1).tensor_split(n)\n"
+        "    for step, (out, into) in enumerate(ring_schedule(rank, n)):\n"
+        "        c = chunks[into]\n"
+        "        buffer = torch.empty_like(c)\n"
+        "        request = dist.isend(chunks[out], right)\n"
+        "        dist.recv(buffer, left)\n"
+        "        request.wait()\n"
+        "        if step >= n - 1:\n"
+        "            c.copy_(buffer)\n"
+        "        elif op == R.MIN:\n"
+        "            torch.minimum(c, buffer, out=c)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(c, buffer, out=c)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            c.mul_(buffer)\n"
+        "        else:\n"
+        "            c.add_(buffer)\n"
+        "    if op == R.AVG:\n"
+        "        x /= n",
     ),
     mistakes=(
         Mistake(
             "Ranks swap with partners, and one has none: rank ^ step works only if the number of"
             " ranks is a power of two. A ring works for every number: send to (rank + 1) % n,"
             " receive from (rank - 1) % n.",
-            when=rings.pairs_exchange,
+            when=lambda e: rings.pairs_exchange(e) and signs.xor(e),
         ),
         Mistake(
-            "x is as it was, although messages were exchanged. The sum is in another tensor:"
+            "x is as it was, although messages were exchanged. Is the result in another tensor?"
             " `x = x + y`, clone() and cat() make new ones. Write into x in the end:"
             " x.copy_(result).",
             gives=(rings.untouched, partial(rings.untouched, divided=True)),
@@ -281,10 +319,15 @@ ring_all_reduce = Exercise(
         Mistake(
             "chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which"
             " always gives n, some of them empty if it must be.",
-            when=lambda e: rings.raised(e, "IndexError") and bool(rings.length(e.case) % e.case.n),
+            when=lambda e: (
+                rings.raised(e, "IndexError")
+                and bool(rings.length(e.case) % e.case.n)
+                and e.written(r"\bchunk\(")
+            ),
         ),
         Mistake(
-            "The number of a chunk is outside 0 … n − 1: take it modulo n.",
+            "An index is past the end. Is it the number of a chunk? Those are 0 to n − 1: take it"
+            " modulo n.",
             when=lambda e: rings.raised(e, "IndexError"),
         ),
         Mistake(
@@ -308,10 +351,24 @@ ring_all_reduce = Exercise(
             when=lambda e: e.diagnosis in _LOST and rings.length(e.case) < e.case.n,
         ),
         Mistake(
-            "Everybody sends and nobody receives: a blocking send waits for its receive. Start"
+            "Every rank sends and none receives: a blocking send waits for its receive. Start"
             " with request = dist.isend(...), then recv, then request.wait().",
             when=rings.all_send,
         ),
+        Mistake(
+            "Each rank waits for a neighbour that does not send to it: in both phases send to"
+            " (rank + 1) % n and receive from (rank - 1) % n.",
+            when=_awaits_the_wrong_one,
+        ),
+        Mistake(
+            "The chunks are not all of one size. The buffer has to be as long as the chunk that"
+            " comes: torch.empty_like(chunks[receive]), anew in each step.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.SIZE_MISMATCH and rings.length(e.case) % e.case.n != 0
+            ),
+        ),
+        *signs.BUFFER_RACES[1:],
+        signs.AVERAGE_ALONE,
         Mistake(
             "x has rows and columns here, and your chunks are rows: two rows cannot be shared out"
             " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",
@@ -324,17 +381,26 @@ ring_all_reduce = Exercise(
                 and e.trace.traffic.messages > 2 * e.case.n * (e.case.n - 1)
             ),
         ),
+        Mistake(
+            "Whole tensors are sent. The point of the ring is that a message holds one chunk, a"
+            " part 1/n of x: cut x with tensor_split(n).",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES
+                and any(op.count == rings.length(e.case) > 1 for op in e.trace.sends())
+            ),
+        ),
     ),
     advice={
         Diagnosis.WRONG_TYPE: "ring_all_reduce works in place, on x, and returns nothing.",
         Diagnosis.WRONG_VALUE: "Take three ranks and six numbers, print your chunks after every"
         " step, and compare with the table of the three ranks in the chapter.",
-        Diagnosis.DEADLOCK: "Somebody waits for a neighbour that does not send to it: in both"
-        " phases send to (rank + 1) % n and receive from (rank - 1) % n.",
-        Diagnosis.SIZE_MISMATCH: "The chunks are not all of one size. The buffer has to be as long"
-        " as the chunk that comes: torch.empty_like(chunks[receive]), anew in each step.",
-        Diagnosis.TOO_MANY_BYTES: "Whole tensors are sent. The point of the ring is that a message"
-        " holds one chunk, a part 1/n of x: cut x with tensor_split(n).",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the neighbour that is waited for ever"
+        " make that call? In both phases send to (rank + 1) % n with isend, and receive from"
+        " (rank - 1) % n.",
+        Diagnosis.SIZE_MISMATCH: "Both ends of a step must mean the same chunk: what you send is"
+        " what your right neighbour receives. Is its buffer like chunks[receive]?",
+        Diagnosis.TOO_MANY_BYTES: "Each rank sends 2(n − 1) messages of one chunk, a part 1/n of x."
+        " Are whole tensors sent on this many ranks, or is there a step too many?",
         Diagnosis.TOO_FEW_BYTES: "Every rank has to send 2(n − 1) chunks of about len/n elements.",
         Diagnosis.TOO_MANY_ROUNDS: "In every step all ranks send and receive at the same time."
         " Blocking calls, some sending while others receive, let links rest: start the send with"
@@ -343,13 +409,13 @@ ring_all_reduce = Exercise(
         " them out.",
         Diagnosis.NOT_NEIGHBOUR: "A message goes to a rank that is not next to the sender. Let a"
         " chunk travel from neighbour to neighbour, and combine it on its way.",
-        Diagnosis.NONDETERMINISTIC: "Every rank adds in an order of its own, and rounding depends"
-        " on the order. Let each chunk be summed once, by the chain of ranks that it passes, and"
-        " let the others copy the finished sum.",
+        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions. Let each chunk be"
+        " summed once, by the chain of ranks that it passes, and let the others copy the finished"
+        " sum.",
         Diagnosis.BUFFER_RACE: "A chunk that isend is sending may not be written to before its"
         " wait(), and a buffer that irecv is filling may not be read: wait for both requests at"
         " the end of every step.",
-        Diagnosis.UNWAITED_REQUEST: "Every step has two requests, the send and the receive: wait"
-        " for both.",
+        Diagnosis.UNWAITED_REQUEST: "A step has a send and a receive: wait for both before the next"
+        " one begins.",
     },
 )

@@ -64,17 +64,19 @@ def forgets_the_row_shape(e: Evidence) -> bool:
 
 
 def empty_message_alone(e: Evidence) -> bool:
-    """Whether a message without elements has one end only."""
-    return e.failure is not None and any(
-        op.is_message and op.count == 0 and not op.matched
+    """Whether a message without elements has one end only, and a rank is stuck in that end."""
+    stuck = e.diagnosis is Diagnosis.DEADLOCK
+    lost = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
+    return e.diagnosis in lost and any(
+        op.is_message and op.count == 0 and not op.matched and (op.blocked or not stuck)
         for operations in e.trace.operations
         for op in operations
     )
 
 
 def sends_everything(e: Evidence) -> bool:
-    """Whether everybody gets all the rows of everybody."""
-    sends, c = _row_messages(e, "send"), e.case
-    return e.diagnosis is Diagnosis.TOO_MANY_BYTES and all(
-        op.count >= c.rows[op.rank].numel() for op in sends if op.count > c.n
-    )
+    """Whether every rank sends all of its rows to every other one."""
+    c = e.case
+    sends = [op for op in _row_messages(e, "send") if op.count > c.n]
+    everything = bool(sends) and all(op.count >= c.rows[op.rank].numel() for op in sends)
+    return e.diagnosis is Diagnosis.TOO_MANY_BYTES and everything

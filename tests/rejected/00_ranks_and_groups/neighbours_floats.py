@@ -1,6 +1,6 @@
 # exercise: neighbours
 # diagnosis: wrong_type
-# hint: -
+# hint: pair of Python ints
 import torch.distributed as dist
 
 

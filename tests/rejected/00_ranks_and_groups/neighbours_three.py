@@ -1,6 +1,6 @@
 # exercise: neighbours
 # diagnosis: wrong_shape
-# hint: -
+# hint: exactly two numbers
 # not: of the input
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: who_am_i
 # diagnosis: wrong_shape
-# hint: -
+# hint: flat list of two numbers
 # not: of the input
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: who_am_i
 # diagnosis: too_many_messages
-# hint: -
+# hint: No message is needed
 # Asks everybody else, though nobody has to be asked.
 import torch
 import torch.distributed as dist

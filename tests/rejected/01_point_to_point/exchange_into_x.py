@@ -1,6 +1,6 @@
 # exercise: exchange
 # diagnosis: buffer_race
-# hint: nothing may be received into it
+# hint: still being sent
 import torch.distributed as dist
 
 

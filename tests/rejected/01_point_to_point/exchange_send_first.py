@@ -1,6 +1,6 @@
 # exercise: exchange
 # diagnosis: deadlock
-# hint: All who wait are in a send
+# hint: Every rank that waits is in a send
 import torch
 import torch.distributed as dist
 

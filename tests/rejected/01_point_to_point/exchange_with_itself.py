@@ -1,6 +1,6 @@
 # exercise: exchange
 # diagnosis: exception
-# hint: nobody to talk to
+# hint: no other rank to talk to
 import torch
 import torch.distributed as dist
 

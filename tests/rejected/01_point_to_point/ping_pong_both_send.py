@@ -1,6 +1,6 @@
 # exercise: ping_pong
 # diagnosis: deadlock
-# hint: take turns
+# hint: Both ranks send first
 # says: rank 0 waits to send to rank 1
 import torch
 import torch.distributed as dist

@@ -1,7 +1,8 @@
 # exercise: ping_pong
 # diagnosis: deadlock
-# hint: -
+# hint: Ranks 2 and up have no part
 # says: rank 2 waits to receive from rank 0
+# not: take turns | send first
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: shift
 # diagnosis: buffer_race
-# hint: -
+# hint: still being sent
 # One tensor for sending and receiving at the same time.
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: shift
 # diagnosis: wrong_value
-# hint: -
+# hint: until wait() has returned
+# not: other way | your own x
 # Copies the buffer before the receive is complete.
 import torch
 import torch.distributed as dist

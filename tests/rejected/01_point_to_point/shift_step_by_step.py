@@ -1,6 +1,6 @@
 # exercise: shift
 # diagnosis: too_many_messages
-# hint: straight to its goal
+# hint: passed on from neighbour to neighbour
 # earns: 0.5
 import torch
 import torch.distributed as dist

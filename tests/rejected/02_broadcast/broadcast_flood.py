@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: too_many_messages
-# hint: exactly once
+# hint: although it has it already
 # Everybody who has it sends it to everybody after them, who may have it already.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: wrong_value
-# hint: pass it on
+# hint: passes it on
 import torch.distributed as dist
 
 

@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: deadlock
-# hint: -
+# hint: before it has received anything
 # not: range(1, n) | wrong end
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: exception
-# hint: -
+# hint: right with 2 and 4 ranks
 # A tree that is right for 1, 2, 4 and 8 ranks only.
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: too_many_messages
-# hint: -
+# hint: although it has it already
 import torch.distributed as dist
 
 

@@ -1,7 +1,6 @@
 # exercise: tree_broadcast
 # diagnosis: forbidden_call
 # hint: -
-# hint: 
 import torch
 import torch.distributed as dist
 

@@ -1,7 +1,6 @@
 # exercise: tree_broadcast
 # diagnosis: deadlock
-# hint: -
-# hint: 
+# hint: only if v + step < n
 import torch
 import torch.distributed as dist
 

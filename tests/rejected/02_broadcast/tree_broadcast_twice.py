@@ -1,6 +1,6 @@
 # exercise: tree_broadcast
 # diagnosis: too_many_messages
-# hint: more than once
+# hint: although it has it already
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: scatter
 # diagnosis: deadlock
-# hint: -
+# hint: every other rank receives from src
+# not: leave itself out
 # Everybody waits for the rank before them; only src sends.
 import torch.distributed as dist
 

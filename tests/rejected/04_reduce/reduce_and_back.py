@@ -1,6 +1,6 @@
 # exercise: reduce
 # diagnosis: too_many_messages
-# hint: all-reduce
+# hint: dst sends, too
 # Tells everybody the result, though nobody has asked.
 import torch
 import torch.distributed as dist

@@ -1,7 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: forbidden_call
 # hint: -
-# hint: 
 import torch
 import torch.distributed as dist
 

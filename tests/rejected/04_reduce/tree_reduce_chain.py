@@ -1,6 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: too_many_rounds
-# hint: come one after the other
+# hint: That is a chain
 # earns: 0.5
 import torch
 import torch.distributed as dist

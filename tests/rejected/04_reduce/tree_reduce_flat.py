@@ -1,6 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: too_many_rounds
-# hint: come one after the other
+# hint: Every message goes to dst
 # says: the point of this exercise
 # earns: 0.5
 import torch

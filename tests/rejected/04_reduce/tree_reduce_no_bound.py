@@ -1,7 +1,6 @@
 # exercise: tree_reduce
 # diagnosis: deadlock
-# hint: -
-# hint: 
+# hint: only if v + step < n
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: all_gather
 # diagnosis: too_many_messages
-# hint: gets something twice
+# hint: get something twice
 import torch
 import torch.distributed as dist
 

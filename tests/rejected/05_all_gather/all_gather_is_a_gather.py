@@ -1,6 +1,6 @@
 # exercise: all_gather
 # diagnosis: wrong_type
-# hint: That is a gather
+# hint: in an all-gather every rank does
 import torch
 import torch.distributed as dist
 

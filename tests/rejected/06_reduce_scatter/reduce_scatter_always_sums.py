@@ -1,6 +1,7 @@
 # exercise: reduce_scatter
 # diagnosis: wrong_value
 # hint: Whatever op says
+# not: zeros | exchanged
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: reduce_scatter
 # diagnosis: forbidden_call
-# hint: A built-in collective
+# hint: A built-in collective is not allowed
 import torch
 import torch.distributed as dist
 

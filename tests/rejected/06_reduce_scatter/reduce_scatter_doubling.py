@@ -1,6 +1,6 @@
 # exercise: reduce_scatter
 # diagnosis: wrong_value
-# hint: is there a rank from which none comes
+# hint: the distance doubles
 # Doubles the distance although every partner is needed.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: reduce_scatter
 # diagnosis: buffer_race
-# hint: Receive into another tensor
+# hint: one buffer per irecv
 # One buffer for all receives, before any of them is done.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: reduce_scatter
 # diagnosis: deadlock
-# hint: All ranks stand in send
+# hint: All ranks are in a send
 import torch
 import torch.distributed as dist
 

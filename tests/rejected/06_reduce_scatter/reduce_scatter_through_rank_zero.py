@@ -1,6 +1,6 @@
 # exercise: reduce_scatter
 # diagnosis: too_many_bytes
-# hint: nobody has to see whole lists
+# hint: no rank has to see whole lists
 # earns: 0.5
 # Reduce everything on rank 0, then scatter.
 import torch

@@ -1,6 +1,6 @@
 # exercise: ring_reduce_scatter
 # diagnosis: too_many_bytes
-# hint: Nobody has to collect whole lists
+# hint: No rank has to collect whole lists
 # A ring all-gather of whole lists, and a reduction at home.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
 # hint: completes another chunk
+# not: before wait() | zeros
 # The schedule completes chunk rank + 1, and chunk rank is returned.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: ring_reduce_scatter
 # diagnosis: wrong_value
-# hint: too early, before wait()
+# hint: combined with zeros
+# not: completes another chunk
 # Combines before the message is there.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: ring_reduce_scatter
 # diagnosis: deadlock
-# hint: All ranks stand in send
+# hint: All ranks are in a send
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: all_reduce_sharded
 # diagnosis: wrong_value
-# hint: x.copy_(result)
+# hint: only a vector is reduced
 # A matrix is flattened into a copy, and stays as it was.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,7 @@
 # exercise: all_reduce_sharded
 # diagnosis: wrong_value
 # hint: x.copy_(result)
+# not: only a vector
 # The result is in the copy.
 import torch
 import torch.distributed as dist

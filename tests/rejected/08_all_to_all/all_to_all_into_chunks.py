@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: buffer_race
-# hint: another one
+# hint: still being sent
 # Receives into the list that is being sent.
 import torch
 import torch.distributed as dist

@@ -1,7 +1,8 @@
 # exercise: all_to_all
 # diagnosis: too_many_rounds
-# hint: sends after
+# hint: one rank sends after another
 # earns: 0.5
+# not: through one rank | always idle
 # An all-to-all is n scatters, one from every rank.
 import torch
 import torch.distributed as dist

@@ -2,6 +2,7 @@
 # diagnosis: too_many_rounds
 # hint: Let the peers rotate
 # earns: 0.5
+# not: through one rank | always idle | one rank sends after another
 import torch
 import torch.distributed as dist
 

@@ -2,6 +2,7 @@
 # diagnosis: too_many_rounds
 # hint: rank in the middle
 # earns: 0.5
+# not: power of two | (rank ^ step)
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,7 @@
 # exercise: barrier
 # diagnosis: exception
 # hint: taken modulo n
+# not: itself
 import torch
 import torch.distributed as dist
 

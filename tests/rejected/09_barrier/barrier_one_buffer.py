@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: buffer_race
-# hint: wait first
+# hint: one buffer per irecv
 # not: that is being sent | ✓
 import torch
 import torch.distributed as dist

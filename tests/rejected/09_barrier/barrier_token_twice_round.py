@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: too_many_rounds
-# hint: everybody sends one message and receives one
+# hint: every rank sends one message and receives one
 # A token goes round to learn that all have come, and round again to say so.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: exception
-# hint: take it modulo n
+# hint: modulo n
 import torch
 import torch.distributed as dist
 

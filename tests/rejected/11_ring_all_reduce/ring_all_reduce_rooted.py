@@ -2,6 +2,7 @@
 # diagnosis: too_many_bytes
 # hint: holds one chunk
 # earns: 0.5
+# not: power of two
 # Through rank 0: right, and rank 0 has all the work.
 import torch
 import torch.distributed as dist

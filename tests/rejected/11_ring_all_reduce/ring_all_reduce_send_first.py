@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: deadlock
-# hint: Everybody sends
+# hint: Every rank sends and none receives
 import torch
 import torch.distributed as dist
 

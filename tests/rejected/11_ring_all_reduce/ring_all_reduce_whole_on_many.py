@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_bytes
-# hint: Whole tensors are sent
+# hint: Are whole tensors sent
 import torch
 import torch.distributed as dist
 
