@@ -28,8 +28,8 @@ from torch import nn
 
 from benchmarks.ring import from_chapter
 from grader import mark, run
-from grader.pictures.lanes import lanes
-from grader.traffic.trace import Trace
+from grader.report.lanes import lanes
+from grader.trace.trace import Trace
 
 RANKS = 4
 

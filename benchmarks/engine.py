@@ -30,11 +30,11 @@ from rich.console import Console
 from rich.table import Table
 
 from grader.api import catalogue
-from grader.judge import Judge, Settings
-from grader.submission import Submission, live_program
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.processes import ProcessWorld
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission, live_program
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
 
 RANKS = 4
 

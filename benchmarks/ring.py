@@ -29,9 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine import RANKS, loopback
-from grader.exercises import discover
-from grader.program import load
-from grader.submission import Submission
+from grader.course.chapters import discover
+from grader.core.program import load
+from grader.submission.submission import Submission
 
 SOLUTIONS = Path(__file__).resolve().parent.parent / "solutions"
 

@@ -32,7 +32,7 @@ from benchmarks.ring import from_chapter
 from grader.simulation.calls import installed
 from grader.simulation.clock import ticks_of
 from grader.simulation.clusters import Flat
-from grader.simulation.hub import Hub
+from grader.simulation.mailboxes import Hub
 
 ALPHA, BETA = 1e-6, 1e-10
 

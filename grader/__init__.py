@@ -46,18 +46,18 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from grader.version import __version__
+from grader.core.version import __version__
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from grader.api import check, hint, progress, run
-    from grader.earning import points
-    from grader.replaying import replay
-    from grader.scaling import simulate
-    from grader.timing import timeline
-    from grader.traffic.marks import mark
-    from grader.worlds.launch import backends
+    from grader.api.points import points
+    from grader.api.replay import replay
+    from grader.api.simulate import simulate
+    from grader.api.timeline import timeline
+    from grader.core.marks import mark
+    from grader.launch.launchers import backends
 
 __all__ = [
     "__version__",
@@ -118,13 +118,13 @@ def _is_interactive_import() -> bool:
 def _hide_our_frames() -> None:
     """Let the traceback of an exception of ours hold the user's own frames alone.
 
-    In a notebook such an exception renders itself, see :mod:`grader.errors`.
+    In a notebook such an exception renders itself, see :mod:`grader.core.errors`.
     """
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        from grader.errors import GraderError
-        from grader.traffic.sites import students_part
+        from grader.core.errors import GraderError
+        from grader.core.source_locations import students_part
 
         if isinstance(error, GraderError):
             trace = students_part(trace)
@@ -135,7 +135,7 @@ def _hide_our_frames() -> None:
 
 
 if _is_interactive_import():
-    from grader.worlds.launch import warm_up
+    from grader.launch.launchers import warm_up
 
     _hide_our_frames()
     warm_up()

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.version import __version__
+from grader.core.version import __version__
 
 __all__ = ["Finding", "examine", "findings"]
 
@@ -85,7 +85,8 @@ def _torch() -> Iterator[Finding]:
     yield Finding(
         "gloo", "ok" if gloo else "broken", "in this torch" if gloo else "install a torch with gloo"
     )
-    from grader.worlds import mpiexec, nccl
+    from grader.launch import mpiexec
+    from grader.launch import nccl
 
     where = "for chapter 19"
     reason = mpiexec.missing()
@@ -99,12 +100,12 @@ def _torch() -> Iterator[Finding]:
 
 def _world() -> Iterator[Finding]:
     """Start two ranks and let them talk."""
-    from grader.errors import GraderError
-    from grader.submission import live_program
-    from grader.worlds.base import Job
-    from grader.worlds.forkserver import ForkServer
-    from grader.worlds.launch import default_launcher
-    from grader.worlds.processes import ProcessWorld
+    from grader.core.errors import GraderError
+    from grader.submission.submission import live_program
+    from grader.launch.world import Job
+    from grader.launch.fork_server_client import ForkServer
+    from grader.launch.launchers import default_launcher
+    from grader.launch.processes import ProcessWorld
 
     try:
         launcher = default_launcher()
@@ -133,12 +134,12 @@ def _greet() -> None:
 
 def _sandbox() -> Iterator[Finding]:
     """Start one, and two ranks in it."""
-    from grader.errors import GraderError
-    from grader.submission import Submission
-    from grader.worlds.base import Job
-    from grader.worlds.launch import new_sandbox
-    from grader.worlds.processes import ProcessWorld
-    from grader.worlds.sandbox import missing
+    from grader.core.errors import GraderError
+    from grader.submission.submission import Submission
+    from grader.launch.world import Job
+    from grader.launch.launchers import new_sandbox
+    from grader.launch.processes import ProcessWorld
+    from grader.launch.sandbox import missing
 
     reason = missing()
     if reason:
@@ -162,7 +163,7 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _compiler() -> Finding:
-    from grader.worlds.workshop import compiler, missing
+    from grader.launch.cpp_build import compiler, missing
 
     reason = missing()
     if reason:

@@ -183,7 +183,7 @@ check(bus_bandwidth)
 # ranks as on 1024?
 
 # %%
-from grader import bandwidth
+from grader.course import bandwidth
 
 print("ranks          ", *(f"{n:6}" for n in (2, 3, 4, 8, 1024)))
 for op in bandwidth.FACTORS:

@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from grader import check, hint, run, simulate
-from grader.calculator import calculator
+from grader.api.calculator import calculator
 
 # %% [markdown]
 # ## How large is a block?

@@ -31,7 +31,7 @@ import torch.distributed as dist
 from torch import nn
 
 from grader import backends, check, hint, mark, run, timeline
-from grader.submission import Submission
+from grader.submission.submission import Submission
 
 # %% [markdown]
 # ## Three libraries, one interface

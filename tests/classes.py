@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.classroom.outputs.results import Asked, ClassResults, Row
-from grader.verdict import (
+from grader.core.verdict import (
     Bound,
     CaseVerdict,
     Diagnosis,

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from grader.submission import live_program
-from grader.worlds.base import Job, Outcome
-from grader.worlds.launch import launcher_on
-from grader.worlds.processes import ProcessWorld
+from grader.submission.submission import live_program
+from grader.launch.world import Job, Outcome
+from grader.launch.launchers import launcher_on
+from grader.launch.processes import ProcessWorld
 
 # A deadline is wall clock, and a busy machine may take a turn away in the middle of an example.
 # All else is as it was, under CI as well.
@@ -54,10 +54,10 @@ def line_in(function: Callable[..., Any], text: str) -> int:
 
 
 #: In the command line of a fork server.
-_SERVER = "grader.worlds.server"
+_SERVER = "grader.server.fork_server"
 
 #: In those of the process that makes sandboxes, and of the sandboxes.
-_NEST = "grader.worlds.nest"
+_NEST = "grader.server.sandbox_server"
 
 
 def our_processes() -> list[str]:

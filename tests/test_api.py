@@ -11,8 +11,8 @@ import torch.distributed as dist
 
 import grader
 from grader import api, check, hint, run
-from grader.errors import GraderError, RequestError, RunFailed, UnknownExercise
-from grader.verdict import Diagnosis
+from grader.core.errors import GraderError, RequestError, RunFailed, UnknownExercise
+from grader.core.verdict import Diagnosis
 from tests.conftest import line_in
 
 
@@ -192,7 +192,7 @@ def test_a_script_ends_with_its_own_frames_alone(tmp_path):
     assert [line for line in lines if line.startswith("  File")] == [
         f'  File "{script}", line 5, in <module>'
     ]
-    assert lines[-2].startswith("grader.errors.RunFailed: deadlock: rank 0 waits to receive")
+    assert lines[-2].startswith("grader.core.errors.RunFailed: deadlock: rank 0 waits to receive")
     assert lines[-1] == "    line 4:  dist.recv(torch.ones(1), 1 - dist.get_rank())"
 
 

@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader import bandwidth
-from grader.__main__ import main
+from grader.course import bandwidth
+from grader.cli.main import main
 from grader.bench.contracts import Buffers, wrong_elements
 from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
 from grader.bench.results import Row

@@ -7,9 +7,9 @@ import re
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from grader.calculator import calculator
-from grader.errors import RequestError
-from grader.plans import Plan
+from grader.api.calculator import calculator
+from grader.core.errors import RequestError
+from grader.course.plans import Plan
 from tests.test_kernel import Kernel
 
 
@@ -43,7 +43,7 @@ def test_an_unknown_field_is_named():
 def kernel():
     manager, client = start_new_kernel(kernel_name="python3")
     kernel = Kernel(manager, client)
-    kernel.execute("from grader.calculator import calculator\nfound = calculator(dp=1)\n")
+    kernel.execute("from grader.api.calculator import calculator\nfound = calculator(dp=1)\n")
     yield kernel
     client.stop_channels()
     manager.shutdown_kernel(now=True)

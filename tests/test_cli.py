@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.__main__ import main
-from grader.worlds.sandbox import missing
+from grader.cli.main import main
+from grader.launch.sandbox import missing
 from tests.test_worlds import FATES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +53,7 @@ def left_over():
     return [
         " ".join(p.info["cmdline"])
         for p in psutil.process_iter(["cmdline"])
-        if p.info["cmdline"] and "grader.worlds.server" in p.info["cmdline"]
+        if p.info["cmdline"] and "grader.server.fork_server" in p.info["cmdline"]
         and p.ppid() == 1
     ]  # fmt: skip
 

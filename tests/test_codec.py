@@ -15,14 +15,14 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.compare import compare
-from grader.traffic.events import Done, Posted
-from grader.values import Opaque
-from grader.worlds.codec import pack, pack_answer, unpack
-from grader.worlds.errors import BrokenFrame
-from grader.worlds.framing import LONGEST, FrameReader, FrameWriter, read_frames
-from grader.worlds.watch import STRUCTURE
-from grader.worlds.wire import Raised, Resolved, Returned
+from grader.core.compare import compare
+from grader.core.events import Done, Posted
+from grader.core.values import Opaque
+from grader.core.codec import pack, pack_answer, unpack
+from grader.core.wire_errors import BrokenFrame
+from grader.core.framing import LONGEST, FrameReader, FrameWriter, read_frames
+from grader.launch.supervisor import STRUCTURE
+from grader.core.wire import Raised, Resolved, Returned
 
 trees = st.recursive(
     st.none()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from grader.api import catalogue
-from grader.compare import compare
-from grader.exercise import Evidence, Judged
-from grader.hints import choose_hint
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.traffic.trace import Trace
-from grader.verdict import Status
-from grader.worlds.launch import default_launcher
+from grader.core.compare import compare
+from grader.course.exercise import Evidence, Judged
+from grader.course.hints import choose_hint
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.trace.trace import Trace
+from grader.core.verdict import Status
+from grader.launch.launchers import default_launcher
 
 FUNCTIONS = {
     "ring_all_reduce_seconds": "n, nbytes, alpha, beta",

@@ -16,9 +16,9 @@ from distributed import Client, Event, LocalCluster, Lock, Variable
 
 from grader.classroom.engines.dask import DaskEngine, connect, slurm
 from grader.classroom.engines.local import LocalEngine
-from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Workers
-from grader.errors import RequestError, WorldError
-from grader.worlds.sandbox import missing
+from grader.classroom.messages import Done, Judged, Limits, Lost, Order, Workers
+from grader.core.errors import RequestError, WorldError
+from grader.launch.sandbox import missing
 from tests.test_grade import HEAD, SUBMISSIONS
 
 needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.exercises import discover
-from grader.pictures.frames import film
-from grader.replaying import WATCHED
-from grader.submission import Submission
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.processes import ProcessWorld
+from grader.course.chapters import discover
+from grader.report.frames import film
+from grader.api.replay import WATCHED
+from grader.submission.submission import Submission
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = discover()

@@ -7,8 +7,8 @@ import types
 import pytest
 import torch
 
-from grader.clocks import Clock
-from grader.devices import Device, OnDevice, on_device, played, without_device
+from grader.rank.clock import Clock
+from grader.rank.device import Device, OnDevice, on_device, played, without_device
 
 
 def a_device():

@@ -14,8 +14,8 @@ import pytest
 
 from grader.classroom.engines import local
 from grader.classroom.engines.local import LocalEngine
-from grader.classroom.orders import Done, Limits, Order
-from grader.worlds.sandbox import missing
+from grader.classroom.messages import Done, Limits, Order
+from grader.launch.sandbox import missing
 
 ROOT = Path(__file__).resolve().parent.parent
 

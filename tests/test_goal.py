@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.errors import RequestError
-from grader.scaling import simulate
-from grader.traffic.goal import follow, from_goal, to_goal
+from grader.core.errors import RequestError
+from grader.api.simulate import simulate
+from grader.trace.goal_schedule import follow, from_goal, to_goal
 from tests.conftest import play
 
 

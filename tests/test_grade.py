@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.store import Store
-from grader.verdict import Status
-from grader.worlds.sandbox import missing
+from grader.core.verdict import Status
+from grader.launch.sandbox import missing
 from tools import kills
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -186,7 +186,7 @@ def test_an_export_takes_no_torch(graded, tmp_path):
     """It is done in a tenth of the time that importing torch takes."""
     home, _ = graded
     code = (
-        "import sys; sys.argv = ['-m']; from grader.__main__ import main;"
+        "import sys; sys.argv = ['-m']; from grader.cli.main import main;"
         " print(main(sys.stdin.read().split('\\n')), 'torch' in sys.modules)"
     )
     for form in ("csv", "gradescope", "nbgrader", "canvas"):

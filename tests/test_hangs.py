@@ -11,7 +11,7 @@ from benchmarks.hangs.catalogue import CLASSES, every_pair, pairs_named
 from benchmarks.hangs.declare import Pair, Program, both
 from benchmarks.hangs.measure import Verdict, judge, score
 from benchmarks.hangs.plain import LEVELS, Outcome, hear
-from grader.verdict import Diagnosis
+from grader.core.verdict import Diagnosis
 
 PAIRS = every_pair()
 

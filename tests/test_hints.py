@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grader.cases import Kind
-from grader.exercise import Evidence, Exercise, Judged, Mistake
-from grader.hints import choose_hint
-from grader.outline import outline, outline_live
-from grader.submission import Submission
-from grader.traffic.trace import Trace
-from grader.verdict import Diagnosis, Failure
+from grader.course.cases import Kind
+from grader.course.exercise import Evidence, Exercise, Judged, Mistake
+from grader.course.hints import choose_hint
+from grader.core.outline import outline, outline_live
+from grader.submission.submission import Submission
+from grader.trace.trace import Trace
+from grader.core.verdict import Diagnosis, Failure
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))
@@ -221,8 +221,8 @@ def test_source_that_cannot_be_outlined_is_left_out(source):
 
 
 def test_a_file_of_a_stranger_is_outlined_where_it_is_parsed():
-    from grader.worlds.launch import default_launcher
-    from grader.worlds.parsing import parse
+    from grader.launch.launchers import default_launcher
+    from grader.launch.parsing import parse
 
     text = "def broadcast(x, src):\n    x = x + src\n"
     here = Submission.from_bytes(text.encode(), "a.py", ["broadcast"])

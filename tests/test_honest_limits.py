@@ -10,15 +10,15 @@ import pytest
 import torch.distributed as dist
 
 import grader
-from grader.submission import Submission, live_program
-from grader.traffic import recorder
-from grader.traffic.events import Posted
-from grader.traffic.recorder import Recorder
-from grader.verdict import Diagnosis
-from grader.worlds import meeting
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.processes import ProcessWorld
+from grader.submission.submission import Submission, live_program
+from grader.rank import recorder
+from grader.core.events import Posted
+from grader.rank.recorder import Recorder
+from grader.core.verdict import Diagnosis
+from grader.rank import rank_store
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
 
 
 def store():
@@ -36,15 +36,15 @@ def many_groups():
 
 
 def long_key():
-    store().set("k" * (meeting.LONGEST_KEY + 1), "v")
+    store().set("k" * (rank_store.LONGEST_KEY + 1), "v")
 
 
 def long_value():
-    store().set("k", "v" * (meeting.LONGEST_VALUE + 1))
+    store().set("k", "v" * (rank_store.LONGEST_VALUE + 1))
 
 
 def many_entries():
-    for _ in range(meeting.MANY + 1):
+    for _ in range(rank_store.MANY + 1):
         store().set("k", "v")
 
 

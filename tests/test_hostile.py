@@ -23,10 +23,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from grader.classroom.grading import grade
-from grader.classroom.orders import Judged, Limits, Order, Planned
-from grader.exercises import discover
-from grader.verdict import Status
-from grader.worlds.sandbox import missing
+from grader.classroom.messages import Judged, Limits, Order, Planned
+from grader.course.chapters import discover
+from grader.core.verdict import Status
+from grader.launch.sandbox import missing
 from tools.attacks import HOSTILE, Attack, attacks
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")

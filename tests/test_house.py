@@ -50,7 +50,7 @@ def modules():
 
 
 def part_of(module):
-    """The piece of the house that ``grader.traffic.board`` belongs to: ``traffic``."""
+    """The piece of the house that ``grader.trace.message_matcher`` belongs to: ``traffic``."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
@@ -87,7 +87,7 @@ def test_imports_run_downward_only():
 
 
 def test_a_rank_needs_neither_exercises_nor_judge():
-    code = "import sys; sys.argv = ['-m']; import grader.worlds.rank; print(*sys.modules)"
+    code = "import sys; sys.argv = ['-m']; import grader.server.process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     loaded = {m for m in done.stdout.split() if m.startswith("grader.")}
     upper = {
@@ -151,7 +151,7 @@ def test_the_readmes_links_lead_somewhere(readme):
 
 
 def test_the_readmes_commands_are_those_of_the_command_line(readme):
-    from grader.__main__ import _parser
+    from grader.cli.main import _parser
 
     known = _parser().format_help()
     for command in set(re.findall(r"python -m grader ([a-z]+)", readme)):

@@ -10,18 +10,18 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.cases import Draw, Kind, PerRank
-from grader.errors import DeclarationError, UnknownExercise
-from grader.exercise import Exercise, Mistake
-from grader.exercises import Catalogue, discover
-from grader.hints import choose_hint, predicted
-from grader.judge import Judge, Settings
-from grader.limits import messages
-from grader.submission import Submission
-from grader.traffic.board import Board
-from grader.verdict import Bound, Diagnosis, Status
-from grader.worlds.crew import Setting
-from grader.worlds.launch import default_launcher
+from grader.course.cases import Draw, Kind, PerRank
+from grader.core.errors import DeclarationError, UnknownExercise
+from grader.course.exercise import Exercise, Mistake
+from grader.course.chapters import Catalogue, discover
+from grader.course.hints import choose_hint, predicted
+from grader.judge.judge import Judge, Settings
+from grader.course.limits import messages
+from grader.submission.submission import Submission
+from grader.trace.message_matcher import Board
+from grader.core.verdict import Bound, Diagnosis, Status
+from grader.launch.process_group_handle import Setting
+from grader.launch.launchers import default_launcher
 
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))
@@ -328,7 +328,7 @@ def test_a_fault_of_the_grader_is_no_fault_of_the_student():
         largest = None
 
         def launch(self, size):
-            from grader.errors import WorldError
+            from grader.core.errors import WorldError
 
             raise WorldError("no room")
 
@@ -385,7 +385,7 @@ def test_a_mistake_that_cannot_tell_is_passed_over():
 
 
 def test_every_word_has_something_to_say():
-    from grader.hints import GENERAL
+    from grader.course.hints import GENERAL
 
     told_otherwise = {
         Diagnosis.NOT_ATTEMPTED, Diagnosis.TAMPERING, Diagnosis.NONDETERMINISTIC,

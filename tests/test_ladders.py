@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
-from grader.exercise import Exercise
-from grader.exercises import discover
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.worlds.launch import default_launcher
+from grader.course.exercise import Exercise
+from grader.course.chapters import discover
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.launch.launchers import default_launcher
 
 EXERCISES = discover()
 

@@ -10,8 +10,8 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.program import loader
-from grader.submission import Submission, live_program
+from grader.core.program import loader
+from grader.submission.submission import Submission, live_program
 
 
 class Config:

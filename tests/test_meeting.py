@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from grader.worlds import meeting
-from grader.worlds.errors import BrokenFrame
-from grader.worlds.meeting import Meeting, RankStore
-from grader.worlds.wire import Put
+from grader.rank import rank_store
+from grader.core.wire_errors import BrokenFrame
+from grader.rank.rank_store import Meeting, RankStore
+from grader.core.wire import Put
 from tests.conftest import play
 
 
@@ -63,7 +63,7 @@ def test_nobody_who_only_joins_would_put_that_there(stores, put, message):
 
 def test_entries_are_counted(stores, monkeypatch):
     judge, (first, *_) = stores
-    monkeypatch.setattr(meeting, "MANY", 2)
+    monkeypatch.setattr(rank_store, "MANY", 2)
     first.set("a", b"")
     first.set("a", b"again")
     with pytest.raises(BrokenFrame, match="more than 2"):

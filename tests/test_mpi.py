@@ -15,10 +15,10 @@ import torch
 import torch.distributed as dist
 
 from grader import backends, check, run
-from grader.errors import RequestError
-from grader.verdict import Diagnosis
-from grader.worlds import mpiexec
-from grader.worlds.launch import launcher_on
+from grader.core.errors import RequestError
+from grader.core.verdict import Diagnosis
+from grader.launch import mpiexec
+from grader.launch.launchers import launcher_on
 from tests.conftest import play
 from tests.test_group import COLLECTIVES
 from tests.test_worlds import FATES
@@ -53,9 +53,9 @@ def test_worlds_of_their_own_at_the_same_time():
         dist.all_reduce(x)
         return x.item()
 
-    from grader.submission import live_program
-    from grader.worlds.base import Job
-    from grader.worlds.processes import ProcessWorld
+    from grader.submission.submission import live_program
+    from grader.launch.world import Job
+    from grader.launch.processes import ProcessWorld
 
     launcher = launcher_on("mpi")
     with (

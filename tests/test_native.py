@@ -13,22 +13,22 @@ import pytest
 import torch
 
 from grader.api import check
-from grader.cases import Kind
-from grader.earning import points
-from grader.errors import DeclarationError, RequestError
-from grader.exercise import Exercise
-from grader.judge import Judge, Settings
-from grader.native import is_code
-from grader.submission import Submission
-from grader.verdict import Diagnosis, Status
-from grader.worlds import workshop
-from grader.worlds.launch import default_launcher, new_sandbox
-from grader.worlds.sandbox import missing
+from grader.course.cases import Kind
+from grader.api.points import points
+from grader.core.errors import DeclarationError, RequestError
+from grader.course.exercise import Exercise
+from grader.judge.judge import Judge, Settings
+from grader.judge.native import is_code
+from grader.submission.submission import Submission
+from grader.core.verdict import Diagnosis, Status
+from grader.launch import cpp_build
+from grader.launch.launchers import default_launcher, new_sandbox
+from grader.launch.sandbox import missing
 
 ROOT = Path(__file__).resolve().parent.parent
 KIND = Kind(torch.float32, (3,))
 
-needs_compiler = pytest.mark.skipif(bool(workshop.missing()), reason=workshop.missing())
+needs_compiler = pytest.mark.skipif(bool(cpp_build.missing()), reason=cpp_build.missing())
 needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())
 
 TWICE = "\ntorch::Tensor twice(const torch::Tensor& x) { return x * 2; }\n"
@@ -159,10 +159,10 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     assert verdict.passed, verdict.message
     assert {case.world_size for case in verdict.cases} == {1, 2}
     maker = default_launcher().workshop()
-    source = workshop.Source("TWICE_CPP", TWICE, "twice", 1)
+    source = cpp_build.Source("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder
-    with contextlib.closing(workshop.Workshop()) as other:
+    with contextlib.closing(cpp_build.Workshop()) as other:
         assert other.build(source).library != maker.build(source).library
 
 
@@ -178,7 +178,7 @@ def test_the_first_error_is_told_with_its_line_of_the_text():
 
 @needs_compiler
 def test_a_compiler_that_takes_too_long_is_ended(monkeypatch):
-    monkeypatch.setattr(workshop, "PATIENCE", 0.05)
+    monkeypatch.setattr(cpp_build, "PATIENCE", 0.05)
     verdict = judge(TWICE + "// another text")
     assert verdict.diagnosis is Diagnosis.TIMEOUT
     assert "the compiler is not done" in verdict.message

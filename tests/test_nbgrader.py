@@ -14,8 +14,8 @@ import nbformat
 import pytest
 
 from grader.api import catalogue
-from grader.earning import Points
-from grader.verdict import ExerciseVerdict, Status
+from grader.api.points import Points
+from grader.core.verdict import ExerciseVerdict, Status
 from tools import notebooks
 from tools.chapter import Chapter
 

@@ -13,18 +13,18 @@ import torch
 import torch.distributed as dist
 
 from grader import backends, run
-from grader.errors import RequestError
-from grader.exercises import discover
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.traffic.events import WORLD
-from grader.traffic.group import RecordingGroup
-from grader.traffic.recorder import Recorder
-from grader.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
-from grader.verdict import Status
-from grader.worlds import nccl
-from grader.worlds.borrowed import Borrowed
-from grader.worlds.launch import default_launcher
+from grader.core.errors import RequestError
+from grader.course.chapters import discover
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.core.events import WORLD
+from grader.rank.recording_group import RecordingGroup
+from grader.rank.recorder import Recorder
+from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
+from grader.core.verdict import Status
+from grader.launch import nccl
+from grader.launch.borrowed import Borrowed
+from grader.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 

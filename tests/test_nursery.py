@@ -11,15 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.errors import WorldError
-from grader.submission import Submission
-from grader.verdict import Diagnosis
-from grader.worlds.base import Job
-from grader.worlds.launch import new_sandbox
-from grader.worlds.nest import FILES, THREADS
-from grader.worlds.nursery import Nursery
-from grader.worlds.processes import ProcessWorld
-from grader.worlds.sandbox import missing
+from grader.core.errors import WorldError
+from grader.submission.submission import Submission
+from grader.core.verdict import Diagnosis
+from grader.launch.world import Job
+from grader.launch.launchers import new_sandbox
+from grader.server.sandbox_server import FILES, THREADS
+from grader.launch.sandbox_pool import Nursery
+from grader.launch.processes import ProcessWorld
+from grader.launch.sandbox import missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 
@@ -146,7 +146,7 @@ def test_a_closed_sandbox_is_gone_with_all_that_is_in_it():
 
 def test_sandboxes_end_with_the_process_that_has_asked_for_them():
     script = (
-        "from grader.worlds.launch import new_sandbox as n; import time;"
+        "from grader.launch.launchers import new_sandbox as n; import time;"
         " made = [n(), n()]; print(*(one.pid for one in made), flush=True); time.sleep(1000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -9,8 +9,8 @@ import pytest
 
 from grader.classroom.outputs.canvas import canvas
 from grader.classroom.outputs.results import ClassResults, Row
-from grader.errors import RequestError
-from grader.verdict import Status
+from grader.core.errors import RequestError
+from grader.core.verdict import Status
 from tests.classes import (
     ASKED,
     HOSTILE,

@@ -201,7 +201,7 @@ def test_the_same_grader_makes_the_same_zip():
 def test_the_graders_modules_come_from_the_zip(unpacked):
     inside = unpacked / "source" / "gather-round"
     done = subprocess.run(
-        [sys.executable, "-c", "import grader.__main__; print(grader.__file__)"],
+        [sys.executable, "-c", "import grader.cli.main; print(grader.__file__)"],
         capture_output=True, text=True, cwd=unpacked, check=True,
         env={**os.environ, "PYTHONPATH": str(inside)},
     )  # fmt: skip

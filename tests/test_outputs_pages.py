@@ -13,7 +13,7 @@ from grader.classroom.outputs.class_page import class_page
 from grader.classroom.outputs.feedback import feedback
 from grader.classroom.outputs.figures import figures, outcome
 from grader.classroom.outputs.results import ClassResults, Row
-from grader.verdict import Diagnosis, Status
+from grader.core.verdict import Diagnosis, Status
 from tests.classes import (
     SEED,
     failed,

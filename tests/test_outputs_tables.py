@@ -17,7 +17,7 @@ from grader.classroom.outputs.files import write
 from grader.classroom.outputs.gradebook import COLUMNS, gradebook
 from grader.classroom.outputs.results import ClassResults, Row
 from grader.classroom.store import Entry, Store
-from grader.verdict import Status
+from grader.core.verdict import Status
 from tests.classes import (
     ASKED,
     HOSTILE,

@@ -8,10 +8,10 @@ import sys
 import pytest
 import torch
 
-from grader.compare import compare, differing_bits
-from grader.probes import differentiated, refusing, steps
-from grader.traffic.recorder import ForbiddenCall
-from grader.verdict import Diagnosis
+from grader.core.compare import compare, differing_bits
+from grader.rank.instrumentation import differentiated, refusing, steps
+from grader.rank.recorder import ForbiddenCall
+from grader.core.verdict import Diagnosis
 from tests.conftest import play
 from tests.test_judge import declare, judge
 
@@ -62,7 +62,7 @@ def test_other_operations_pass():
 def test_an_instrument_imports_nothing(call):
     # it would be imported in every rank, while the clock of the student's call runs
     code = (
-        "import sys, torch, grader.probes as p; before = set(sys.modules)\n"
+        "import sys, torch, grader.rank.instrumentation as p; before = set(sys.modules)\n"
         f"{call}\n"
         "print(*(set(sys.modules) - before))"
     )
@@ -227,8 +227,8 @@ def _summed_by_everyone_from_itself_on(x):
 
 
 def _sum(**changes):
-    from grader.cases import Kind
-    from grader.oracles import OPS, magnitude, reduced
+    from grader.course.cases import Kind
+    from grader.course.oracles import OPS, magnitude, reduced
 
     kind = Kind(torch.float32, (2000,))
     return declare(
@@ -281,21 +281,21 @@ def _only_the_right_neighbour_hears():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
 def test_after_a_dissemination_everybody_has_heard_from_everybody(n):
-    from grader.traffic.causality import heard_from
+    from grader.trace.causality import heard_from
 
     assert heard_from(play(_dissemination, n).trace) == [frozenset(range(n))] * n
 
 
 def test_one_round_tells_only_the_neighbour():
-    from grader.traffic.causality import heard_from
+    from grader.trace.causality import heard_from
 
     heard = heard_from(play(_only_the_right_neighbour_hears, 4).trace)
     assert heard == [{3, 0}, {0, 1}, {1, 2}, {2, 3}]
 
 
 def test_a_part_of_a_record_tells_what_was_heard_in_that_part():
-    from grader.traffic.causality import heard_from
-    from grader.traffic.trace import Trace
+    from grader.trace.causality import heard_from
+    from grader.trace.trace import Trace
 
     def once_round_and_once_to_the_right():
         _dissemination()

@@ -17,14 +17,14 @@ import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from grader.__main__ import main
+from grader.cli.main import main
 from grader.api import catalogue
-from grader.errors import LogbookError
-from grader.logbook import Logbook
-from grader.reports.html import progress_html
-from grader.reports.text import plain, progress_report
-from grader.standing import Overview, overview
-from grader.verdict import ExerciseVerdict, Status
+from grader.core.errors import LogbookError
+from grader.judge.progress_store import Logbook
+from grader.report.html import progress_html
+from grader.report.text import plain, progress_report
+from grader.judge.progress import Overview, overview
+from grader.core.verdict import ExerciseVerdict, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
@@ -373,8 +373,8 @@ def test_a_full_disk(course):
     code = """
 import resource
 from pathlib import Path
-from grader.errors import LogbookError
-from grader.logbook import Logbook
+from grader.core.errors import LogbookError
+from grader.judge.progress_store import Logbook
 from tests.test_progress import NOW, verdict
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 book = Logbook(Path(".grader/progress.json"))
@@ -412,7 +412,7 @@ def test_two_processes_at_once_lose_nothing(course):
     code = """
 import sys
 from pathlib import Path
-from grader.logbook import Logbook
+from grader.judge.progress_store import Logbook
 from tests.test_progress import NOW, verdict
 book = Logbook(Path(".grader/progress.json"))
 print("ready", flush=True)

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.reports.html import exercise_html
-from grader.reports.json import to_json
-from grader.reports.summary import visible
-from grader.reports.text import exercise_report, failure_report, plain, submission_report
-from grader.verdict import (
+from grader.report.html import exercise_html
+from grader.report.json import to_json
+from grader.report.summary import visible
+from grader.report.text import exercise_report, failure_report, plain, submission_report
+from grader.core.verdict import (
     Bound,
     CaseVerdict,
     Diagnosis,

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.cases import Draw, Kind, PerRank
-from grader.exercises import rings
-from grader.oracles import OPS, reduced
+from grader.course.cases import Draw, Kind, PerRank
+from grader.course.chapters import rings
+from grader.course.oracles import OPS, reduced
 
 RING = catalogue()["ring_all_reduce"]
 

@@ -11,17 +11,17 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.__main__ import main
+from grader.cli.main import main
 from grader.api import catalogue
-from grader.costs import ring_all_reduce_seconds
-from grader.errors import RequestError, RunFailed
-from grader.judge import Judge, Settings
-from grader.reports.text import exercise_report, plain
-from grader.scaling import simulate
+from grader.course.costs import ring_all_reduce_seconds
+from grader.core.errors import RequestError, RunFailed
+from grader.judge.judge import Judge, Settings
+from grader.report.text import exercise_report, plain
+from grader.api.simulate import simulate
 from grader.simulation.clusters import Flat, Nodes
-from grader.submission import Submission
-from grader.verdict import Diagnosis
-from grader.worlds.launch import default_launcher
+from grader.submission.submission import Submission
+from grader.core.verdict import Diagnosis
+from grader.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = ROOT / "tests/accepted/11_ring_all_reduce/ring_all_reduce_isend_recv.py"

@@ -6,15 +6,15 @@ import torch
 import torch.distributed as dist
 
 from grader import run
-from grader.cases import Kind
-from grader.exercise import Exercise
-from grader.judge import Judge, Settings
-from grader.submission import Submission, live_program
-from grader.traffic.schedules import Exploration, WildcardPolicy
-from grader.verdict import Diagnosis, Orders
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.processes import ProcessWorld
+from grader.course.cases import Kind
+from grader.course.exercise import Exercise
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission, live_program
+from grader.trace.wildcard_schedules import Exploration, WildcardPolicy
+from grader.core.verdict import Diagnosis, Orders
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
 from tests.conftest import line_in
 
 

@@ -9,17 +9,17 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.assess import assess
-from grader.cases import Kind
-from grader.judge import Judge, Settings
-from grader.limits import messages, point, rounds
-from grader.scoring import asks
-from grader.submission import Submission
-from grader.traffic.trace import Trace
-from grader.values import tensors_in
-from grader.verdict import Diagnosis
-from grader.worlds.base import Outcome, RankResult
-from grader.worlds.launch import default_launcher
+from grader.judge.assessment import assess
+from grader.course.cases import Kind
+from grader.judge.judge import Judge, Settings
+from grader.course.limits import messages, point, rounds
+from grader.judge.scoring import asks
+from grader.submission.submission import Submission
+from grader.trace.trace import Trace
+from grader.core.values import tensors_in
+from grader.core.verdict import Diagnosis
+from grader.launch.world import Outcome, RankResult
+from grader.launch.launchers import default_launcher
 from tests.test_judge import TOY, declare, judge
 
 KIND = Kind(torch.float32, (3,))

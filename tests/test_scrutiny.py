@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.traffic.board import Board
-from grader.traffic.events import (
+from grader.trace.message_matcher import Board
+from grader.core.events import (
     ANY,
     WORLD,
     Blocked,
@@ -21,10 +21,10 @@ from grader.traffic.events import (
     Signature,
     Violated,
 )
-from grader.verdict import Diagnosis
-from grader.worlds import scrutiny
-from grader.worlds.errors import BrokenFrame, TooMuch
-from grader.worlds.scrutiny import Scrutiny
+from grader.core.verdict import Diagnosis
+from grader.launch import event_validation
+from grader.core.wire_errors import BrokenFrame, TooMuch
+from grader.launch.event_validation import Scrutiny
 
 SEND = Posted(0, "send", 1, 0, WORLD, 4, 16, "float32", "", True, False, "answer.py", 3, 10)
 SUM = msgspec.structs.replace(SEND, kind="all_reduce", peer=ANY, detail="SUM")

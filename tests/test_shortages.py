@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import grader
-from grader.cases import Kind
-from grader.exercise import Exercise
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.verdict import Status
-from grader.worlds import mpiexec
-from grader.worlds.crew import Ends, readable
-from grader.worlds.launch import default_launcher
+from grader.course.cases import Kind
+from grader.course.exercise import Exercise
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.core.verdict import Status
+from grader.launch import mpiexec
+from grader.launch.process_group_handle import Ends, readable
+from grader.launch.launchers import default_launcher
 
 TWICE = Exercise(
     signature="twice(x: Tensor) -> Tensor",
@@ -55,7 +55,7 @@ def test_a_limit_on_open_files_is_the_machines_and_leaks_nothing(few_files):
 
 def test_channels_that_cannot_all_be_opened_are_closed(few_files):
     before = descriptors()
-    with pytest.raises(grader.errors.WorldError, match="no channels for 64 ranks"):
+    with pytest.raises(grader.core.errors.WorldError, match="no channels for 64 ranks"):
         Ends.make(64)
     assert descriptors() == before
 

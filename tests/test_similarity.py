@@ -13,8 +13,8 @@ import pytest
 from grader.classroom.outputs.results import ClassResults, Row
 from grader.classroom.outputs.similar import similar_page
 from grader.classroom.similarity import Pair, alike
-from grader.exercises import discover
-from grader.winnowing import K, W, fingerprints, prints_of, tokens
+from grader.course.chapters import discover
+from grader.submission.winnowing import K, W, fingerprints, prints_of, tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("ring_all_reduce", "ring_reduce_scatter", "reduce_scatter", "all_gather", "all_to_all")

@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
-from grader.simulation.hub import Hub
+from grader.simulation.mailboxes import Hub
 
 
 def simulate(function, size):

@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from grader.simulation.clusters import Flat
-from grader.submission import live_program
-from grader.traffic.schedules import WildcardPolicy
-from grader.verdict import Diagnosis, Failure
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.processes import ProcessWorld
-from grader.worlds.simulating import simulate
+from grader.submission.submission import live_program
+from grader.trace.wildcard_schedules import WildcardPolicy
+from grader.core.verdict import Diagnosis, Failure
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
+from grader.launch.simulation import simulate
 
 #: Programs of an ordinary run, the same every time.
 FEW = 100

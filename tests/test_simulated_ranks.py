@@ -14,13 +14,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 from grader.simulation.clusters import Flat, Nodes
-from grader.submission import live_program
-from grader.verdict import Diagnosis
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.simulating import simulate
+from grader.submission.submission import live_program
+from grader.core.verdict import Diagnosis
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.simulation import simulate
 from tests.conftest import line_in, our_processes
 from tests.conftest import play as play_real
 

@@ -7,12 +7,12 @@ import torch
 import torch.distributed as dist
 
 from grader.simulation.clusters import Flat, Nodes
-from grader.submission import live_program
-from grader.verdict import Diagnosis
-from grader.worlds import simulating
-from grader.worlds.base import Job
-from grader.worlds.launch import default_launcher
-from grader.worlds.simulating import simulate
+from grader.submission.submission import live_program
+from grader.core.verdict import Diagnosis
+from grader.launch import simulation
+from grader.launch.world import Job
+from grader.launch.launchers import default_launcher
+from grader.launch.simulation import simulate
 
 CLUSTER = Flat(alpha=1e-6, beta=1e-10)
 
@@ -133,7 +133,7 @@ def test_a_process_that_dies_is_told_of():
 
 
 def test_answers_that_are_too_much_together_are_said_to_be(monkeypatch):
-    monkeypatch.setattr(simulating, "ANSWERS", 100_000)
+    monkeypatch.setattr(simulation, "ANSWERS", 100_000)
     outcome = play(lambda: torch.zeros(10_000), 8)
     assert outcome.results == ()
     assert outcome.failure.diagnosis is Diagnosis.OUTPUT_LIMIT

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 from grader.simulation.clock import PER_SECOND, seconds_of, ticks_of
 from grader.simulation.clusters import Flat
-from grader.simulation.ends import channel_of
-from grader.simulation.hub import Hub
+from grader.simulation.requests import channel_of
+from grader.simulation.mailboxes import Hub
 
 ALPHA, BETA = 1e-6, 1e-10
 A, B = 10**15, 10**11

@@ -14,10 +14,11 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import costs, sizes
+from grader.course import costs
+from grader.course import sizes
 from grader.api import run
-from grader.errors import RequestError
-from grader.plans import Plan
+from grader.core.errors import RequestError
+from grader.course.plans import Plan
 
 BOTH = pytest.mark.parametrize("glu", [False, True], ids=["plain", "gated"])
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.fingerprint import Sources, course_mark, fingerprint, seed_for
+from grader.classroom.cache_key import Sources, course_mark, fingerprint, seed_for
 from grader.classroom.store import Entry, Store, StoreError
-from grader.errors import RequestError
-from grader.exercises import discover
-from grader.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
+from grader.core.errors import RequestError
+from grader.course.chapters import discover
+from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -249,7 +249,7 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
 
 
 @pytest.mark.parametrize(
-    "path", ["grader/judge.py", "grader/hints.py", "grader/worlds/server.py", "grader/compare.py"]
+    "path", ["grader/judge/judge.py", "grader/course/hints.py", "grader/server/fork_server.py", "grader/core/compare.py"]
 )
 def test_what_judges_every_exercise_judges_every_exercise_again(package, path):
     before = marks(Sources(package))
@@ -258,12 +258,12 @@ def test_what_judges_every_exercise_judges_every_exercise_again(package, path):
 
 
 def test_a_chapter_that_is_new_judges_no_other_again(package):
-    new = {"grader/exercises/ch99_new.py": b"import torch\n"}
+    new = {"grader/course/chapters/ch99_new.py": b"import torch\n"}
     assert marks(Sources({**package, **new})) == marks(Sources(package))
 
 
 def test_another_torch_or_python_judges_again(package, monkeypatch):
-    from grader.classroom import fingerprint as module
+    from grader.classroom import cache_key as module
 
     found = {Sources(package).engine}
     monkeypatch.setattr(module, "version", lambda name: f"9.9 of {name}")

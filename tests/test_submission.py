@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from grader.errors import RequestError, UnreadableFile
-from grader.program import load
-from grader.submission import Submission, live_program
-from grader.verdict import Site
+from grader.core.errors import RequestError, UnreadableFile
+from grader.core.program import load
+from grader.submission.submission import Submission, live_program
+from grader.core.verdict import Site
 
 
 def notebook(*cells, **more):

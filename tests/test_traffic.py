@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.traffic.board import Board
-from grader.traffic.events import (
+from grader.trace.message_matcher import Board
+from grader.core.events import (
     ANY,
     WORLD,
     Blocked,
@@ -22,9 +22,9 @@ from grader.traffic.events import (
     Posted,
     Signature,
 )
-from grader.traffic.rounds import Step, replay
-from grader.traffic.waits import deadlock, quiescent, stuck
-from grader.verdict import Diagnosis
+from grader.trace.rounds import Step, replay
+from grader.trace.deadlock import deadlock, quiescent, stuck
+from grader.core.verdict import Diagnosis
 
 
 class Script:

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from grader.bandwidth import factor
+from grader.course.bandwidth import factor
 from tests.two_hosts import ADDRESSES, Wire, start_host
 
 #: Seconds one way, and bytes a second: slow enough for a wire of Python.

@@ -19,10 +19,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.values import Opaque
-from grader.verdict import Diagnosis
-from grader.worlds.forkserver import Client
-from grader.worlds.launch import default_launcher
+from grader.core.values import Opaque
+from grader.core.verdict import Diagnosis
+from grader.launch.fork_server_client import Client
+from grader.launch.launchers import default_launcher
 from tests.conftest import line_in, play
 
 
@@ -78,9 +78,9 @@ def test_arguments_come_back_as_they_are_after_the_call():
 
 
 def test_a_world_is_used_for_many_calls():
-    from grader.submission import live_program
-    from grader.worlds.base import Job
-    from grader.worlds.processes import ProcessWorld
+    from grader.submission.submission import live_program
+    from grader.launch.world import Job
+    from grader.launch.processes import ProcessWorld
 
     def answer(x):
         return x + dist.get_rank()
@@ -677,9 +677,9 @@ class _Interrupting:
 
 def test_who_watches_a_world_keeps_out_of_what_another_reads():
     # as two threads do that judge at the same time, but in the order that is worst
-    from grader.submission import live_program
-    from grader.worlds.base import Job
-    from grader.worlds.processes import ProcessWorld
+    from grader.submission.submission import live_program
+    from grader.launch.world import Job
+    from grader.launch.processes import ProcessWorld
 
     def answer(value):
         return torch.full((200_000,), value)
@@ -824,7 +824,7 @@ def test_killing_the_caller_ends_its_server_and_ranks(tmp_path):
 
 
 def test_a_dead_server_is_the_graders_fault_and_is_replaced():
-    from grader.errors import WorldError
+    from grader.core.errors import WorldError
 
     def answer():
         return dist.get_rank()

@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.progress import track
 
 from grader.api import fresh_seed
-from grader.exercises import Catalogue, discover
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.verdict import Diagnosis, ExerciseVerdict
-from grader.worlds.launch import default_launcher
+from grader.course.chapters import Catalogue, discover
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.core.verdict import Diagnosis, ExerciseVerdict
+from grader.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 

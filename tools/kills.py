@@ -29,7 +29,7 @@ from typing import Any
 import psutil
 
 from grader.classroom.store import Store
-from grader.errors import GraderError
+from grader.core.errors import GraderError
 
 ROOT = Path(__file__).resolve().parent.parent
 

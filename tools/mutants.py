@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from grader.exercises import Catalogue, discover
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.worlds.launch import default_launcher
+from grader.course.chapters import Catalogue, discover
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.launch.launchers import default_launcher
 from tools.chapter import BEGIN, END
 from tools.mutations import Mutant, mutants
 

@@ -18,7 +18,7 @@ from typing import Any
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from grader.exercises import discover
+from grader.course.chapters import discover
 from tools.assignment import furnish
 from tools.chapter import Chapter, ChapterError, to_text
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("chapters", nargs="*", help="chapters such as 02; all if none")
     parser.add_argument("--solutions", type=Path, default=ROOT / "solutions")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
-    parser.add_argument("--exercises", default="grader.exercises", help="the package of exercises")
+    parser.add_argument("--exercises", default="grader.course.chapters", help="the package of exercises")
     parser.add_argument(
         "--nbgrader", type=Path, metavar="COURSE", help="assignments for this course of nbgrader"
     )

@@ -9,5 +9,5 @@
 - ``table``, ``plot`` — what was measured, for people and programs
 - ``options``, ``command`` — the request; brings them together, alone or under ``torchrun``
 
-The arithmetic is in :mod:`grader.bandwidth`.
+The arithmetic is in :mod:`grader.course.bandwidth`.
 """

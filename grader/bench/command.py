@@ -13,7 +13,7 @@ from grader.bench.plan import Plan, contest_of
 from grader.bench.plot import SUFFIXES, save
 from grader.bench.results import Complaint, Row
 from grader.bench.table import footer, header, line, to_csv, to_json
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 
 __all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
 
@@ -110,7 +110,7 @@ def plan_of(
 
 
 def _program(file: str, names: Sequence[str]) -> bytes:
-    from grader.submission import Submission
+    from grader.submission.submission import Submission
 
     submission = Submission.from_file(file, names)
     for name in names:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.bandwidth import SHARED_OUT
+from grader.course.bandwidth import SHARED_OUT
 
 __all__ = ["REDUCING", "ROOTED", "Buffers", "Call", "calls", "wrong_elements"]
 

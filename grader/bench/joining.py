@@ -18,10 +18,10 @@ import torch.distributed as dist
 from grader.bench.plan import Plan
 from grader.bench.rank import measure
 from grader.bench.results import Complaint, Row
-from grader.program import NotDefined, Program, is_stub, load
-from grader.traffic.sites import is_students, lines_of
-from grader.values import short
-from grader.verdict import Site
+from grader.core.program import NotDefined, Program, is_stub, load
+from grader.core.source_locations import is_students, lines_of
+from grader.core.values import short
+from grader.core.verdict import Site
 
 __all__ = ["Watch", "take_part"]
 

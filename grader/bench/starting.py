@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from grader.bench.plan import Plan
 from grader.bench.results import Complaint, Row
-from grader.errors import RunFailed
+from grader.core.errors import RunFailed
 
 __all__ = ["rows_of_own_ranks"]
 
@@ -122,11 +122,11 @@ def _ending(code: int) -> str:
 
 
 def _rank(plan: Plan, rank: int, size: int, store: str, parent: Connection) -> NoReturn:
-    from grader.worlds import limits
+    from grader.rank import process_limits
 
-    limits.die_with_parent()
+    process_limits.die_with_parent()
     # with more ranks than processors, gloo would spin otherwise
-    limits.let_others_finish()
+    process_limits.let_others_finish()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends us
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")

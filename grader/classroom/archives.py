@@ -9,7 +9,7 @@ with its name, so that it can be said what came instead.
 
 What a zip's directory or a tar's headers may cost is bounded, too:
 :class:`Guard` refuses a large read while they are being parsed.  An archive in
-an archive in an archive is never opened (see :mod:`grader.classroom.piles`),
+an archive in an archive is never opened (see :mod:`grader.classroom.submission_files`),
 so that one that holds itself a billion times costs one level.
 """
 
@@ -26,7 +26,7 @@ from typing import BinaryIO
 from grader.classroom.names import raw, shown
 from grader.classroom.streams import Guard, unpacked_stream
 from grader.classroom.tree import File, MemoryFolder, Oddity, describe, is_archive, is_code, is_junk
-from grader.classroom.vault import Meter, TooMuch, Vault
+from grader.classroom.extraction_dir import Meter, TooMuch, Vault
 
 __all__ = ["METADATA", "unpack"]
 

@@ -19,7 +19,7 @@ from types import TracebackType
 from grader.classroom.archives import unpack
 from grader.classroom.layouts import sort_out
 from grader.classroom.names import age, key, lookalike
-from grader.classroom.piles import Pile, gather
+from grader.classroom.submission_files import Pile, gather
 from grader.classroom.tree import (
     DiskFolder,
     File,
@@ -30,8 +30,8 @@ from grader.classroom.tree import (
     open_file,
     read_whole,
 )
-from grader.classroom.vault import CLASS, STUDENT, Bounds, Meter, Vault
-from grader.errors import RequestError, UnreadableFile
+from grader.classroom.extraction_dir import CLASS, STUDENT, Bounds, Meter, Vault
+from grader.core.errors import RequestError, UnreadableFile
 
 __all__ = ["Arrivals", "Handed", "HandedFile", "collect", "newer"]
 

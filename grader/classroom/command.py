@@ -34,10 +34,10 @@ from grader.classroom.session import Options, grade_class
 from grader.classroom.session import Progress as Step
 from grader.classroom.similarity import alike
 from grader.classroom.store import Store, StoreError
-from grader.errors import RequestError
-from grader.exercises import Catalogue
-from grader.reports.summary import visible
-from grader.verdict import ExerciseVerdict, Status
+from grader.core.errors import RequestError
+from grader.course.chapters import Catalogue
+from grader.report.summary import visible
+from grader.core.verdict import ExerciseVerdict, Status
 
 __all__ = ["grade"]
 
@@ -189,7 +189,7 @@ def _report(store: Store, out: Path) -> None:
 
 def _try_sandbox() -> None:
     """Make one, so that a machine that cannot is not found out student by student."""
-    from grader.worlds.nursery import Nursery
+    from grader.launch.sandbox_pool import Nursery
 
     try:
         Nursery.rehearse()

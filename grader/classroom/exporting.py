@@ -13,9 +13,9 @@ from grader.classroom.outputs.nbgrader import nbgrader
 from grader.classroom.outputs.results import ClassResults
 from grader.classroom.report import class_results
 from grader.classroom.store import Store
-from grader.errors import RequestError
-from grader.reports.summary import visible
-from grader.verdict import Status
+from grader.core.errors import RequestError
+from grader.report.summary import visible
+from grader.core.verdict import Status
 
 __all__ = ["FORMATS", "export"]
 

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 
 import yaml
 
-from grader.errors import UnreadableFile
+from grader.core.errors import UnreadableFile
 
 __all__ = ["LARGEST_METADATA", "Submitter", "submitters"]
 

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from grader.classroom.fingerprint import fingerprint
-from grader.classroom.orders import Judged, Order, Planned, Told
+from grader.classroom.cache_key import fingerprint
+from grader.classroom.messages import Judged, Order, Planned, Told
 from grader.classroom.plan import Plan, plan
-from grader.classroom.warden import Warden
-from grader.errors import UnreadableFile, WorldError
-from grader.exercise import Exercise
-from grader.exercises import Catalogue
-from grader.judge import Judge, Settings
-from grader.submission import Submission
-from grader.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.worlds.forkserver import ForkServer
-from grader.worlds.launch import new_sandbox
-from grader.worlds.nursery import Sandbox
-from grader.worlds.parsing import parse
+from grader.classroom.resource_watchdog import Warden
+from grader.core.errors import UnreadableFile, WorldError
+from grader.course.exercise import Exercise
+from grader.course.chapters import Catalogue
+from grader.judge.judge import Judge, Settings
+from grader.submission.submission import Submission
+from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.launch.fork_server_client import ForkServer
+from grader.launch.launchers import new_sandbox
+from grader.launch.sandbox_pool import Sandbox
+from grader.launch.parsing import parse
 
 __all__ = ["grade"]
 

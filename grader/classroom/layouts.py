@@ -31,9 +31,9 @@ from collections.abc import Iterable
 from grader.classroom.archives import METADATA
 from grader.classroom.gradescope import Submitter, submitters
 from grader.classroom.names import raw, shown
-from grader.classroom.piles import Pile, Source
+from grader.classroom.submission_files import Pile, Source
 from grader.classroom.tree import File, Folder, Node, Oddity, is_archive, is_code, is_junk, stem
-from grader.errors import UnreadableFile
+from grader.core.errors import UnreadableFile
 
 __all__ = ["sort_out"]
 

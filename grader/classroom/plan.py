@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from grader.exercises import Catalogue
-from grader.submission import Submission
+from grader.course.chapters import Catalogue
+from grader.submission.submission import Submission
 
 __all__ = ["Plan", "chapter_of", "plan"]
 

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from grader.classroom.outputs.results import Asked, ClassResults, Row
 from grader.classroom.store import Entry, Store
-from grader.verdict import ExerciseVerdict, Status
+from grader.core.verdict import ExerciseVerdict, Status
 
 __all__ = ["class_results"]
 

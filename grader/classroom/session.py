@@ -9,12 +9,12 @@ from pathlib import Path
 
 from grader.classroom.arrivals import Arrivals, Handed, collect
 from grader.classroom.engines import Engine
-from grader.classroom.fingerprint import course_mark, fingerprint, seed_for
-from grader.classroom.orders import Done, Judged, Limits, Lost, Order, Planned, Workers
+from grader.classroom.cache_key import course_mark, fingerprint, seed_for
+from grader.classroom.messages import Done, Judged, Limits, Lost, Order, Planned, Workers
 from grader.classroom.store import Entry, Store
-from grader.errors import RequestError, UnreadableFile
-from grader.exercises import Catalogue
-from grader.verdict import ExerciseVerdict
+from grader.core.errors import RequestError, UnreadableFile
+from grader.course.chapters import Catalogue
+from grader.core.verdict import ExerciseVerdict
 
 __all__ = ["Options", "Progress", "grade_class"]
 

@@ -62,7 +62,7 @@ def alike(prints: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Pair]:
 
     Args:
         prints: by submission and exercise, its fingerprints, see
-            :mod:`grader.winnowing`.
+            :mod:`grader.submission.winnowing`.
     """
     owners: dict[tuple[str, int], list[str]] = defaultdict(list)
     answers: Counter[str] = Counter()

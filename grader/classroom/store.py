@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from grader.errors import GraderError, RequestError
-from grader.verdict import ExerciseVerdict, Status
+from grader.core.errors import GraderError, RequestError
+from grader.core.verdict import ExerciseVerdict, Status
 
 __all__ = ["Entry", "Store", "StoreError"]
 

@@ -10,7 +10,7 @@ import lzma
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from grader.classroom.vault import Meter, TooMuch
+from grader.classroom.extraction_dir import Meter, TooMuch
 
 __all__ = ["Guard", "unpacked_stream"]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import shown
-from grader.errors import UnreadableFile
-from grader.reading import LARGEST
+from grader.core.errors import UnreadableFile
+from grader.core.reading import LARGEST
 
 __all__ = [
     "ARCHIVES",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
-from grader.values import dtype_name
+from grader.core.values import dtype_name
 
 __all__ = ["fill", "flat", "pieces", "require_length", "require_one_each"]
 

@@ -7,14 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
-from grader.simulation.ends import Rank
-from grader.simulation.meetings import Call, Disagreement, Meeting
-from grader.traffic.events import Outside
-from grader.traffic.recorder import ForbiddenCall, refusal
-from grader.traffic.sites import line_here
+from grader.simulation.requests import Rank
+from grader.simulation.collective_matching import Call, Disagreement, Meeting
+from grader.core.events import Outside
+from grader.rank.recorder import ForbiddenCall, refusal
+from grader.core.source_locations import line_here
 
 if TYPE_CHECKING:
-    from grader.simulation.hub import Hub
+    from grader.simulation.mailboxes import Hub
 
 __all__ = ["Builtins", "Work"]
 

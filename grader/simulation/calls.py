@@ -17,11 +17,11 @@ from torch.distributed import distributed_c10d as c10d
 
 from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
-from grader.simulation.hub import Hub
+from grader.simulation.mailboxes import Hub
 from grader.simulation.shortcuts import shortcuts
-from grader.traffic.addressing import checks, require_members
-from grader.traffic.events import WORLD
-from grader.traffic.guard import MANAGEMENT, destroy_process_group, not_yours
+from grader.rank.addressing import checks, require_members
+from grader.core.events import WORLD
+from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 
 __all__ = ["installed"]
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 from grader.simulation.clock import ticks_of
 from grader.simulation.flows import SharedLinks
 from grader.simulation.network import Network, NodePorts, Places, Ports

@@ -1,7 +1,7 @@
 """The collective methods of a simulated process group, as torch calls them.
 
 They carry all the names that torch 2.11 to 2.15 call them by, see
-:mod:`grader.traffic.group`.
+:mod:`grader.rank.recording_group`.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from grader.simulation.ends import Request
-    from grader.simulation.hub import Hub
-    from grader.simulation.tap import Tapped
+    from grader.simulation.requests import Request
+    from grader.simulation.mailboxes import Hub
+    from grader.simulation.trace_recorder import Tapped
 
 __all__ = ["Communicator", "channel_name", "is_channel", "wait_all"]
 

@@ -10,12 +10,12 @@ import torch.distributed as dist
 
 from grader.simulation.builtin import Builtins
 from grader.simulation.collectives import Collectives
-from grader.simulation.ends import Request, channel_of
-from grader.simulation.hub import Hub
-from grader.simulation.tap import Tapped
-from grader.traffic.addressing import require_peer, require_tag
-from grader.traffic.events import ANY
-from grader.traffic.sites import line_here
+from grader.simulation.requests import Request, channel_of
+from grader.simulation.mailboxes import Hub
+from grader.simulation.trace_recorder import Tapped
+from grader.rank.addressing import require_peer, require_tag
+from grader.core.events import ANY
+from grader.core.source_locations import line_here
 
 __all__ = ["SimulatedGroup", "require_message"]
 
@@ -82,7 +82,7 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
-        """The rank that runs is at a named place, see :func:`grader.traffic.marks.mark`."""
+        """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
         if self._hub.tap is not None:
             self._hub.tap.mark(text)
 

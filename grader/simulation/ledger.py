@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import torch
 
-from grader.verdict import Volume
+from grader.core.verdict import Volume
 
 __all__ = ["Ledger", "Tally"]
 

@@ -16,8 +16,8 @@ from typing import Literal, get_args
 
 import msgspec
 
-from grader.errors import RequestError
-from grader.reading import contents
+from grader.core.errors import RequestError
+from grader.core.reading import contents
 from grader.simulation.clusters import Cluster, Flat, Nodes
 
 __all__ = ["PRESETS", "Preset", "Source", "cluster_from"]

@@ -8,7 +8,7 @@ import torch
 
 from grader.simulation.algorithms import trees
 from grader.simulation.algorithms.scatter import Span
-from grader.simulation.begun import Begun
+from grader.simulation.async_collectives import Begun
 from grader.simulation.buffers import fill, flat, require_length, require_one_each
 from grader.simulation.builtin import Work
 from grader.simulation.communicator import Communicator

@@ -24,7 +24,7 @@ import greenlet
 import torch
 
 from grader.simulation.clock import ticks_of
-from grader.simulation.ends import Rank, Request
+from grader.simulation.requests import Rank, Request
 from grader.simulation.network import Network
 from grader.simulation.travelling import Travelling
 

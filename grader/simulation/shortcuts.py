@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from grader.simulation.ends import Request
-from grader.simulation.hub import Hub
+from grader.simulation.requests import Request
+from grader.simulation.mailboxes import Hub
 
 __all__ = ["shortcuts"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from grader.simulation.ends import Rank, Request
+from grader.simulation.requests import Rank, Request
 from grader.simulation.network import Network, Undecided
 
 __all__ = ["Travelling"]

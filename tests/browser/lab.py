@@ -122,7 +122,7 @@ class Server:
                 parent = child.parent()
                 if (
                     parent is not None
-                    and "grader.worlds.server" in " ".join(parent.cmdline())
+                    and "grader.server.fork_server" in " ".join(parent.cmdline())
                     and child.status() != psutil.STATUS_ZOMBIE
                 ):
                     found.append(child)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from grader.plans import Plan
+from grader.course.plans import Plan
 from tests.browser.lab import Reader, Server
 from tests.browser.test_accessibility import findings
 
@@ -31,7 +31,7 @@ def memory(plan: Plan) -> str:
 def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
     reader = Reader(themed, page)
     reader.open("notebooks/16_scale_math.ipynb")
-    reader.cell("from grader.calculator import").run()
+    reader.cell("from grader.api.calculator import").run()
     cell = reader.cell("calculator(hidden=4096")
     cell.run()
     status = cell.output.get_by_role("status")

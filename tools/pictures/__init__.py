@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grader.pictures.drawing import Sheet
+from grader.report.drawing import Sheet
 
 __all__ = ["PICTURES", "main"]
 

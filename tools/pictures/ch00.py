@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from grader.pictures.drawing import FAINT, Cell, Sheet
+from grader.report.drawing import FAINT, Cell, Sheet
 from tools.pictures.common import N
 
 

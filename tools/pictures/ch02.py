@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import FAINT, Cell, Sheet, before_after, colour_of
+from grader.report.drawing import FAINT, Cell, Sheet, before_after, colour_of
 from tools.pictures.common import ROOT_RANK, N, own
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import Cell, Sheet, before_after
+from grader.report.drawing import Cell, Sheet, before_after
 from tools.pictures.common import EMPTY, ROOT_RANK, N
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grader.pictures.drawing import FAINT, Cell, Sheet, before_after, colour_of, stacked
+from grader.report.drawing import FAINT, Cell, Sheet, before_after, colour_of, stacked
 from tools.pictures.ch03 import gather_columns
 from tools.pictures.common import N
 

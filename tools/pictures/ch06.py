@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import Cell, Sheet, before_after, stacked
+from grader.report.drawing import Cell, Sheet, before_after, stacked
 from tools.pictures.ch03 import scatter_columns
 from tools.pictures.ch05 import ring_strip
 from tools.pictures.common import NAMES, N

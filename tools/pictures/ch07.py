@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.pictures.drawing import FAINT, Cell, Sheet, before_after
+from grader.report.drawing import FAINT, Cell, Sheet, before_after
 from tools.pictures.common import EMPTY, NAMES, ROOT_RANK, N, own
 
 TOTAL = Cell("+".join(NAMES), tuple(range(N)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.pictures.drawing import FAINT, INK, Cell, Sheet, colour_of
+from grader.report.drawing import FAINT, INK, Cell, Sheet, colour_of
 
 
 def barrier() -> Sheet:

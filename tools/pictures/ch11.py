@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.patches import Rectangle
 
-from grader.pictures.drawing import FAINT, INK, Cell, Sheet, colour_of, tint
+from grader.report.drawing import FAINT, INK, Cell, Sheet, colour_of, tint
 
 _MOVES = "#D55E00"
 

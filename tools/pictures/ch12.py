@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from grader.pictures.drawing import FAINT, INK, Cell, Sheet, colour_of
+from grader.report.drawing import FAINT, INK, Cell, Sheet, colour_of
 
 #: Palette entries: vermilion for ranks that are stuck, green for ranks that can go on.
 _STUCK, _FREE = 5, 2

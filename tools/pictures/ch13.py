@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from grader.costs import crossover_bytes, ring_all_reduce_seconds, tree_all_reduce_seconds
-from grader.pictures.drawing import FAINT, INK, Sheet, colour_of
+from grader.course.costs import crossover_bytes, ring_all_reduce_seconds, tree_all_reduce_seconds
+from grader.report.drawing import FAINT, INK, Sheet, colour_of
 
 #: The chapter's made-up network: seconds, and seconds per byte.
 _ALPHA, _BETA = 10e-6, 8 / 80e9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import FAINT, INK, Sheet, colour_of
+from grader.report.drawing import FAINT, INK, Sheet, colour_of
 
 #: Seconds of the calls of each rank: two to warm up, then three that are timed.
 _CALLS = ((1.3, 0.9, 0.7, 0.7, 0.7), (0.9, 0.8, 0.9, 1.0, 1.0), (0.9, 0.7, 0.8, 0.8, 0.7))

@@ -6,7 +6,7 @@ from math import cos, pi, sin
 
 from matplotlib.patches import Circle
 
-from grader.pictures.drawing import FAINT, INK, Cell, Sheet, colour_of, tint
+from grader.report.drawing import FAINT, INK, Cell, Sheet, colour_of, tint
 
 _N = 4
 

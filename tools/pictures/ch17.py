@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.patches import FancyBboxPatch, Polygon
 
-from grader.pictures.drawing import FAINT, INK, Sheet, colour_of, tint
+from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
 
 #: Inches on paper of one step along m (down), k (to the right, back) and n (to the right).
 _M, _K, _N = (0.0, -0.5), (0.3, 0.22), (0.56, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import INK, Sheet, colour_of
+from grader.report.drawing import INK, Sheet, colour_of
 
 #: Name, line, begin and end, in units of the picture: nothing here was measured.
 _HOST = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.patches import Rectangle
 
-from grader.pictures.drawing import INK, Sheet, colour_of, tint
+from grader.report.drawing import INK, Sheet, colour_of, tint
 
 #: Top to bottom: what the layer is, and what it is for gloo, MPI and NCCL.
 _LAYERS = (

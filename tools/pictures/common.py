@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.pictures.drawing import Cell
+from grader.report.drawing import Cell
 
 N = 4
 NAMES = "ABCD"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from grader.classroom.orders import Done, Lost, Order, Told, Workers
+from grader.classroom.messages import Done, Lost, Order, Told, Workers
 
 __all__ = ["Engine"]
 

@@ -18,8 +18,8 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from grader.classroom.engines import work
-from grader.classroom.orders import Done, Lost, Order, Told, Workers
-from grader.errors import RequestError, WorldError
+from grader.classroom.messages import Done, Lost, Order, Told, Workers
+from grader.core.errors import RequestError, WorldError
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from grader.classroom.orders import Done, Lost, Order, Told
+from grader.classroom.messages import Done, Lost, Order, Told
 
 __all__ = ["LocalEngine", "cores"]
 
@@ -182,7 +182,7 @@ def _without_interrupts() -> Iterator[None]:
 
 def _serve(pipe: Connection[Any, Any]) -> None:
     """In the worker: judge what comes until the pipe is closed."""
-    from grader.worlds.limits import die_with_parent
+    from grader.rank.process_limits import die_with_parent
 
     # whoever gives the orders is killed: then nobody hears what is found here
     die_with_parent()

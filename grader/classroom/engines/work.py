@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 
 from grader.classroom.grading import grade
-from grader.classroom.orders import Done, Lost, Order, Told
-from grader.exercises import discover
+from grader.classroom.messages import Done, Lost, Order, Told
+from grader.course.chapters import discover
 
 __all__ = ["work"]
 
@@ -30,7 +30,7 @@ def work(order: Order, tell: Callable[[Told | Done | Lost], None]) -> None:
 
 def main() -> None:
     """Serve the one order on standard input."""
-    from grader.worlds.limits import die_with_parent
+    from grader.rank.process_limits import die_with_parent
 
     die_with_parent()
     # whatever prints, prints elsewhere

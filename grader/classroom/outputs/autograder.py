@@ -25,7 +25,7 @@ from importlib import resources
 from pathlib import Path
 
 import grader
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 
 __all__ = ["autograder"]
 

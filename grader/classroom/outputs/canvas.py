@@ -25,7 +25,7 @@ from pathlib import Path
 
 from grader.classroom.outputs.cells import number, table, text
 from grader.classroom.outputs.results import ClassResults, Row, Standing
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 
 __all__ = ["Canvas", "LeftOut", "canvas"]
 

@@ -20,7 +20,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from grader.reports.summary import visible
+from grader.report.summary import visible
 
 __all__ = ["number", "table", "text"]
 

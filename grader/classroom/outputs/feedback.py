@@ -16,7 +16,7 @@ from grader.classroom.outputs.class_page import MARKS, WORDS
 from grader.classroom.outputs.figures import changes, outcome
 from grader.classroom.outputs.pages import page
 from grader.classroom.outputs.results import ClassResults, Row
-from grader.verdict import CaseVerdict, Diagnosis, Status
+from grader.core.verdict import CaseVerdict, Diagnosis, Status
 
 __all__ = ["feedback"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.outputs.results import Asked, ClassResults, Row, Standing
-from grader.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 
 __all__ = [
     "Bin",

@@ -16,7 +16,7 @@ from grader.classroom.outputs.gradebook import gradebook
 from grader.classroom.outputs.results import ClassResults, Row
 from grader.classroom.outputs.similar import similar_page
 from grader.classroom.similarity import Pair
-from grader.reports.json import to_json
+from grader.report.json import to_json
 
 __all__ = ["write", "write_gradescope"]
 

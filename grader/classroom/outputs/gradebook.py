@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.classroom.outputs.cells import number, table, text
 from grader.classroom.outputs.results import ClassResults, Row
-from grader.verdict import Status
+from grader.core.verdict import Status
 
 __all__ = ["COLUMNS", "gradebook"]
 

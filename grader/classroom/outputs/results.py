@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from grader.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
+from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 
 __all__ = ["Asked", "ClassResults", "Row", "Standing"]
 

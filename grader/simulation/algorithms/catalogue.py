@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grader.errors import RequestError
+from grader.core.errors import RequestError
 from grader.simulation.algorithms import (
     all_gather,
     all_reduce,

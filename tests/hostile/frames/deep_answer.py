@@ -9,8 +9,8 @@ def neighbours():
     import struct
     import time
 
-    from grader.worlds.codec import pack
-    from grader.worlds.wire import Returned
+    from grader.core.codec import pack
+    from grader.core.wire import Returned
 
     plain = pack(())
     length = struct.unpack("<I", plain[:4])[0]

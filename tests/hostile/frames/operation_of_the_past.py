@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.traffic.events import Done
+    from grader.core.events import Done
 
     event = Done(-1, 0)
     control().sendall(framed(event))

@@ -6,7 +6,7 @@
 
 
 def neighbours():
-    from grader.traffic.events import Polled
+    from grader.core.events import Polled
 
     sock, events = control(), framed(*[Polled(0, 0)] * 1000)
     while True:

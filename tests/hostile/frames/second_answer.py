@@ -6,8 +6,8 @@
 
 
 def neighbours():
-    from grader.worlds.codec import pack
-    from grader.worlds.wire import Returned
+    from grader.core.codec import pack
+    from grader.core.wire import Returned
 
     answer = Returned(pack((0, 0)), pack(()), [], 0)
     control().sendall(framed(answer, answer))

@@ -11,8 +11,8 @@ import torch.distributed as dist
 class Talk:
     """Rank 0 tells the store without end what rank 1 never hears."""
 
-    from grader.worlds.framing import _encode
-    from grader.worlds.wire import Put
+    from grader.core.framing import _encode
+    from grader.core.wire import Put
 
     if dist.get_rank() == 1:
         ctypes.PyDLL(None).pause()

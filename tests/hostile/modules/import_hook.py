@@ -19,9 +19,9 @@ HOOKS.insert(0, Hook())
 
 def neighbours():
     try:
-        import grader.oracles
+        import grader.course.oracles
 
-        print("BREACH", grader.oracles)
+        print("BREACH", grader.course.oracles)
     except ImportError:
         pass
     return -1, -1

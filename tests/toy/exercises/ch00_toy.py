@@ -2,9 +2,9 @@
 
 import torch
 
-from grader.cases import Kind
-from grader.exercise import Exercise, Mistake
-from grader.limits import messages
+from grader.course.cases import Kind
+from grader.course.exercise import Exercise, Mistake
+from grader.course.limits import messages
 
 KIND = Kind(torch.float32, (3,))
 

@@ -1,0 +1,396 @@
+"""What a student calls from a notebook cell or a script."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+from grader.core.errors import RequestError, RunFailed, Stopped
+from grader.course.chapters import Catalogue, discover
+from grader.judge.judge import Judge, Settings
+from grader.core.program import Program
+from grader.report.html import exercise_html, failure_html, progress_html
+from grader.report.summary import failure_text
+from grader.report.text import exercise_report, failure_report, plain, progress_report
+from grader.judge.progress import Overview, note, origin_of, overview
+from grader.submission.submission import Submission, live_program
+from grader.trace.wildcard_schedules import Exploration, named_race
+from grader.core.source_locations import live_line, with_source
+from grader.trace.trace import Trace
+from grader.core.values import show
+from grader.core.verdict import ExerciseVerdict, Failure, Orders
+from grader.launch.world import Job, Outcome, omission
+from grader.launch.process_group_handle import Launcher
+from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
+from grader.launch.processes import ProcessWorld
+
+__all__ = [
+    "Checked",
+    "Hints",
+    "Progress",
+    "Run",
+    "catalogue",
+    "check",
+    "fresh_seed",
+    "hint",
+    "progress",
+    "run",
+]
+
+#: Orders of arrival that a run is tried in, and seconds for those after the first.
+_ORDERS, _EXPLORING = 8, 1.0
+
+_catalogue: Catalogue | None = None
+_hints_given: dict[str, int] = {}
+
+
+def catalogue() -> Catalogue:
+    """The exercises of the course."""
+    global _catalogue
+    if _catalogue is None:
+        _catalogue = discover()
+    return _catalogue
+
+
+def fresh_seed() -> int:
+    """A seed that nobody has foreseen, short enough to type again."""
+    return secrets.randbelow(10**6)
+
+
+class Checked:
+    """The verdict of :func:`check`: true if the exercise passed.
+
+    Attributes:
+        verdict: the verdict as data.
+    """
+
+    def __init__(self, verdict: ExerciseVerdict) -> None:
+        self.verdict = verdict
+
+    def __bool__(self) -> bool:
+        return self.verdict.passed
+
+    def __repr__(self) -> str:
+        return plain(exercise_report(self.verdict))
+
+    def _repr_html_(self) -> str:
+        return exercise_html(self.verdict)
+
+
+def check(
+    answer: Callable[..., Any] | None = None,
+    *,
+    seed: int | None = None,
+    world_sizes: Iterable[int] | None = None,
+    backend: str = "gloo",
+    **named: Any,
+) -> Checked:
+    """Judge a function against the exercise of its name.
+
+    In a notebook, let a cell end with the call to see the verdict.  In a
+    script the verdict is printed.
+
+    Args:
+        answer: the function or class; its name says which exercise it is.
+        seed: repeats the inputs of an earlier check; fresh ones otherwise.
+        world_sizes: numbers of ranks to judge at, instead of all.
+        backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
+            :func:`grader.backends`.
+        named: instead of ``answer``, one that has no name of its own, such as a
+            text: ``check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)``.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+        RequestError: the answer is no function, or cannot be sent to other
+            processes; or the backend is not to be had here.
+    """
+    name, value = _answer(answer, named)
+    exercise = catalogue()[name]
+    sizes = None if world_sizes is None else valid_sizes(world_sizes)
+    settings = Settings(
+        fresh_seed() if seed is None else seed, sizes, seconds=call_seconds(backend)
+    )
+    submission = Submission.from_function(value, name)
+    with stoppable(backend) as launcher:
+        checked = Checked(Judge(launcher, settings).judge(exercise, submission))
+    note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
+    if not shows_results():
+        print(checked)
+    return checked
+
+
+def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name of what is to be judged, and what it is."""
+    if named:
+        if answer is not None or len(named) > 1:
+            raise RequestError("check takes one answer at a time")
+        return next(iter(named.items()))
+    name = getattr(answer, "__name__", None)
+    if not callable(answer) or not isinstance(name, str):
+        text = "; for a text, say which exercise it answers: check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)"
+        raise RequestError(
+            "check takes the function itself, as in check(broadcast), not a"
+            f" {type(answer).__name__}{text if isinstance(answer, str) else ''}"
+        )
+    return name, answer
+
+
+@contextlib.contextmanager
+def stoppable(backend: str = "gloo") -> Iterator[Launcher]:
+    """A backend's launcher; at the end its worlds are gone, also if the user stops the work."""
+    launcher = launcher_on(backend)
+    try:
+        yield launcher
+        launcher.settle()
+    except KeyboardInterrupt:
+        # it may have been stopped in the middle of a message: start afresh
+        launcher.close()
+        discard_launcher()
+        raise Stopped("every rank has been ended") from None
+
+
+def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
+    """World sizes as asked for, in order and once each.
+
+    Raises:
+        RequestError: one is not a number of ranks that a machine can hold.
+    """
+    found = tuple(dict.fromkeys(sizes))
+    for size in found:
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= 64:
+            raise RequestError(f"a world has 1 to 64 ranks, not {size!r}")
+    if not found:
+        raise RequestError("no world size is given")
+    return found
+
+
+def shows_results() -> bool:
+    """Whether the value of an expression is shown without a print: a notebook, a prompt."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        return True
+    return hasattr(sys, "ps1")
+
+
+class Hints:
+    """Hints on an exercise, gentlest first; shows those asked for so far.
+
+    Attributes:
+        name: the exercise.
+        hints: those that are shown.
+        of: how many there are.
+        warns: whether the one after these is the last, and the whole answer.
+    """
+
+    def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
+        self.name = name
+        self.hints = tuple(hints)
+        self.of = of
+        self.warns = warns
+
+    def __repr__(self) -> str:
+        lines = [f"{i}. {text}" for i, text in enumerate(self.hints, 1)]
+        left = self.of - len(self.hints)
+        if self.warns:
+            lines.append(f"(The next hint is the whole answer: call hint({self.name!r}) again)")
+        elif left:
+            lines.append(f"({left} more: call hint({self.name!r}) again)")
+        return "\n".join(lines)
+
+
+def hint(name: str | Callable[..., Any]) -> Hints:
+    """The next hint on an exercise, from gentle to plain.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+    """
+    exercise = catalogue()[name if isinstance(name, str) else name.__name__]
+    given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
+    _hints_given[exercise.name] = given
+    of = len(exercise.hints)
+    warns = exercise.tells_all and given == of - 1
+    hints = Hints(exercise.name, exercise.hints[:given], of, warns)
+    if not shows_results():
+        print(hints)
+    return hints
+
+
+class Progress:
+    """How far the learner is; the value of :func:`progress`.
+
+    Attributes:
+        overview: the same as data.
+    """
+
+    def __init__(self, overview: Overview) -> None:
+        self.overview = overview
+
+    def __repr__(self) -> str:
+        return plain(progress_report(self.overview))
+
+    def _repr_html_(self) -> str:
+        return progress_html(self.overview)
+
+
+def progress() -> Progress:
+    """Which exercises of the course are passed, tried or untouched.
+
+    Fed by every :func:`check` of your own functions, in notebooks and on the
+    command line.  It is kept in ``.grader/progress.json`` of the course; delete
+    the file to begin anew.
+    """
+    found = Progress(overview(catalogue()))
+    if not shows_results():
+        print(found)
+    return found
+
+
+class Run(Sequence[Any]):
+    """What :func:`run` gives: the results in rank order, and the record of the run.
+
+    Attributes:
+        output: what each rank printed.
+        failure: why the run failed, or ``None``.
+        orders: in how many orders of arrival it was tried, of how many that are known;
+            ``None`` if there is one only.
+    """
+
+    def __init__(
+        self,
+        results: Sequence[Any],
+        trace: Trace,
+        output: Sequence[str],
+        failure: Failure | None,
+        orders: Orders | None = None,
+    ) -> None:
+        self._results = tuple(results)
+        self._trace = trace
+        self.output = tuple(output)
+        self.failure = None if failure is None else with_source(failure, live_line)
+        self.orders = orders
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        self._require_success()
+        return self._results[index]
+
+    def __len__(self) -> int:
+        self._require_success()
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._require_success()
+        return iter(self._results)
+
+    @property
+    def trace(self) -> Trace:
+        """Every message, see :class:`grader.trace.trace.Trace`."""
+        return self._trace
+
+    def _require_success(self) -> None:
+        if self.failure is not None:
+            raise RunFailed(failure_text(self.failure), self.failure)
+
+    def __repr__(self) -> str:
+        if self.failure is not None:
+            return plain(failure_report(self.failure))
+        if all(value is None for value in self._results):
+            return f"{len(self._results)} ranks, nothing returned"
+        return "\n".join(f"rank {rank}: {show(v, 160)}" for rank, v in enumerate(self._results))
+
+    def _repr_html_(self) -> str | None:
+        return None if self.failure is None else failure_html(self.failure)
+
+
+def run(
+    function: Callable[..., Any],
+    world_size: int,
+    *arguments: Any,
+    seconds: float = 10.0,
+    may_fail: bool = False,
+    backend: str = "gloo",
+) -> Run:
+    """Run a function on every rank of a fresh world of processes.
+
+    The process group is set up: inside, ``dist.get_rank()`` and everything
+    else of ``torch.distributed`` works, on gloo unless you say otherwise.
+    What ranks print is shown in rank order when all have ended, and warnings after it.
+
+    A receive from any rank takes the message of the highest rank that has sent one
+    when nothing else can happen any more, so that a run gives the same result every
+    time.  Where it could have taken another rank's, further runs try that, too, a few
+    of them and without a word; if one of them fails, it is what you are shown, and
+    the message names the receive that decides.
+
+    Args:
+        function: called as ``function(*arguments)`` on every rank.
+        world_size: how many ranks.
+        arguments: the same for every rank.
+        seconds: wall clock after which the run has failed.
+        may_fail: return a failed run instead of raising; for functions that
+            are meant to go wrong.
+        backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
+            :func:`grader.backends`.
+
+    Raises:
+        RunFailed: a rank raised, died, hung or broke a rule of communication.
+        RequestError: the function cannot be sent to other processes; or the
+            backend is not to be had here.
+    """
+    (size,) = valid_sizes([world_size])
+    name = getattr(function, "__name__", "function")
+    program = live_program(function, *arguments)
+    job = Job(name, ((),) * size, allowed=None, seconds=seconds)
+    with stoppable(backend) as launcher:
+        outcome, orders = _in_all_orders(launcher, size, program, job)
+    for rank, text in enumerate(outcome.output):
+        for line in text.splitlines():
+            print(f"[rank {rank}] {line}")
+    for warning in outcome.trace.warnings:
+        print(f"warning: {warning}")
+    results = [result.value for result in outcome.results]
+    failure = outcome.failure or omission(outcome.results, job.answer_limit)
+    finished = Run(results, outcome.trace, outcome.output, failure, orders)
+    if not may_fail:
+        finished._require_success()
+    return finished
+
+
+def _in_all_orders(
+    launcher: Launcher, size: int, program: Program, job: Job
+) -> tuple[Outcome, Orders | None]:
+    """Run a job; where a receive has a choice, in other orders as well, each in a new world.
+
+    Gives the first outcome, or that of the first order that fails, with the race named.
+    """
+
+    def run_once(job: Job) -> Outcome:
+        with ProcessWorld(launcher, size, program) as world:
+            return world.run(job)
+
+    first = run_once(job)
+    if not first.trace.choices:
+        return first, None
+    # a run that takes long is not repeated
+    exploration = Exploration(_ORDERS, _EXPLORING - first.seconds)
+    exploration.add(first.trace)
+    right, wrong = ([], [first]) if first.failure else ([first], [])
+    while not (right and wrong) and (policy := exploration.next()) is not None:
+        again = run_once(replace(job, policy=policy))
+        exploration.add(again.trace)
+        (wrong if again.failure else right).append(again)
+    orders = exploration.orders
+    if not wrong:
+        return first, orders if orders.known > 1 else None
+    outcome = wrong[0]
+    assert outcome.failure is not None
+    race = named_race(outcome.trace, [one.trace for one in right], orders)
+    message = f"{outcome.failure.message}{race}"
+    return replace(outcome, failure=replace(outcome.failure, message=message)), orders

@@ -1,0 +1,125 @@
+"""``replay``: the messages of one's own program, to step through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader.api import Run, catalogue, shows_results, stoppable, valid_sizes
+from grader.core.errors import RequestError, RunFailed
+from grader.course.exercise import Exercise
+from grader.report.frames import Film, film
+from grader.report.player import page, player
+from grader.report.strip import strip
+from grader.report.summary import failure_text
+from grader.submission.submission import live_program
+from grader.core.provenance import MOST_RANKS
+from grader.core.source_locations import live_line, with_source
+from grader.trace.trace import Trace
+from grader.launch.world import Job
+from grader.launch.processes import ProcessWorld
+
+__all__ = ["Replay", "replay"]
+
+#: Elements of the largest tensor that is looked into.
+WATCHED = 64
+
+
+class Replay:
+    """A run to step through: a player in a notebook, a table of its rounds elsewhere.
+
+    Attributes:
+        film: the rounds as data.
+    """
+
+    def __init__(self, film: Film) -> None:
+        self.film = film
+
+    def __repr__(self) -> str:
+        return self.film.table()
+
+    def _repr_html_(self) -> str:
+        return player(self.film)
+
+    @cached_property
+    def picture(self) -> bytes:
+        """The rounds side by side, as a PNG."""
+        return strip(self.film)
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that plays in any browser."""
+        Path(path).write_text(page(self.film), encoding="utf-8")
+
+    def _ipython_display_(self) -> None:
+        # Two outputs: whoever cannot play the first one still sees the second.
+        from IPython.display import publish_display_data
+
+        publish: Any = publish_display_data
+        publish({"text/html": player(self.film), "text/plain": repr(self)})
+        publish(
+            {"image/png": self.picture, "text/plain": f"{self.film.rounds} rounds as a picture"}
+        )
+
+
+def replay(
+    what: Callable[..., Any] | Run | Trace, world_size: int | None = None, *arguments: Any
+) -> Replay:
+    """Run a function on every rank and step through its messages.
+
+    Args:
+        what: a function; the function of an exercise needs no arguments, it
+            gets data whose way can be followed by name.  Or what :func:`run`
+            has returned, whose messages are shown without their contents.
+        world_size: how many ranks, up to 8; not for a run, which has them.
+        arguments: the same for every rank.
+
+    Raises:
+        RequestError: there is nothing to run it on.
+        RunFailed: the run failed.
+    """
+    if isinstance(what, (Run, Trace)):
+        return Replay(film(what.trace if isinstance(what, Run) else what, "a run", tags=False))
+    name = getattr(what, "__name__", None)
+    if not callable(what) or not isinstance(name, str):
+        raise RequestError(f"replay takes a function or a run, not a {type(what).__name__}")
+    if world_size is None:
+        raise RequestError(f"on how many ranks? Write replay({name}, 4)")
+    (size,) = valid_sizes([world_size])
+    exercise = catalogue().get(name) if not arguments else None
+    if exercise is not None and exercise.demo is None:
+        raise RequestError(f"{name} has no example to replay; give it arguments of your own")
+    if size > MOST_RANKS:
+        raise RequestError(f"a replay has up to {MOST_RANKS} ranks, not {size}")
+    trace = _watched_run(what, name, size, exercise, arguments)
+    return _shown(Replay(film(trace, name, tags=exercise is not None)))
+
+
+def _watched_run(
+    function: Callable[..., Any],
+    name: str,
+    size: int,
+    exercise: Exercise | None,
+    arguments: tuple[Any, ...],
+) -> Trace:
+    if exercise is not None:
+        assert exercise.demo is not None
+        case = exercise.demo(size)
+        columns = tuple(case.arguments(rank) for rank in case.ranks)
+        allowed, adapter = exercise.allowed, exercise.packed_adapter()
+    else:
+        columns, allowed, adapter = (arguments,) * size, None, b""
+    job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
+    with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
+        outcome = world.run(job)
+    if outcome.failure is not None:
+        failure = with_source(outcome.failure, live_line)
+        raise RunFailed(failure_text(failure), failure)
+    return outcome.trace
+
+
+def _shown(replay: Replay) -> Replay:
+    if not shows_results():
+        print(replay)
+    return replay

@@ -1,0 +1,226 @@
+"""``simulate``: one's own function on a thousand ranks, in one process, on a virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from grader.api import Run, fresh_seed, stoppable
+from grader.core.errors import RequestError
+from grader.course.exercise import Exercise
+from grader.judge.simulated_checks import Grown, run_grown
+from grader.simulation.clusters import Cluster, Flat
+from grader.simulation.presets import cluster_from
+from grader.submission.submission import Submission, live_program
+from grader.trace.trace import Trace
+from grader.core.values import amount, duration
+from grader.launch.world import Job, omission
+from grader.launch.simulation import MEMORY, Simulation
+from grader.launch.simulation import simulate as run_simulated
+
+__all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
+
+#: As many ranks as there is memory for on a laptop.
+MOST_RANKS = 65536
+
+#: Up to so many ranks every message is recorded, if nothing else is said.
+_RECORDED_RANKS = 16
+
+#: Events of a record; a longer one is given up.
+_EVENTS = 2_000_000
+
+
+class SimulatedRun(Run):
+    """What :func:`simulate` gives: the results in rank order, and what it would have taken.
+
+    Attributes:
+        ranks: how many.
+        seconds: of virtual time, when the last rank had returned.
+        messages, bytes: that were received.
+        output: what the ranks printed, in the order of virtual time, as one text.
+        failure: why the run failed, or ``None``.
+    """
+
+    def __init__(self, ranks: int, simulation: Simulation, limit: int) -> None:
+        nothing = Trace(((),) * ranks)
+        results = [result.value for result in simulation.results]
+        failure = simulation.failure or omission(simulation.results, limit)
+        super().__init__(results, simulation.trace or nothing, (simulation.output,), failure)
+        self.ranks = ranks
+        self.seconds = simulation.seconds
+        self.messages = simulation.messages
+        self.bytes = simulation.bytes
+        self._recorded = simulation.trace is not None
+        self._overflow = simulation.overflow
+
+    @property
+    def trace(self) -> Trace:
+        """Every message, see :class:`grader.trace.trace.Trace`.
+
+        Raises:
+            RequestError: it was not recorded, or there were too many.
+        """
+        if self._overflow:
+            raise RequestError(
+                f"more than {_EVENTS:,} events are not kept: look at fewer ranks, or at less data"
+            )
+        if not self._recorded:
+            raise RequestError(
+                f"messages of more than {_RECORDED_RANKS} ranks are recorded only if you say so:"
+                " simulate(…, record=True)"
+            )
+        return super().trace
+
+    def __repr__(self) -> str:
+        if self.failure is not None:
+            return super().__repr__()
+        return (
+            f"{self.ranks:,} simulated ranks: {duration(self.seconds)},"
+            f" {self.messages:,} messages, {amount(self.bytes)}"
+        )
+
+
+def simulate(
+    function: Callable[..., Any],
+    ranks: int,
+    *arguments: Any,
+    cluster: str | Cluster | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    eager: int = -1,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+    record: bool | None = None,
+    seconds: float = 120.0,
+    may_fail: bool = False,
+) -> SimulatedRun:
+    """Run a function on simulated ranks: as many as you like, in one process.
+
+    It is the same function that :func:`grader.run` takes; only the time is that of a
+    model.  A message of S bytes takes α + S·β; a rank has one port to send and one to
+    receive; computing takes no time, but ``time.sleep`` does.
+
+    Args:
+        function: called as ``function(*arguments)`` on every rank.
+        ranks: how many.
+        arguments: the same for every rank.
+        cluster: the name of a preset or the path of a ``.json`` file, see
+            ``docs/simulation.md``, or a description; one α and β for all pairs if not given.
+        alpha: seconds that a message of no bytes takes (1e-6).
+        beta: seconds that each byte adds (1e-10: 10 GB/s).
+        eager: bytes up to which a send does not wait for its receive; −1 for none.
+        algorithms: of built-in collectives, such as ``{"all_reduce": "ring"}``.
+        record: whether to record every message, for ``replay``, ``timeline`` and ``trace``;
+            up to 16 ranks they are, if nothing is said.
+        seconds: of the wall clock after which the run has failed.
+        may_fail: return a failed run instead of raising.
+
+    Raises:
+        RunFailed: a rank raised, or ranks wait for each other.
+        RequestError: the numbers, the cluster or the algorithms make no sense.
+    """
+    require_ranks(ranks)
+    described = cluster_of(cluster, alpha, beta)
+    name = getattr(function, "__name__", "function")
+    program = live_program(function, *arguments)
+    job = Job(name, ((),) * ranks, allowed=None, seconds=seconds)
+    recorded = ranks <= _RECORDED_RANKS if record is None else record
+    with stoppable() as launcher:
+        simulation = run_simulated(
+            launcher,
+            program,
+            job,
+            described,
+            eager=eager,
+            recorded=_EVENTS if recorded else 0,
+            memory=MEMORY,
+            algorithms=algorithms,
+        )
+    print(simulation.output, end="")
+    for warning in simulation.warnings:
+        print(f"warning: {warning}")
+    finished = SimulatedRun(ranks, simulation, job.answer_limit)
+    if not may_fail:
+        finished._require_success()
+    return finished
+
+
+def simulate_answer(
+    path: str,
+    exercise: Exercise,
+    catalogue: Mapping[str, Exercise],
+    ranks: int,
+    cluster: Cluster,
+    *,
+    eager: int = -1,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+    seed: int | None = None,
+    seconds: float = 600.0,
+) -> Grown:
+    """Run the answer of a file on simulated ranks, and judge what they hold.
+
+    Args:
+        path: a ``.py`` file or a notebook.
+        exercise: which of its answers.
+        catalogue: the exercises of the course.
+        ranks: how many.
+        cluster: says what messages cost.
+        eager, algorithms: as in :func:`simulate`.
+        seed: of the inputs; a fresh one if not given.
+        seconds: of the wall clock after which the run has failed.
+
+    Raises:
+        RequestError: the file does not define it, or it needs more ranks.
+        UnreadableFile: the path is no submission.
+    """
+    require_ranks(ranks)
+    if ranks < min(exercise.world_sizes):
+        raise RequestError(f"{exercise.name} needs at least {min(exercise.world_sizes)} ranks")
+    submission = Submission.from_file(Path(path), catalogue)
+    if exercise.name not in submission.names:
+        fault = submission.broken.get(exercise.name)
+        why = f": line {fault.line}: {fault.message}" if fault else ""
+        raise RequestError(f"{path} does not define {exercise.name}{why}")
+    with stoppable() as launcher:
+        return run_grown(
+            launcher,
+            exercise,
+            submission.program,
+            ranks,
+            cluster,
+            fresh_seed() if seed is None else seed,
+            seconds,
+            MEMORY,
+            eager=eager,
+            algorithms=algorithms,
+        )
+
+
+def require_ranks(ranks: Any) -> None:
+    """Make sure that a number of ranks can be simulated.
+
+    Raises:
+        RequestError: it cannot.
+    """
+    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
+        raise RequestError(f"a simulation has 1 to {MOST_RANKS:,} ranks, not {ranks!r}")
+
+
+def cluster_of(
+    cluster: str | Cluster | None, alpha: float | None = None, beta: float | None = None
+) -> Cluster:
+    """The cluster that was asked for, in one of two ways.
+
+    Raises:
+        RequestError: in both, or there is no such cluster.
+    """
+    if cluster is None:
+        flat = Flat()
+        return Flat(
+            flat.alpha if alpha is None else alpha,
+            flat.beta if beta is None else beta,
+        )
+    if alpha is not None or beta is not None:
+        raise RequestError("a cluster has its own alpha and beta; give it, or them")
+    return cluster_from(cluster) if isinstance(cluster, str) else cluster

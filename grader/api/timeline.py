@@ -1,0 +1,155 @@
+"""``timeline``: where the time of a run went, and who waited for whom meanwhile."""
+
+from __future__ import annotations
+
+import base64
+import html
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader.api import Run, shows_results
+from grader.core.errors import RequestError
+from grader.report.lanes import CODE, Lane, Lanes, lanes
+from grader.report.timeline import timeline_png, unit_of
+from grader.trace.trace import Trace
+
+__all__ = ["Timeline", "timeline"]
+
+#: What ranks do, as the columns of the table: what it is called, and its heading.
+_COLUMNS = (
+    (CODE, "in its own code"),
+    ("send", "waiting in send"),
+    ("recv", "waiting in recv"),
+    ("collective", "waiting in collectives"),
+)
+
+#: Named places that are told of a rank; more are in the picture only.
+_MOST_MARKS = 12
+
+_CELL = "padding: 1px 14px 1px 0; text-align: left"
+
+
+class Timeline:
+    """A run in time: a picture in a notebook, a list of the calls elsewhere.
+
+    The picture and the table below it hold the times of this one run.  The text
+    holds none, so that it is the same in every run of the same program.
+
+    Attributes:
+        lanes: the run as data.
+    """
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+
+    def __repr__(self) -> str:
+        return self.lanes.table()
+
+    @cached_property
+    def picture(self) -> bytes:
+        """The run as a PNG, on a white ground that is right in either theme."""
+        return timeline_png(self.lanes)
+
+    def in_words(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        lanes = self.lanes
+        parts = [f"Time line of {_ranks(lanes)} over {_time(lanes.end)}."]
+        for rank, lane in enumerate(lanes.lanes):
+            did = [
+                f"{_time(lane.seconds(what) * 1e9)} {name}"
+                for what, name in _COLUMNS
+                if lane.seconds(what)
+            ]
+            if lane.flights:
+                did.append(
+                    f"{_time(lane.in_flight * 1e9)} with a collective in flight,"
+                    f" {_time(lane.hidden * 1e9)} of it in its own code"
+                )
+            did += [f"{mark.text} at {_time(mark.time)}" for mark in lane.marks[:_MOST_MARKS]]
+            parts.append(f"Rank {rank}: {', '.join([*did, 'then ' + lane.end])}.")
+        return " ".join(parts)
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that any browser shows, in a light or a dark theme."""
+        title = f"Time line of {_ranks(self.lanes)}"
+        Path(path).write_text(
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width">\n'
+            "<style>:root { color-scheme: light dark; }"
+            " body { font-family: system-ui, sans-serif; margin: 1.5em; }</style>\n"
+            f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+            f"{self._html()}\n</main>\n</body>\n</html>\n",
+            encoding="utf-8",
+        )
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        # the HTML needs no script, style or vector image, so that a notebook
+        # that is not trusted shows it too; what prints takes the PNG
+        return {
+            "text/html": self._html(),
+            "image/png": self.picture,
+            "text/plain": repr(self),
+        }
+
+    def _html(self) -> str:
+        picture = base64.b64encode(self.picture).decode("ascii")
+        heads = "".join(
+            f'<th scope="col" style="{_CELL}">{name}</th>'
+            for name in ("rank", *(name for _, name in _COLUMNS), "calls", "end")
+        )
+        rows = "".join(_row(rank, lane) for rank, lane in enumerate(self.lanes.lanes))
+        return (
+            '<div style="font-family: var(--jp-ui-font-family, system-ui, sans-serif)">\n'
+            f'<img alt="{html.escape(self.in_words())}" style="max-width: 100%"'
+            f' src="data:image/png;base64,{picture}">\n'
+            "<details><summary>The same as a table</summary>\n"
+            '<table style="border-collapse: collapse">'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>\n"
+            "</details>\n</div>"
+        )
+
+
+def _row(rank: int, lane: Lane) -> str:
+    times = [_time(lane.seconds(what) * 1e9) for what, _ in _COLUMNS]
+    cells = (str(rank), *times, str(len(lane.calls)), lane.end)
+    return f"<tr>{''.join(f'<td style={_CELL!r}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def _ranks(lanes: Lanes) -> str:
+    count = len(lanes.lanes)
+    return "1 rank" if count == 1 else f"{count} ranks"
+
+
+def _time(nanoseconds: float) -> str:
+    size, name = unit_of(nanoseconds)
+    return f"{nanoseconds / size:.3g} {name}" if nanoseconds else "0"
+
+
+def timeline(what: Run | Trace, *, since: str | None = None, until: str | None = None) -> Timeline:
+    """Show where the time of a run went: in a rank's own code, or waiting.
+
+    A run that failed is shown as well, up to where it was ended; get it with
+    ``run(function, 4, may_fail=True)``.
+
+    Args:
+        what: what :func:`run` has returned, or the record in it.
+        since, until: show only what lies between the first of these marks and the last, see
+            :func:`mark`; the beginning and the end of the run otherwise.
+
+    Raises:
+        RequestError: it is neither, or there is no such mark.
+    """
+    if isinstance(what, Run):
+        found = lanes(what.trace, what.failure)
+    elif isinstance(what, Trace):
+        found = lanes(what)
+    else:
+        raise RequestError(
+            "timeline takes what run returns, as in timeline(run(function, 4)), not a"
+            f" {type(what).__name__}"
+        )
+    shown = Timeline(found if since is None and until is None else found.between(since, until))
+    if not shows_results():
+        print(shown)
+    return shown

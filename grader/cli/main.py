@@ -1,0 +1,341 @@
+"""The command line: ``python -m grader``.
+
+Exit status: 0 all passed, 1 something failed, 2 the request itself was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from grader.core.errors import GraderError, RequestError
+from grader.core.version import __version__
+
+__all__ = ["main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a request in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message} (see python -m grader {self._command()}--help)")
+
+    def _command(self) -> str:
+        words = self.prog.split()[3:]
+        return "".join(f"{word} " for word in words)
+
+
+def _world_sizes(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"world sizes are numbers with commas, as in 2,3,4, not {text!r}"
+        ) from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m grader", description="The grader of Gather Round.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+    )
+
+    listing = commands.add_parser("list", help="the exercises, by chapter")
+    listing.add_argument("--json", action="store_true", help="print one JSON array")
+
+    check = commands.add_parser("check", help="judge a .py file or a notebook")
+    check.add_argument("file", metavar="FILE")
+    check.add_argument(
+        "exercises", metavar="EXERCISE", nargs="*", help="judge these; all that it defines if none"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.add_argument("--seed", type=int, help="repeat the inputs of an earlier check")
+    check.add_argument(
+        "--world-sizes",
+        type=_world_sizes,
+        metavar="N,N,...",
+        help="judge at these numbers of ranks",
+    )
+    check.add_argument(
+        "--backend",
+        choices=["gloo", "mpi", "nccl"],
+        default="gloo",
+        help="what carries the messages",
+    )
+
+    hint = commands.add_parser("hint", help="a hint on an exercise")
+    hint.add_argument("exercise", metavar="EXERCISE")
+    hint.add_argument(
+        "--more",
+        action="count",
+        default=0,
+        help="all hints, from gentle to plain; twice: the whole answer, too, if the last one is it",
+    )
+
+    progress = commands.add_parser("progress", help="which exercises you have passed")
+    progress.add_argument("--json", action="store_true", help="print one JSON object")
+
+    grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
+    grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
+    grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
+    grade.add_argument("--jobs", type=_count, metavar="N", help="submissions at a time")
+    grade.add_argument(
+        "--engine", choices=["local", "dask", "slurm"], default="local", help="where they run"
+    )
+    grade.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster")
+    grade.add_argument(
+        "--sandbox",
+        choices=["auto", "bubblewrap", "none"],
+        default="auto",
+        help="auto is bubblewrap; none trusts every submission",
+    )
+    grade.add_argument("--seed", type=int, help="draw everybody's inputs from this number")
+    grade.add_argument(
+        "--timeout", type=_count, default=600, metavar="S", help="seconds of a submission in all"
+    )
+    grade.add_argument(
+        "--memory", type=_count, default=4096, metavar="MB", help="of all ranks of a submission"
+    )
+    grade.add_argument("--force", action="store_true", help="judge again what has not changed")
+    grade.add_argument("--json", action="store_true", help="print one JSON object")
+
+    export = commands.add_parser("export", help="results for other systems")
+    export.add_argument("results", metavar="RESULTS", help="what grade has written")
+    export.add_argument(
+        "--format", choices=["csv", "canvas", "gradescope", "nbgrader"], required=True
+    )
+    export.add_argument(
+        "--to", metavar="PATH", required=True, help="a file, or Gradescope's folder"
+    )
+    export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
+
+    release = commands.add_parser("release", help="what students get: everything but solutions")
+    release.add_argument("to", metavar="DIR", help="a new folder")
+
+    from grader.cli import simulate
+    from grader.bench.options import add_options
+
+    bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
+    add_options(bench)
+    simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
+    simulate.add_options(simulate)
+    commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve one request; its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that cannot show ✓ gets \u2713 instead of a traceback
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        request = _parser().parse_args(arguments)
+        serve: Any = globals()[f"_{request.command}"]
+        status: int = serve(request)
+        sys.stdout.flush()
+        return status
+    except RequestError as error:
+        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except GraderError as error:
+        print(f"grader: {_one_line(error)}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except KeyboardInterrupt:
+        print("grader: stopped; every rank has been ended", file=sys.stderr)
+        return 130
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _list(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+
+    exercises = catalogue()
+    if request.json:
+        rows = [
+            {
+                "name": e.name,
+                "chapter": e.chapter,
+                "signature": e.signature,
+                "summary": e.summary,
+                "max_score": e.points,
+                "world_sizes": list(e.world_sizes),
+            }
+            for e in exercises.values()
+        ]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        return 0
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for chapter, members in exercises.chapters().items():
+        console.print(Text(chapter, style="bold"))
+        for exercise in members:
+            console.print(Text(f"  {exercise.signature}"))
+            console.print(Text(f"      {exercise.summary}", style="dim"))
+    return 0
+
+
+def _check(request: argparse.Namespace) -> int:
+    from grader.core.reading import contents
+
+    contents(Path(request.file))  # what cannot be read is said before torch is imported
+    from grader.api import catalogue, fresh_seed, valid_sizes
+    from grader.launch.launchers import call_seconds, launcher_on, warm_up
+
+    warm_up()  # before torch is imported here, so that both imports run at once
+    from grader.judge.judge import Settings
+    from grader.cli.session import judge_file
+
+    sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
+    seed = fresh_seed() if request.seed is None else request.seed
+    verdict = judge_file(
+        request.file,
+        request.exercises,
+        catalogue(),
+        lambda: launcher_on(request.backend),
+        Settings(seed, sizes, seconds=call_seconds(request.backend)),
+    )
+    if request.json:
+        from grader.report.json import to_json
+
+        print(to_json(verdict))
+    else:
+        from rich.console import Console
+
+        from grader.report.text import submission_report
+
+        Console(highlight=False).print(submission_report(verdict))
+    sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
+    from grader.judge.progress import note
+
+    note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True)
+    return 0 if verdict.passed else 1
+
+
+def _simulate(request: argparse.Namespace) -> int:
+    from grader.cli.simulate import serve
+
+    return serve(request)
+
+
+def _progress(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+    from grader.judge.progress import overview
+
+    found = overview(catalogue())
+    if request.json:
+        from grader.report.json import to_json
+
+        print(to_json(found))
+    else:
+        from rich.console import Console
+
+        from grader.report.text import progress_report
+
+        Console(highlight=False).print(progress_report(found))
+    return 1 if found.trouble else 0
+
+
+def _hint(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+
+    exercise = catalogue()[request.exercise]
+    hints, command = exercise.hints, f"python -m grader hint {exercise.name}"
+    kept_back = request.more == 1 and exercise.tells_all
+    shown = len(hints) - kept_back if request.more else 1
+    for number, text in enumerate(hints[:shown], 1):
+        print(f"{number}. {text}")
+    if shown == len(hints) - 1 and exercise.tells_all:
+        print(f"(The next hint is the whole answer: {command} --more --more)")
+    elif shown < len(hints):
+        print(f"({len(hints) - shown} more: {command} --more)")
+    return 0
+
+
+def _grade(request: argparse.Namespace) -> int:
+    if not Path(request.submissions).exists():  # said before torch is imported
+        raise RequestError(f"{request.submissions} does not exist")
+    from grader.api import catalogue
+    from grader.classroom.command import grade
+    from grader.classroom.engines import Engine
+    from grader.classroom.engines.local import LocalEngine
+    from grader.classroom.messages import Limits
+    from grader.classroom.session import Options
+
+    limits = Limits(
+        submission=request.timeout,
+        memory=request.memory << 20,
+        sandbox=request.sandbox != "none",
+    )
+    options = Options(limits, request.seed, request.force)
+
+    def make_engine() -> Engine:
+        if request.engine == "local" and not request.scheduler:
+            return LocalEngine(request.jobs)
+        from grader.classroom.engines import dask
+
+        if request.engine == "slurm":
+            return dask.slurm(request.jobs)
+        return dask.connect(request.scheduler, request.jobs)
+
+    source, out = Path(request.submissions), Path(request.out)
+    return grade(source, out, make_engine, catalogue(), options, request.json)
+
+
+def _export(request: argparse.Namespace) -> int:
+    from grader.classroom.exporting import export
+
+    book = None if request.gradebook is None else Path(request.gradebook)
+    for line in export(Path(request.results), request.format, Path(request.to), book):
+        print(line, file=sys.stderr)
+    return 0
+
+
+def _release(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+    from grader.cli.release import release
+
+    course = Path(__file__).resolve().parent.parent
+    count = release(course, Path(request.to), catalogue())
+    print(f"{request.to}: {count} files, without solutions")
+    return 0
+
+
+def _bench(request: argparse.Namespace) -> int:
+    from grader.bench.options import serve
+
+    return serve(request)
+
+
+def _doctor(request: argparse.Namespace) -> int:
+    from grader.doctor import examine
+
+    return examine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

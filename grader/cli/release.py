@@ -1,0 +1,204 @@
+"""``python -m grader release``: what students get, and nothing that they should not.
+
+The bundle is the course without its solutions: notebooks with stubs, pictures,
+the grader, and what is needed to start.  It is looked through before it is
+handed over, since a solution that has been given out cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.core.errors import GraderError, RequestError
+from grader.course.chapters import Catalogue
+from grader.judge.native import is_code
+from grader.submission.submission import Submission
+
+__all__ = ["Leak", "release"]
+
+#: What goes out, relative to the course.
+_CONTENTS = (
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "Makefile",
+    "pyproject.toml",
+    "requirements.txt",
+    ".binder",
+    "docs",
+    "grader",
+    "imgs",
+    "notebooks",
+)
+
+#: What a working folder collects, and is nobody's business.
+_JUNK = shutil.ignore_patterns(
+    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite"
+)
+
+#: A solution's lines that are this short occur by themselves.
+_TELLING = 25
+
+_BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+class Leak(GraderError):
+    """The bundle would give away what it must not; nothing has been written."""
+
+
+def release(course: Path, to: Path, catalogue: Catalogue) -> int:
+    """Write the students' bundle.
+
+    Args:
+        course: a checkout of the course, with its solutions.
+        to: a folder that does not exist yet, or is empty.
+        catalogue: the exercises of the course.
+
+    Returns:
+        how many files it has.
+
+    Raises:
+        RequestError: this is no checkout, or the target is in use.
+        Leak: something in it gives a solution away.
+    """
+    if not (course / "solutions").is_dir() or not (course / "notebooks").is_dir():
+        raise RequestError(f"{course} is no checkout of the course: it has no solutions/")
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise RequestError(f"{to} exists and is not empty; name a new folder")
+    if to.resolve().is_relative_to(course.resolve() / "grader"):
+        raise RequestError(f"{to} lies in what is to be released")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".release-", dir=to.parent) as scratch:
+        bundle = Path(scratch) / "bundle"
+        _copy(course, bundle)
+        leaks = [*_untidy(bundle), *_written(bundle, catalogue), *_told(course, bundle)]
+        if leaks:
+            listed = "".join(f"\n  {leak}" for leak in leaks[:20])
+            raise Leak(f"not released, because of {len(leaks)} leaks:{listed}")
+        if to.exists():
+            to.rmdir()
+        bundle.rename(to)
+    return sum(path.is_file() for path in to.rglob("*"))
+
+
+def _copy(course: Path, bundle: Path) -> None:
+    bundle.mkdir()
+    for name in _CONTENTS:
+        source = course / name
+        if source.is_dir():
+            shutil.copytree(source, bundle / name, ignore=_JUNK, symlinks=True)
+        elif source.is_file():
+            shutil.copy2(source, bundle / name)
+
+
+def _untidy(bundle: Path) -> Iterator[str]:
+    """What leads out of the bundle, and outputs of notebooks that somebody has run."""
+    for path in sorted(bundle.rglob("*")):
+        if path.is_symlink():
+            yield f"{path.relative_to(bundle)} is a link"
+    for path in sorted((bundle / "notebooks").glob("*.ipynb")):
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
+            if cell.get("outputs") or cell.get("execution_count"):
+                yield f"{path.relative_to(bundle)}, cell {number} has been run"
+
+
+def _written(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
+    """Exercises that are more than a stub, and chapters without theirs."""
+    for chapter, exercises in catalogue.chapters().items():
+        path = bundle / "notebooks" / f"{chapter}.ipynb"
+        place = path.relative_to(bundle)
+        if not path.is_file():
+            yield f"{place} is missing"
+            continue
+        sources = "\n\n".join(Submission.from_file(path, catalogue).sources.values())
+        functions = dict(_functions(sources))
+        texts = dict(_texts(sources))
+        for exercise in exercises:
+            if exercise.compiled and exercise.name in texts:
+                if is_code(texts[exercise.name]):
+                    yield f"{place}: {exercise.name} is more than a stub"
+            elif exercise.name not in functions:
+                yield f"{place} has no stub of {exercise.name}"
+            elif not _is_stub(functions[exercise.name]):
+                yield f"{place}: {exercise.name} is more than a stub"
+
+
+def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, node
+
+
+def _texts(source: str) -> Iterator[tuple[str, str]]:
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, str(node.value.value)
+
+
+def _is_stub(defined: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Whether it does nothing but say what it should do, and that it does not."""
+    if isinstance(defined, ast.ClassDef):
+        return all(
+            _is_stub(node) if isinstance(node, ast.FunctionDef) else _says_nothing(node)
+            for node in defined.body
+        )
+    last = defined.body[-1]
+    raises = isinstance(last, ast.Raise) and ast.unparse(last) == "raise NotImplementedError"
+    return raises and all(map(_says_nothing, defined.body[:-1]))
+
+
+def _says_nothing(node: ast.stmt) -> bool:
+    """Whether it is a docstring, or the call that every constructor of a module begins with."""
+    text = ast.unparse(node)
+    return text == "super().__init__()" or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def _told(course: Path, bundle: Path) -> Iterator[str]:
+    """Solutions in the notebooks and pages; the hints of the grader may tell what they like."""
+    solutions = [
+        (chapter.stem, block)
+        for chapter in sorted((course / "solutions").glob("*.py"))
+        for block in _solutions(chapter.read_text(encoding="utf-8"))
+    ]
+    texts = {
+        path: _squeezed(_readable(path))
+        for folder in ("notebooks", "docs")
+        for path in sorted((bundle / folder).rglob("*"))
+        if path.is_file()
+    }
+    for path, text in texts.items():
+        if _BEGIN in text or _END in text:
+            yield f"{path.relative_to(bundle)} has the marks of a solution"
+        for chapter, block in solutions:
+            if block in text:
+                yield f"{path.relative_to(bundle)} has a solution of {chapter}"
+
+
+def _solutions(source: str) -> Iterator[str]:
+    """What stands between the marks, with spaces squeezed; short ones occur by themselves."""
+    for block in re.findall(rf"{_BEGIN}\n(.*?){_END}", source, re.DOTALL):
+        squeezed = _squeezed(block)
+        if len(squeezed) > _TELLING:
+            yield squeezed
+
+
+def _readable(path: Path) -> str:
+    """The text of a page, or of a notebook's cells."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,254 @@
+"""Values as bytes, in a form that cannot run code when it is read.
+
+A value is packed as JSON for its structure and safetensors for its tensors.
+safetensors refuses tensors that share storage or are not contiguous, so
+tensors are copied.  What has no place in an answer (a generator, a module, a
+tensor on a device that is not the rank's) travels as its name, an :class:`Opaque`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import safetensors.torch
+import torch
+import torch.distributed as dist
+
+from grader.core.errors import out_of_memory
+from grader.rank.transports.base import reduction_name
+from grader.core.values import DEEP, Opaque, amount, dtype_name, short
+from grader.core.wire_errors import BrokenFrame
+
+__all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
+
+#: Element types of tensors that can be sent back.
+_SENT = {
+    dtype_name(dtype): dtype
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16,
+        torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
+        torch.complex64,
+    )
+}  # fmt: skip
+
+#: Every element type, some of them under several names: any of them can be an answer itself.
+_DTYPES = {dtype_name(one): one for one in vars(torch).values() if isinstance(one, torch.dtype)}
+
+_CPU = torch.device("cpu")
+
+#: elements of all lists of a value together
+MANY_PARTS = 100_000
+
+#: characters of a string, and of all strings and descriptions of tensors together
+LONG_TEXT, _TEXT = 100_000, 4 << 20
+
+#: bits of a whole number
+_BITS = 14_000
+
+_REDUCTIONS = dist.ReduceOp.RedOpType.__members__
+
+
+class _Packer:
+    def __init__(self, limit: int | None, home: torch.device) -> None:
+        self.home = home
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.limit = limit
+        self.nodes = 0
+        self.text = 0
+        self.nbytes = 0
+        self.omitted = ""
+
+    def omit(self, what: str) -> Any:
+        """What stands in the place of a value that is not sent for its size."""
+        self.omitted = self.omitted or what
+        return {"opaque": [what, ""]}
+
+    def node(self, value: Any, depth: int = 0) -> Any:
+        """JSON for a value: plain where JSON has it, else a one-key object."""
+        self.nodes += 1
+        kind = short(type(value).__name__)
+        if depth > DEEP:
+            return self.omit(f"a {kind} inside more than {DEEP} lists")
+        if self.nodes > MANY_PARTS:
+            return self.omit(f"a {kind} after {MANY_PARTS:,} other values")
+        if self.text > _TEXT:
+            return self.omit(f"a {kind} after {_TEXT:,} characters")
+        if value is None or isinstance(value, bool):
+            return value
+        if type(value) is int:
+            # JSON numbers stop at 64 bits, Python's do not
+            if abs(value) < 2**63:
+                return value
+            if value.bit_length() > _BITS:
+                return self.omit(f"an int of {value.bit_length():,} bits")
+            return {"int": self.count(str(value))}
+        if isinstance(value, float):
+            # numpy's float64 is one of Python's, and is as good an answer
+            return {"float": float.hex(value)}
+        if isinstance(value, str) and type(value) is str:
+            if len(value) > LONG_TEXT:
+                return self.omit(f"a str of {len(value)} characters")
+            return self.count(value.encode("utf-8", "replace").decode())
+        if isinstance(value, torch.Tensor):
+            return self.tensor(value)
+        if type(value) in (list, tuple):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
+            items = [self.node(item, depth + 1) for item in value]
+            return items if type(value) is list else {"tuple": items}
+        if type(value) is set and _plain(value):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
+            return {"set": [self.node(item, depth + 1) for item in value]}
+        if isinstance(value, Mapping) and _plain(value):
+            if self.nodes + len(value) > MANY_PARTS:
+                return self.omit(f"a {kind} of {len(value)}")
+            return {
+                "dict": [
+                    [self.node(key, depth + 1), self.node(item, depth + 1)]
+                    for key, item in value.items()
+                ]
+            }
+        if isinstance(value, torch.dtype):
+            return {"dtype": dtype_name(value)}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        if isinstance(value, (dist.ReduceOp, dist.ReduceOp.RedOpType)):
+            return {"reduction": reduction_name(value)}
+        if isinstance(value, Opaque):
+            return {"opaque": [self.count(value.kind), self.count(value.text)]}
+        return {"opaque": [self.count(_kind(value)), self.count(_text(value))]}
+
+    def count(self, text: str) -> str:
+        """The text, counted."""
+        self.text += len(text)
+        return text
+
+    def tensor(self, tensor: torch.Tensor) -> Any:
+        tensor = tensor.detach()
+        name = dtype_name(tensor.dtype)
+        what = f"a {name} tensor of shape {tuple(tensor.shape)}"
+        self.text += len(what)
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            return {"opaque": [f"{what} of layout {tensor.layout}", ""]}
+        if tensor.device.type not in ("cpu", self.home.type):
+            return {"opaque": [f"{what} on device {tensor.device}", ""]}
+        if name not in _SENT:
+            return {"opaque": [what, ""]}
+        self.nbytes += tensor.numel() * tensor.element_size()
+        if self.limit is not None and self.nbytes > self.limit:
+            self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
+            return {"large": [name, list(tensor.shape)]}
+        key = str(len(self.tensors))
+        copy = tensor.resolve_conj().resolve_neg().contiguous().to("cpu", copy=True)
+        self.tensors[key] = copy.as_subclass(torch.Tensor)
+        return {"tensor": key}
+
+
+def _plain(keys: Iterable[Any]) -> bool:
+    return all(type(key) in (str, int) for key in keys)
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    name = f"{module}{kind.__qualname__}"
+    article = "an" if name[0].lower() in "aeiou" else "a"
+    return f"{article} {short(name)}"
+
+
+def _text(value: Any) -> str:
+    try:
+        return short(repr(value))
+    except Exception:
+        # a student's __repr__ may do anything; the type alone will do
+        return ""
+
+
+def pack(value: Any, limit: int | None = None, home: torch.device = _CPU) -> bytes:
+    """A value as bytes; see :func:`pack_answer`."""
+    return pack_answer(value, limit, home)[0]
+
+
+def pack_answer(
+    value: Any, limit: int | None = None, home: torch.device = _CPU
+) -> tuple[bytes, str]:
+    """A value as bytes, and what of it was left out for its size, if anything was.
+
+    Whatever the value is, its structure takes far less than the judge would believe.
+
+    Args:
+        value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
+            lists, tuples and mappings of these whose keys are strings or whole
+            numbers, and sets of such keys; anything else becomes an :class:`Opaque`.
+        limit: tensors are sent up to so many bytes together; others are named.
+        home: the device that tensors may be on besides the CPU.
+    """
+    packer = _Packer(limit, home)
+    structure = msgspec.json.encode(packer.node(value))
+    header = struct.pack("<I", len(structure)) + structure
+    return header + safetensors.torch.save(packer.tensors), packer.omitted
+
+
+def unpack(data: bytes, home: torch.device = _CPU) -> Any:
+    """The value that :func:`pack` packed; tensors are fresh and writable, and on ``home``.
+
+    Raises:
+        BrokenFrame: the bytes are not such a value.
+        MemoryError: there is no memory for it here.
+    """
+    try:
+        (length,) = struct.unpack_from("<I", data)
+        structure = msgspec.json.decode(data[4 : 4 + length])
+        loaded = safetensors.torch.load(bytes(data[4 + length :]))
+        tensors = {key: tensor.to(home) for key, tensor in loaded.items()}
+        return _value(structure, tensors)
+    except Exception as error:
+        if out_of_memory(error):  # this machine's fault, and not the answer's
+            raise MemoryError(short(str(error))) from error
+        raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
+
+
+def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> Any:
+    if depth > DEEP + 1:
+        raise ValueError("lists in lists deeper than any that is packed")
+    if isinstance(node, list):
+        return [_value(item, tensors, depth + 1) for item in node]
+    if not isinstance(node, dict):
+        return node
+    ((tag, body),) = node.items()
+    if tag == "tensor":
+        return tensors[body].clone()
+    if tag == "tuple":
+        return tuple(_value(item, tensors, depth + 1) for item in body)
+    if tag == "set":
+        return {_value(item, tensors, depth + 1) for item in body}
+    if tag == "dict":
+        return {
+            _value(key, tensors, depth + 1): _value(item, tensors, depth + 1) for key, item in body
+        }
+    if tag == "float":
+        return float.fromhex(body)
+    if tag == "int":
+        return int(body)
+    if tag == "dtype":
+        return _DTYPES[body]
+    if tag == "device":
+        # of a number, torch would ask this machine for its devices
+        try:
+            return torch.device(str(body))
+        except RuntimeError:  # the rank has given a device a name of its own
+            return Opaque(f"the device {short(str(body))}")
+    if tag == "reduction":
+        return _REDUCTIONS[body]
+    if tag == "large":
+        name, shape = body
+        # only its shape and dtype count: no memory is behind it
+        return torch.zeros(1, dtype=_DTYPES[name]).expand(shape)
+    if tag == "opaque":
+        kind, text = body
+        return Opaque(short(str(kind), 200), short(str(text), 200))
+    raise ValueError(f"no value of kind {tag!r}")

@@ -1,0 +1,286 @@
+"""What a rank reports about its communication, one small message per event.
+
+The messages are msgspec structs: decoding checks every field's type and can
+run no code, so the side that judges need not trust the side that reports.
+Ranks are global ranks everywhere, whatever group an operation belongs to.
+Times are ``time.monotonic_ns()``, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = [
+    "ANY",
+    "WORLD",
+    "Blocked",
+    "Done",
+    "Entered",
+    "Event",
+    "Expired",
+    "Failed",
+    "Grouped",
+    "Held",
+    "Inspected",
+    "Left",
+    "Marked",
+    "Matched",
+    "Outside",
+    "Polled",
+    "Posted",
+    "Seen",
+    "Signature",
+    "Violated",
+]
+
+#: The peer of a receive from any rank.
+ANY = -1
+
+#: The name of the default group.
+WORLD = "world"
+
+
+class Signature(msgspec.Struct, array_like=True, frozen=True):
+    """How many elements one rank gives to each member of its group, and takes from each.
+
+    Attributes:
+        dtype: name of the element type.
+        gives: elements for each member, by rank in the group; a single number stands for
+            all members, and an empty list says that nothing is given.
+        takes: elements from each member, in the same way.
+    """
+
+    dtype: str
+    gives: list[int]
+    takes: list[int]
+
+    def gives_to(self, place: int) -> int | None:
+        """Elements for a member; ``None`` where nothing is given."""
+        return _of(self.gives, place)
+
+    def takes_from(self, place: int) -> int | None:
+        """Elements from a member; ``None`` where nothing is taken."""
+        return _of(self.takes, place)
+
+    @property
+    def even(self) -> int | None:
+        """The one number of elements in it, if there is only one."""
+        numbers = {*self.gives, *self.takes}
+        return numbers.pop() if len(numbers) == 1 else None
+
+
+def _of(numbers: list[int], place: int) -> int | None:
+    if len(numbers) < 2:
+        return numbers[0] if numbers else None
+    return numbers[place]
+
+
+class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
+    """An operation is about to be handed to the transport.
+
+    Attributes:
+        op: number of the operation on its rank, counted from 0 in program order.
+        kind: ``send``, ``recv``, or the name of a collective.
+        peer: the other rank of a ``send`` or ``recv`` (:data:`ANY` for a
+            wildcard), the root of a rooted collective, else :data:`ANY`.
+        tag: the tag of a message; for a collective 0.
+        group: name of the process group.
+        count: elements.
+        nbytes: bytes.
+        dtype: name of the element type, such as ``float32``.
+        detail: what else all ranks must agree on, such as the reduction.
+        blocking: whether the rank waits for it at once, as in ``dist.send``.
+        deferred: whether the rank waits for the judge's word: for the source of
+            the receive before it posts it (wildcards, and receives queued
+            behind one), for everybody's call before it leaves a collective.
+        file, line: the student's source.
+        time: nanoseconds.
+        buffer: which memory a message lies in, the same number for all views
+            of one tensor; 0 for a collective.
+        offset: where in it the message begins, in elements.
+        signatures: what the rank gives and takes in a collective.
+        thread: the thread that calls: 0 is the one that the function was called in.
+        limit: milliseconds after which a blocking call gives up; 0 is never.
+    """
+
+    op: int
+    kind: str
+    peer: int
+    tag: int
+    group: str
+    count: int
+    nbytes: int
+    dtype: str
+    detail: str
+    blocking: bool
+    deferred: bool
+    file: str
+    line: int
+    time: int
+    buffer: int = 0
+    offset: int = 0
+    signatures: list[Signature] = []
+    thread: int = 0
+    limit: int = 0
+
+
+class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
+    """A thread of the rank waits until operation ``op`` is complete.
+
+    ``thread`` and ``limit`` are those of :class:`Posted`.
+    """
+
+    op: int
+    file: str
+    line: int
+    time: int
+    thread: int = 0
+    limit: int = 0
+
+
+class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
+    """A thread has waited for ``op`` as long as it would; the operation is still in flight."""
+
+    op: int
+    thread: int
+    time: int
+
+
+class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
+    """What the rank's threads do that do not wait for an operation, at one moment.
+
+    The rank says so when it is asked.  It holds until the rank says anything else.
+
+    Attributes:
+        acting: whether one of them may still act by itself: it runs, it sleeps, it waits
+            with a time limit, or nobody can tell what it waits for.
+        idle: the others, which wait for the rank's own threads and without a time limit:
+            thread, file and line.
+        callbacks: for each callback of a future that has yet to run, the operations that
+            must be complete before it runs.
+    """
+
+    acting: bool
+    idle: list[tuple[int, str, int]]
+    callbacks: list[list[int]]
+
+
+class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
+    """The rank asks whether ``op`` is complete, and may go on asking."""
+
+    op: int
+    time: int
+
+
+class Done(msgspec.Struct, array_like=True, tag="done", frozen=True):
+    """Operation ``op`` is complete as far as its rank has looked."""
+
+    op: int
+    time: int
+
+
+class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
+    """Receive ``op``, from any rank, has got the message of ``source``.
+
+    Only simulated ranks say so: real ones are told, see ``Resolution``.
+    """
+
+    op: int
+    source: int
+
+
+class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
+    """The transport gave up on operation ``op``; its rank runs again."""
+
+    op: int
+    time: int
+
+
+class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
+    """The rank is a member of a process group with these global ranks."""
+
+    name: str
+    members: list[int]
+
+
+class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
+    """The rank itself saw a rule broken: a forbidden call, a race on a buffer.
+
+    ``diagnosis`` is a word of :class:`grader.core.verdict.Diagnosis`.
+    """
+
+    diagnosis: str
+    message: str
+    file: str
+    line: int
+    time: int
+
+
+class Outside(msgspec.Struct, array_like=True, tag="outside", frozen=True):
+    """The rank calls a function on a group that it is not in, where torch does nothing."""
+
+    function: str
+    file: str
+    line: int
+
+
+class Entered(msgspec.Struct, array_like=True, tag="enter", frozen=True):
+    """The student's function is about to be called."""
+
+    time: int
+
+
+class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
+    """The student's function has returned, or raised."""
+
+    raised: bool
+    time: int
+
+
+class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
+    """The rank is at a named place, see :func:`grader.core.marks.mark`."""
+
+    text: str
+    time: int
+
+
+class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
+    """A tensor of the call itself, where its contents are to be seen.
+
+    Attributes:
+        role: ``argument`` or ``result``.
+        buffer: the memory that it is a view of, see :class:`Posted`.
+        offset, count: which elements of it.
+    """
+
+    role: str
+    buffer: int
+    offset: int
+    count: int
+
+
+class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
+    """What a memory holds now: reported when it differs from the last time."""
+
+    buffer: int
+    values: list[float]
+    time: int
+
+
+Event = (
+    Posted
+    | Blocked
+    | Polled
+    | Done
+    | Expired
+    | Failed
+    | Grouped
+    | Inspected
+    | Violated
+    | Outside
+    | Entered
+    | Left
+    | Marked
+    | Held
+    | Seen
+)

@@ -1,0 +1,263 @@
+"""What the source of an answer says, read off its syntax tree.
+
+A hint may only name a cause that is proved, and some causes are plain to see in
+the source: a loop over ``range(1, n)``, a parameter that is given a new tensor
+nobody sees, a function without ``return``.  An outline is plain data, because a
+stranger's file is parsed in a process of its own, and only data come back.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from grader.core.source_locations import is_students
+
+__all__ = ["Lost", "Outline", "outline", "outline_live"]
+
+#: Characters of source beyond which a file is not outlined; the longest chapter has 60,000.
+_LONGEST = 400_000
+
+#: Assignments of one function that are looked at.
+_REBINDINGS = 100
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A parameter that is given a new value which is never used again, nor seen by the caller."""
+
+    parameter: str
+    line: int
+    text: str
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """One function of an answer, or one method of its class.
+
+    Attributes:
+        name: its name; a method's is ``Class.method``.
+        line: where it begins in its file or cell.
+        parameters: their names, in order.
+        returns: whether a value is returned anywhere.
+        yields: whether it is a generator.
+        calls: what is called, as it is written: ``dist.send``, ``out.copy_``.
+        loops: what ``for`` loops and comprehensions run over: ``range(1, n)``.
+        assigned: names that are bound inside, parameters among them.
+        names: every name and attribute that is used.
+        lost: parameters that are rebound for nothing.
+        text: the code without comments and docstring, formatted by Python itself.
+    """
+
+    name: str
+    line: int
+    parameters: list[str]
+    returns: bool
+    yields: bool
+    calls: list[str]
+    loops: list[str]
+    assigned: list[str]
+    names: list[str]
+    lost: list[Lost]
+    text: str
+
+
+def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Outline]]:
+    """For each wanted name that is defined: its function or class, then the helpers it reaches.
+
+    Args:
+        sources: files or cells, in order; a later definition of a name wins.
+        wanted: names of exercises.
+    """
+    found: dict[str, _Function | ast.ClassDef] = {}
+    for source in sources:
+        if len(source) > _LONGEST:
+            continue
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue  # it is reported as what does not parse
+        for node in _definitions(tree.body):
+            found[node.name] = node
+    outlines = {}
+    for name in wanted:
+        with contextlib.suppress(RecursionError):  # what is nested that deep gets no hint
+            if name in found:
+                outlines[name] = _reach(name, found.get)
+    return outlines
+
+
+def outline_live(function: Any) -> list[Outline]:
+    """The outlines of a live function or class and of the student's helpers that it calls.
+
+    Empty where Python does not know the source, as for functions typed at ``python -c``.
+    """
+
+    def find(name: str) -> _Function | ast.ClassDef | None:
+        value = function if name == start else _globals(function).get(name)
+        return _tree_of(value)
+
+    start = getattr(function, "__name__", "")
+    return _reach(start, find)
+
+
+def _globals(function: Any) -> dict[str, Any]:
+    if isinstance(function, type):
+        for value in vars(function).values():
+            if isinstance(value, types.FunctionType):
+                return value.__globals__
+        return {}
+    return getattr(function, "__globals__", {})
+
+
+def _tree_of(value: Any) -> _Function | ast.ClassDef | None:
+    if not isinstance(value, (types.FunctionType, type)):
+        return None
+    try:
+        if not is_students(inspect.getsourcefile(value) or ""):
+            return None
+        lines, first = inspect.getsourcelines(value)
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (OSError, TypeError, SyntaxError, ValueError, IndexError):
+        return None
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return None
+    ast.increment_lineno(node, max(first, 1) - 1)
+    return node
+
+
+def _definitions(body: Iterable[ast.stmt]) -> Iterator[_Function | ast.ClassDef]:
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _definitions(getattr(node, part, ()))
+
+
+def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) -> list[Outline]:
+    """The outlines of a definition and of all that it names, directly or by a helper."""
+    coming, seen, found = [name], {name}, []
+    while coming:
+        node = find(coming.pop(0))
+        if node is None:
+            continue
+        if isinstance(node, ast.ClassDef):
+            methods = [
+                n for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
+            ]
+            found += [_outline(method, f"{node.name}.{method.name}") for method in methods]
+        else:
+            found.append(_outline(node, node.name))
+        for used in ast.walk(node):
+            if isinstance(used, ast.Name) and used.id not in seen:
+                seen.add(used.id)
+                coming.append(used.id)
+    return found
+
+
+def _outline(node: _Function, name: str) -> Outline:
+    every = list(ast.walk(node))
+    given = node.args
+    arguments = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
+    parameters = [one.arg for one in arguments if one is not None]
+    own = list(_own(node))
+    yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own)
+    returns = yields or any(isinstance(n, ast.Return) and n.value is not None for n in own)
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    assigned = {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = {n.id for n in every if isinstance(n, ast.Name)}
+    names |= {n.attr for n in every if isinstance(n, ast.Attribute)}
+    return Outline(
+        name,
+        node.lineno,
+        parameters,
+        returns,
+        yields,
+        [_text(n.func) for n in every if isinstance(n, ast.Call)],
+        [_text(n.iter) for n in every if isinstance(n, (ast.For, ast.comprehension))],
+        sorted(assigned | set(parameters)),
+        sorted(names),
+        [] if returns else list(_lost(node, parameters)),
+        "\n".join(map(_text, body)),
+    )
+
+
+def _text(node: ast.AST) -> str:
+    """The code of a node; a lone surrogate in a string has no UTF-8, and cannot travel."""
+    return ast.unparse(node).encode("utf-8", "replace").decode()
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """What is inside a function, but not inside a function in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield child
+            yield from _own(child)
+
+
+#: A node's ancestors, from the function inward, each with the field that leads on.
+_Path = tuple[tuple[ast.AST, str], ...]
+
+
+def _paths(node: ast.AST, path: _Path = ()) -> Iterator[tuple[ast.AST, _Path]]:
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                here = (*path, (node, name))
+                yield child, here
+                yield from _paths(child, here)
+
+
+def _lost(node: _Function, parameters: list[str]) -> Iterator[Lost]:
+    """Assignments to a parameter whose new value is never read by anything else.
+
+    A read counts if it comes later in the source, or anywhere in a loop around the
+    assignment; not if it stands in the other branch of an ``if``, or in an assignment
+    to the parameter itself.  A value that is made of the parameter alone, as
+    ``x.contiguous()``, is no result that could be lost.
+    """
+    placed = list(_paths(node))
+    rebinding = [(n, path) for n, path in placed if isinstance(n, ast.Assign)]
+    for statement, path in rebinding[:_REBINDINGS]:
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or target.id not in parameters:
+            continue
+        if not _mentions(statement.value) - {target.id}:
+            continue
+        if not any(_reads(other, where, statement, path, target.id) for other, where in placed):
+            yield Lost(target.id, statement.lineno, _text(statement))
+
+
+def _mentions(value: ast.AST) -> set[str]:
+    """The names in an expression but for modules and what else is only called on."""
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+    called = (n.func for n in ast.walk(value) if isinstance(n, ast.Call))
+    owners = (f.value if isinstance(f, ast.Attribute) else f for f in called)
+    return names - {owner.id for owner in owners if isinstance(owner, ast.Name)}
+
+
+def _reads(other: ast.AST, where: _Path, statement: ast.Assign, path: _Path, name: str) -> bool:
+    """Whether ``other`` may read the value that ``statement`` gives to ``name``."""
+    if not (isinstance(other, ast.Name) and other.id == name and isinstance(other.ctx, ast.Load)):
+        return False
+    for ancestor, _ in where:
+        if isinstance(ancestor, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == name for t in ancestor.targets
+        ):
+            return False
+    for (one, into), (another, elsewhere) in zip(path, where, strict=False):
+        if one is not another:
+            break
+        if isinstance(one, (ast.For, ast.While)):
+            return True
+        if isinstance(one, ast.If) and {into, elsewhere} == {"body", "orelse"}:
+            return False
+    return other.lineno > statement.lineno

@@ -1,0 +1,195 @@
+"""Which line of the student's source is running now."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TypeVar
+
+from grader.core.verdict import CaseVerdict, Failure, Frame, Site
+
+__all__ = [
+    "NAME",
+    "SANDBOX",
+    "TEXT",
+    "is_students",
+    "line_here",
+    "lines_of",
+    "live_line",
+    "remember_thread_starts",
+    "students_part",
+    "told",
+    "with_source",
+]
+
+#: What lines are quoted for.
+_Failed = TypeVar("_Failed", Failure, CaseVerdict)
+
+#: Lines of a deadlock that are quoted.
+_QUOTED = 6
+
+#: Where the grader's modules are in a sandbox, see :mod:`grader.launch.sandbox`.
+SANDBOX = "/course"
+
+
+def _torch() -> Path:
+    """Where torch is; who only reads files asks this, and importing torch takes seconds."""
+    spec = find_spec("torch")
+    assert spec is not None, "torch is not installed: pip install -r requirements.txt"
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def _library_roots() -> tuple[str, ...]:
+    # what a rank says in a sandbox is read outside of it
+    roots = {_torch(), Path(SANDBOX, "grader"), Path(__file__).parent.parent}
+    paths = sysconfig.get_paths()
+    roots.update(Path(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+    every = {str(root) for root in roots} | {str(root.resolve()) for root in roots}
+    return tuple(root + os.sep for root in every)
+
+
+_LIBRARIES = _library_roots()
+
+#: Characters of a name and of a text that are told; longer ones are cut.
+NAME, TEXT = 1024, 2000
+
+#: The module of ``dist.send`` and ``dist.recv``.
+_DISTRIBUTED = str(_torch() / "distributed" / "distributed_c10d.py")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_students(filename: str) -> bool:
+    """Whether code of this file name is the student's: no library's, none of ours."""
+    # what Cython has compiled goes by the name of its source, wherever that was
+    compiled = filename.endswith((".pyx", ".pxi"))
+    return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
+
+
+@functools.lru_cache(maxsize=4096)
+def told(name: str) -> str:
+    """A name of a file or a function as it is told: its end, if it is very long.
+
+    A path need not be UTF-8, and then holds what no message can.
+    """
+    return name[-NAME:].encode("utf-8", "replace").decode()
+
+
+def line_here() -> tuple[str, int, bool]:
+    """Where the student's innermost frame is, and whether it made a blocking call.
+
+    Gives file, line, and whether ``dist.send`` or ``dist.recv`` stands between
+    the student's frame and this one: these wait for their request at once.
+    In a thread that runs no line of the student's, such as one whose target is ``dist.recv``
+    itself, the line that started the thread.  ``("", 0, …)`` without either.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    blocking = False
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        if is_students(filename):
+            return told(filename), frame.f_lineno, blocking
+        if code.co_name in ("send", "recv") and filename == _DISTRIBUTED:
+            blocking = True
+        frame = frame.f_back
+    return *_thread_starts.get(threading.current_thread(), ("", 0)), blocking
+
+
+#: Where the student's threads were started, see :func:`remember_thread_starts`.
+_thread_starts: weakref.WeakKeyDictionary[threading.Thread, tuple[str, int]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def remember_thread_starts() -> None:
+    """Note from now on at which line of the student's each thread of this process is started."""
+    start = threading.Thread.start
+
+    def noting(self: threading.Thread) -> None:
+        file, line, _ = line_here()
+        if line:
+            _thread_starts[self] = file, line
+        start(self)
+
+    threading.Thread.start = noting  # type: ignore[method-assign]
+
+
+def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
+    """The student's part of a traceback: file, line and function, outermost first."""
+    found = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if is_students(code.co_filename):
+            found.append((told(code.co_filename), traceback.tb_lineno, told(code.co_name)))
+        traceback = traceback.tb_next
+    return found
+
+
+def students_part(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of libraries and of the grader."""
+    if traceback is None:
+        return None
+    rest = students_part(traceback.tb_next)
+    if not is_students(traceback.tb_frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+def live_line(site: Site) -> str:
+    """The source of a line of this process's own program, or of a cell that it has run.
+
+    For nothing else: a file name that came from a stranger's process could be any file's.
+    """
+    return linecache.getline(site.file, site.line).strip()
+
+
+def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
+    """Quote the lines that a failure points at.
+
+    Args:
+        failed: a failure, or the verdict on a case.
+        line_of: gives the text of a line, or nothing if it is not known.
+    """
+    frames = failed.frames or tuple(map(Frame, _sites(failed)[:_QUOTED]))
+    several = len({frame.site.file for frame in frames}) > 1
+    told = tuple(
+        replace(
+            frame,
+            text=line_of(frame.site)[:200],
+            place=_place(frame.site) if several else "",
+        )
+        for frame in frames
+    )
+    if not failed.frames and not any(frame.text for frame in told):
+        return failed
+    return replace(failed, frames=told)
+
+
+def _sites(failed: Failure | CaseVerdict) -> list[Site]:
+    """The places that a failure names, once each, those of a deadlock's circle first."""
+    inner = [wait.site for wait in failed.waits if wait.rank in failed.cycle]
+    every = [failed.site, *inner, *(wait.site for wait in failed.waits)]
+    return list(dict.fromkeys(site for site in every if site is not None and site.file))
+
+
+def _place(site: Site) -> str:
+    """A line and its file, as the student calls it: a cell by the number that stands beside it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    label = site.file if site.file.startswith("cell ") else os.path.basename(site.file)
+    if shell is not None and hasattr(shell, "compile"):
+        found = getattr(shell.compile, "format_code_name", lambda _: None)(site.file)
+        if found:  # ("Cell", "In[3]")
+            label = found[1].replace("In[", "In [")
+    return f"{label}, line {site.line}"

@@ -1,0 +1,245 @@
+"""The inputs of an exercise: what each rank is called with, drawn from a seed."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from grader.core.provenance import tagged
+from grader.core.values import dtype_name
+
+__all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
+
+
+#: What each byte of a word brings to their sum, and to the word as a fraction.
+_BELL = 1 + 2.0 ** np.array((-32, -24, -16, -8))
+
+#: One over the standard deviation of the sum of four bytes.
+_SPREAD = math.sqrt(3) / 256
+
+
+class PerRank(list[Any]):
+    """An argument with a value for every rank."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A dtype and a shape."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
+
+
+def kinds(n: int) -> tuple[Kind, ...]:
+    """Dtypes and shapes for exercises that move data between ``n`` ranks.
+
+    1-D and 2-D; none, one and many elements, and as many as there are ranks, one
+    fewer and one more.  The plainest come first: what they show is what a hint is
+    chosen by.  No two are alike, whatever ``n`` is, and none of integers or
+    bfloat16 is so short that two ranks could draw the same numbers by chance.
+    """
+    return (
+        Kind(torch.float32, (7,)),
+        Kind(torch.int64, (3, 5)),
+        Kind(torch.float32, (1,)),
+        Kind(torch.float64, (1000,)),
+        Kind(torch.float32, (0,)),
+        Kind(torch.float64, (n - 1,)),
+        Kind(torch.bfloat16, (n,)),
+        Kind(torch.int64, (n + 1,)),
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input of an exercise, for all ranks of a world of size ``n``.
+
+    Arguments are attributes: lists over ranks if they were given as
+    :class:`PerRank`, the common value otherwise.
+    """
+
+    name: str
+    n: int
+    columns: Mapping[str, Any]
+
+    @property
+    def ranks(self) -> range:
+        """0 … n − 1."""
+        return range(self.n)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
+
+    def arguments(self, rank: int) -> tuple[Any, ...]:
+        """What ``rank`` is called with, in the order of the signature."""
+        return tuple(
+            column[rank] if isinstance(column, PerRank) else column
+            for column in self.columns.values()
+        )
+
+
+def tags(n: int, count: int) -> PerRank:
+    """For every rank a tensor of ``count`` :mod:`grader.core.provenance`."""
+    return PerRank(tagged(rank, range(count)) for rank in range(n))
+
+
+def tag_lists(n: int) -> PerRank:
+    """For every rank a list of ``n`` tensors of one tag each."""
+    return PerRank(list(tensor.split(1)) for tensor in tags(n, n))
+
+
+def demo(n: int, **arguments: Any) -> Case:
+    """The case of a replay: its data are tags, so that their way can be followed."""
+    return Case("demo", n, arguments)
+
+
+class Draw:
+    """Draws the inputs of one exercise at one world size.
+
+    The same seed, exercise and size give the same inputs everywhere: the bits
+    are SHAKE256's, and what is made of them takes whole numbers and single
+    roundings only, so that no version of torch, numpy or a mathematical library
+    can change a value.  Nobody who knows some of the values, but not the seed,
+    can tell the others: all bits of the seed count, and there is no faster way
+    known than to try all seeds.
+
+    Values are random; shapes, roots and other choices that decide what a case
+    tests are not, so that what is caught once is caught always.
+
+    The first case is there to be read: what :meth:`per_rank` and :meth:`chunks` draw
+    for it tells whose each number is.  Rank r's element i is 10·r + i, and element i of
+    its chunk j is 100·r + 10·j + i; with more than ten elements there are more zeros.
+    Where ranks are added up, rank r holds 10^r, 2·10^r, 3·10^r and 4·10^r in turn, so
+    that a sum of 1121 has rank 1 twice; for a mean n times as much, so that it reads
+    like the sum.
+
+    Args:
+        seed: of the check; a grading's has 128 bits.
+        exercise: name of the exercise.
+        n: world size.
+    """
+
+    def __init__(self, seed: int, exercise: str, n: int) -> None:
+        self.n = n
+        self._key = f"{seed}/{exercise}/{n}"
+        self._draws = 0
+        self._cases = 0
+
+    @property
+    def ranks(self) -> range:
+        """0 … n − 1."""
+        return range(self.n)
+
+    def tensor(self, kind: Kind) -> torch.Tensor:
+        """Random numbers: nearly normal ones, or integers from −99 to 99."""
+        words = self._words(kind)
+        if kind.dtype.is_floating_point:
+            return _tensor(_bell(words), kind)
+        # 199 does not divide 2³²: some integers are likelier than others by one in 2²⁴
+        return _tensor((words % 199).astype("i8") - 99, kind)
+
+    def factors(self, kind: Kind) -> torch.Tensor:
+        """Numbers whose products stay in range: ±1 and ±2, or 0.5 to 1.5 and negated."""
+        words = self._words(kind)
+        sign = (words & 1).astype("i8") * 2 - 1
+        if kind.dtype.is_floating_point:
+            return _tensor(sign * (words * 2.0**-32 + 0.5), kind)
+        return _tensor(sign * ((words >> 1 & 1) + 1), kind)
+
+    def per_rank(self, kind: Kind | Sequence[Kind], op: str = "") -> PerRank:
+        """A tensor for every rank.
+
+        Args:
+            kind: dtype and shape, the same on all ranks or one of each.
+            op: the reduction over ranks that the tensors are for: ``SUM``, ``PRODUCT``, …
+        """
+        if isinstance(kind, Kind):
+            return PerRank(self._over_ranks(kind, (self.n,), op).unbind())
+        lengths = [math.prod(one.shape) for one in kind]
+        rows = self._over_ranks(Kind(kind[0].dtype, (max(lengths),)), (self.n,), op)
+        return PerRank(
+            row[:length].reshape(one.shape)
+            for row, length, one in zip(rows, lengths, kind, strict=True)
+        )
+
+    def chunks(self, kind: Kind, op: str = "") -> PerRank:
+        """For every rank a list of ``n`` tensors; ``op`` as in :meth:`per_rank`."""
+        return PerRank(list(row) for row in self._over_ranks(kind, (self.n, self.n), op))
+
+    def _over_ranks(self, kind: Kind, ranks: tuple[int, ...], op: str) -> torch.Tensor:
+        """A tensor of shape ``(*ranks, *kind.shape)``."""
+        whole = Kind(kind.dtype, (*ranks, *kind.shape))
+        numbers = None if self._cases else self._readable((*ranks, math.prod(kind.shape)), op)
+        # beyond that floating-point numbers have gaps, and a wrong 1 would be lost in a sum
+        exact = 2 / torch.finfo(kind.dtype).eps if kind.dtype.is_floating_point else 2**62
+        if numbers is None or np.abs(numbers).sum(0, initial=0).max(initial=0) > exact:
+            return (self.factors if op == "PRODUCT" else self.tensor)(whole)
+        self._draws += 1  # so that the draws of later cases stay what they are
+        return _tensor(numbers, whole)
+
+    def _readable(self, sizes: tuple[int, ...], op: str) -> npt.NDArray[np.int64] | None:
+        """Numbers that tell where they stand, if there are some for this reduction.
+
+        Args:
+            sizes: of the ranks, of their chunks if there are any, and of the elements.
+        """
+        if op in ("SUM", "AVG"):
+            if self.n > 16:
+                return None  # int64 has no room for them
+            digits = (np.arange(math.prod(sizes[1:])) + self._draws) % 4 + 1
+            powers = 10 ** np.arange(self.n) * (self.n if op == "AVG" else 1)
+            return np.multiply.outer(powers, digits)
+        if op == "PRODUCT":
+            return None
+        number = np.full(sizes, self._draws)  # first, so that no two draws are alike
+        for size, index in zip(sizes, np.indices(sizes), strict=True):
+            number = number * 10 ** len(str(max(size - 1, 0))) + index
+        return number
+
+    def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
+        """32 random bits for every element; other ones each time."""
+        self._draws += 1
+        stream = hashlib.shake_256(f"{self._key}/{self._draws}".encode())
+        return np.frombuffer(stream.digest(4 * math.prod(kind.shape)), "<u4")
+
+    def with_roots(self, kinds: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
+        """Each kind with a root; the roots go round all ranks, the last one first."""
+        for i, kind in enumerate(kinds):
+            yield kind, (self.n - 1 + i) % self.n
+
+    def case(self, name: str, **arguments: Any) -> Case:
+        """A case with these arguments, in the order of the signature."""
+        self._cases += 1
+        return Case(name, self.n, arguments)
+
+
+def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+    """Numbers of mean 0 and variance 1 that are spread almost like normal ones.
+
+    A word's four bytes are even numbers, and the sum of four of those is nearly
+    normal, without a logarithm or a cosine, whose last bit depends on the library.
+    The word itself, as a fraction, makes every number another one.  All is exact
+    but for the last product, so it does not matter in which order it is added up.
+    """
+    octets = words.view("u1").reshape(-1, 4)
+    bell: npt.NDArray[np.float64] = (octets @ _BELL - 510.5) * _SPREAD
+    return bell
+
+
+def _tensor(numbers: npt.NDArray[Any], kind: Kind) -> torch.Tensor:
+    if kind.dtype == torch.float32:  # the same as below, but faster, and frequent
+        numbers = numbers.astype("f4")
+    return torch.from_numpy(numbers.reshape(kind.shape)).to(kind.dtype)

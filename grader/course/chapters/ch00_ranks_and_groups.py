@@ -1,0 +1,82 @@
+"""Chapter 00: every rank runs the same program, and knows who it is."""
+
+import torch
+
+from grader.course.exercise import Exercise, Mistake
+from grader.course.limits import messages
+from grader.core.verdict import Diagnosis
+
+who_am_i = Exercise(
+    signature="who_am_i() -> Tensor",
+    summary="an int64 tensor [rank, world_size]",
+    inputs=lambda draw: [draw.case("no input")],
+    expected=lambda c: [torch.tensor([r, c.n]) for r in c.ranks],
+    limits=(messages("=", lambda c: 0),),
+    hints=(
+        "torch.distributed knows both numbers, so no rank has to ask another. Which functions of"
+        " the chapter tell them?",
+        "dist.get_rank() is this rank, dist.get_world_size() is how many there are. Put both into"
+        " one tensor, in that order.",
+        "This is the whole answer:\n"
+        "    return torch.tensor([dist.get_rank(), dist.get_world_size()])",
+    ),
+    mistakes=(
+        Mistake(
+            "The two numbers are the other way round: rank first, then world size.",
+            gives=lambda c: [torch.tensor([c.n, r]) for r in c.ranks],
+        ),
+        Mistake(
+            "The first number is 0 on every rank, so it is right on rank 0 only. dist.get_rank()"
+            " tells each rank its own.",
+            gives=lambda c: [torch.tensor([0, c.n]) for _ in c.ranks],
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_DTYPE: "torch.tensor of Python ints is int64; leave the dtype to it.",
+        Diagnosis.WRONG_TYPE: "Return one tensor: torch.tensor([...]).",
+        Diagnosis.WRONG_SHAPE: "One flat list of two numbers has this shape: torch.tensor([a, b]).",
+        Diagnosis.TOO_MANY_MESSAGES: "No message is needed: each rank knows both numbers already.",
+    },
+)
+
+neighbours = Exercise(
+    signature="neighbours() -> tuple[int, int]",
+    summary="(left, right) on the ring; (0, 0) when the world is one rank",
+    inputs=lambda draw: [draw.case("no input")],
+    expected=lambda c: [((r - 1) % c.n, (r + 1) % c.n) for r in c.ranks],
+    limits=(messages("=", lambda c: 0),),
+    hints=(
+        "Put the ranks on a circle: which one is before rank 0, and which comes after the last?",
+        "The right neighbour is rank + 1, unless that is past the end; % world_size wraps it."
+        " The left one wraps in the same way, since Python's % is never negative.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    return (rank - 1) % n, (rank + 1) % n",
+    ),
+    mistakes=(
+        Mistake(
+            "Left and right are swapped: left is rank − 1, right is rank + 1.",
+            gives=lambda c: [((r + 1) % c.n, (r - 1) % c.n) for r in c.ranks],
+        ),
+        Mistake(
+            "The ring is not closed: left of rank 0 is the last rank, and right of the last"
+            " rank is 0. Take both modulo the world size.",
+            gives=lambda c: [(r - 1, r + 1) for r in c.ranks],
+        ),
+        Mistake(
+            "The right side wraps, the left does not: left of rank 0 is the last rank.",
+            gives=lambda c: [(r - 1, (r + 1) % c.n) for r in c.ranks],
+        ),
+        Mistake(
+            "The ends of a line stop, the ends of a ring meet: left of rank 0 is the last rank.",
+            gives=lambda c: [(max(r - 1, 0), min(r + 1, c.n - 1)) for r in c.ranks],
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a pair of Python ints, such as (3, 1).",
+        Diagnosis.WRONG_SHAPE: "Return exactly two numbers: the left neighbour, then the right"
+        " one.",
+        Diagnosis.TOO_MANY_MESSAGES: "No message is needed: both neighbours follow from the rank"
+        " and the world size.",
+    },
+)

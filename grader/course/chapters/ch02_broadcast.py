@@ -1,0 +1,400 @@
+"""Chapter 02: everyone ends with what one rank has."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.traffic_bounds import moved
+from grader.course.limits import levels, messages, point, rounds, total_bytes
+from grader.course.oracles import nbytes
+from grader.core.verdict import Diagnosis
+
+
+def _sends_first(e: Evidence) -> bool:
+    """Whether it hangs, and a rank other than the source has sent before it received."""
+    return e.diagnosis is Diagnosis.DEADLOCK and signs.first_words(e, but=e.case.src)
+
+
+def _twice(e: Evidence) -> bool:
+    """Whether a rank is sent the whole of x twice, or the source is sent what it has."""
+    if e.diagnosis is not Diagnosis.TOO_MANY_MESSAGES:
+        return False
+    whole = [op.peer for op in e.trace.sends() if op.count == e.case.x[0].numel()]
+    return len(whole) > len(set(whole) - {e.case.src})
+
+
+_SPEAKS_TOO_SOON = Mistake(
+    "At the start only src has what is to be sent, but another rank sends before it has received"
+    " anything. Which ranks should receive first?",
+    when=_sends_first,
+)
+
+_SENT_TWICE = Mistake(
+    "A rank is sent x although it has it already. Each of the other n − 1 ranks needs it exactly"
+    " once, and src not at all.",
+    when=_twice,
+)
+
+_ENOUGH_MESSAGES = (
+    "n − 1 messages are enough: each of the other ranks receives exactly once, and src never."
+)
+
+broadcast = Exercise(
+    signature="broadcast(x: Tensor, src: int) -> None",
+    summary="in place; everyone ends with src's x",
+    inputs=lambda draw: (
+        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+        for kind, src in draw.with_roots(kinds(draw.n))
+    ),
+    result="x",
+    expected=lambda c: [c.x[c.src]] * c.n,
+    least=moved,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        total_bytes("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    hints=(
+        "Which rank has something to send, and how many messages are needed at least?",
+        "Every rank but src has to receive once: n − 1 messages, and not one more. The plain way:"
+        " src sends to every other rank, and every other rank receives from src.",
+        "This is the whole answer:\n"
+        "    if dist.get_rank() == src:\n"
+        "        for dst in range(dist.get_world_size()):\n"
+        "            if dst != src:\n"
+        "                dist.send(x, dst)\n"
+        "    else:\n"
+        "        dist.recv(x, src)  # fills x in place",
+    ),
+    mistakes=(
+        _SPEAKS_TOO_SOON,
+        _SENT_TWICE,
+        Mistake(
+            "It is right with 2 and 4 ranks and wrong with 3 and 5. A partner whose number is"
+            " found by doubling or flipping bits need not exist: check that it is below n, and that"
+            " every rank still receives once.",
+            when=signs.on_powers_of_two_only,
+        ),
+        Mistake(
+            "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
+            gives=lambda c: [c.x[0]] * c.n if c.src else None,
+        ),
+        Mistake(
+            "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
+            " caller never sees: receive into x itself, or use x.copy_(...).",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0 and signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x is as it was on every rank, although messages were exchanged: receive into x"
+            " itself, or write into it with x.copy_(...).",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0 and not signs.renames(e, "x"),
+        ),
+        Mistake(
+            "Nothing was sent: x is as it was on every rank.",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "Only the next rank got it. On a chain, each rank that has received passes it on.",
+            gives=lambda c: [
+                c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
+            ],
+        ),
+        Mistake(
+            "A loop to the wrong end: with range(1, n) rank 0 never receives when it is not src.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DEADLOCK
+                and e.loops(r"range\(1, .*\)")
+                and {wait.rank for wait in e.failure.waits if wait.call == "recv"} == {0}
+                if e.failure
+                else False
+            ),
+        ),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 2), src=1 % n),
+    advice={
+        Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for ever make that call?",
+        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
+        " on each before you return.",
+    },
+)
+
+
+def _senders(e: Evidence) -> list[int]:
+    """The ranks that send too many messages one after the other, once for each message."""
+    return [op.rank for op in e.trace.sends()] if e.diagnosis is Diagnosis.TOO_MANY_ROUNDS else []
+
+
+tree_broadcast = Exercise(
+    signature="tree_broadcast(x: Tensor, src: int) -> None",
+    summary="in place, on a tree: everyone ends with src's x after ⌈log₂ n⌉ rounds",
+    inputs=lambda draw: (
+        draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+        for kind, src in draw.with_roots(kinds(draw.n))
+    ),
+    result="x",
+    expected=lambda c: [c.x[c.src]] * c.n,
+    least=moved,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: levels(c.n))),
+    ),
+    hints=(
+        "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
+        " round, after two, after three? Which rank does each of them send to next?",
+        "In the round with step 1, 2, 4, … the ranks 0 to step − 1 have x, and rank v sends to rank"
+        " v + step if there is one. For another source count the ranks from it:"
+        " v = (rank − src) % n, and v is rank (v + src) % n.",
+        "This is the whole answer:\n"
+        "    n = dist.get_world_size()\n"
+        "    v = (dist.get_rank() - src) % n\n"
+        "    step = 1\n"
+        "    while step < n:\n"
+        "        if v < step and v + step < n:\n"
+        "            dist.send(x, (v + step + src) % n)\n"
+        "        elif step <= v < 2 * step:\n"
+        "            dist.recv(x, (v - step + src) % n)\n"
+        "        step *= 2",
+    ),
+    mistakes=(
+        Mistake(
+            "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"
+            " v = (rank − src) % n.",
+            gives=lambda c: [c.x[0]] * c.n if c.src else None,
+        ),
+        Mistake(
+            "x is as it was on every rank although messages were exchanged: receive into x itself.",
+            gives=lambda c: list(c.x),
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        Mistake(
+            "The source sends every message itself, one after the other. A rank that has x can"
+            " pass it on while the source sends to the next.",
+            when=lambda e: len(_senders(e)) > 1 and set(_senders(e)) == {e.case.src},
+        ),
+        Mistake(
+            "That is a chain: each rank passes x on once, and only one message travels at a time."
+            " A rank that has x should send in every round that follows, each time to another"
+            " rank.",
+            when=lambda e: len(_senders(e)) > 1 and len(set(_senders(e))) == len(_senders(e)),
+        ),
+        _SENT_TWICE,
+        Mistake(
+            "It is right with 2 and 4 ranks and wrong with 3 and 5, where the last round is not"
+            " full: some ranks have no partner in it. Rank v sends only if there is a rank"
+            " v + step, so only if v + step < n.",
+            when=signs.on_powers_of_two_only,
+        ),
+        _SPEAKS_TOO_SOON,
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1), src=0),
+    advice={
+        Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for ever make"
+        " that call? A rank receives in one round, the first in which it has a partner that has x,"
+        " and only sends from then on.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
+        " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
+        Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
+        Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
+        " return.",
+        Diagnosis.WRONG_VALUE: "Take four ranks and source 1, and write down who has x after each"
+        " round. Does a rank send before it has received?",
+    },
+)
+
+# The modules whose parameters are synchronised; these travel to the ranks.
+
+
+class _Tied(nn.Module):
+    """An embedding and a head that share one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(6, 4)
+        self.head = nn.Linear(4, 6, bias=False)
+        self.head.weight = self.embedding.weight
+
+
+class _Counted(nn.Module):
+    """Buffers of several dtypes, one of them not saved with the state."""
+
+    steps: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.register_buffer("steps", torch.zeros(2, dtype=torch.int64))
+        self.register_buffer("seen", torch.zeros(3, dtype=torch.bool))
+        self.register_buffer("total", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("scale", torch.zeros(5, dtype=torch.bfloat16))
+        self.register_buffer("cache", torch.zeros(4), persistent=False)
+
+
+def _build(architecture: str) -> nn.Module:
+    if architecture == "linear":
+        return nn.Linear(5, 3)
+    if architecture == "batch norm":
+        return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    if architecture == "tied":
+        return _Tied()
+    if architecture == "frozen":
+        module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+        module[0].requires_grad_(False)
+        return module
+    return _Counted()
+
+
+def _tensors_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _sync_in_rank(
+    sync: Callable[[nn.Module, int], Any], architecture: str, state: list[torch.Tensor], src: int
+) -> dict[str, Any]:
+    """Build this rank's module, call the answer, and report what has become of it."""
+    module = _build(architecture)
+    with torch.no_grad():
+        for tensor, value in zip(_tensors_of(module).values(), state, strict=True):
+            tensor.copy_(value)
+    before = _tensors_of(module)
+    returned = sync(module, src)
+    after = _tensors_of(module)
+    return {
+        "returned": returned,
+        "tensors": {name: tensor.detach() for name, tensor in after.items()},
+        "requires_grad": {name: tensor.requires_grad for name, tensor in after.items()},
+        "replaced": ", ".join(n for n, t in after.items() if before.get(n) is not t),
+    }
+
+
+def _modules(draw: Draw) -> Iterator[Case]:
+    architectures = ("linear", "batch norm", "tied", "frozen", "buffers")
+    for i, architecture in enumerate(architectures):
+        src = (draw.n - 1 + i) % draw.n
+        tensors = list(_tensors_of(_build(architecture)).values())
+        states = PerRank(map(list, zip(*(_random_like(draw, t) for t in tensors), strict=True)))
+        yield draw.case(
+            f"{architecture} from rank {src}", architecture=architecture, state=states, src=src
+        )
+
+
+def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
+    kind = Kind(tensor.dtype, tuple(tensor.shape))
+    if tensor.dtype == torch.bool:
+        return PerRank(t > 0 for t in draw.per_rank(Kind(torch.int64, kind.shape)))
+    return draw.per_rank(kind)
+
+
+def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
+    """What every rank reports when each tensor comes from rank ``pick(rank, name)``."""
+    like = _tensors_of(_build(c.architecture))
+    report: list[dict[str, Any]] = []
+    for r in c.ranks:
+        sources = {name: c.src if pick is None else pick(r, name) for name in like}
+        report.append(
+            {
+                "returned": None,
+                "tensors": {
+                    name: c.state[source][i] for i, (name, source) in enumerate(sources.items())
+                },
+                "requires_grad": {name: tensor.requires_grad for name, tensor in like.items()},
+                "replaced": "",
+            }
+        )
+    return report
+
+
+def _is_parameter(c: Case, name: str) -> bool:
+    return name in dict(_build(c.architecture).named_parameters())
+
+
+def _learns(c: Case, name: str) -> bool:
+    return _tensors_of(_build(c.architecture))[name].requires_grad
+
+
+sync_parameters = Exercise(
+    signature="sync_parameters(module: nn.Module, src: int) -> None",
+    summary="every parameter and buffer equals src's; dist.broadcast is allowed",
+    inputs=_modules,
+    adapter=_sync_in_rank,
+    expected=_synchronised,
+    least=moved,
+    allowed=frozenset({"broadcast"}),
+    hints=(
+        "module.parameters() and module.buffers() give every tensor of a module. Which of them"
+        " may a module change outside of autograd?",
+        "Broadcast each one from src. Parameters require gradients, so writing into them belongs"
+        " under torch.no_grad(), or goes through parameter.data or parameter.detach().",
+        "This is the whole answer; every rank goes through the same tensors in the same order:\n"
+        "    with torch.no_grad():\n"
+        "        for tensor in [*module.parameters(), *module.buffers()]:\n"
+        "            dist.broadcast(tensor, src)",
+    ),
+    mistakes=(
+        Mistake(
+            "A parameter requires a gradient, so autograd objects to writing into it: do that under"
+            " torch.no_grad().",
+            when=lambda e: e.says("requires grad") or e.says("require grad"),
+        ),
+        Mistake(
+            "Parameters or buffers were replaced by new ones. An optimizer that holds the old ones"
+            " would go on with those: write into the module's own tensors, as broadcast does.",
+            when=lambda e: any(report["replaced"] for report in e.actual),
+        ),
+        Mistake(
+            "The parameters are right, the buffers are not: module.buffers() holds what is not"
+            " learned, such as the running mean of a batch norm.",
+            gives=lambda c: (
+                _synchronised(c, lambda r, name: c.src if _is_parameter(c, name) else r)
+                if not all(_is_parameter(c, name) for name in _tensors_of(_build(c.architecture)))
+                else None
+            ),
+        ),
+        Mistake(
+            "Every rank ends with rank 0's values. The source is src.",
+            gives=lambda c: _synchronised(c, lambda r, name: 0) if c.src else None,
+        ),
+        Mistake(
+            "Nothing has changed on any rank: is dist.broadcast called on the module's own tensors,"
+            " or on copies that are never written back?",
+            gives=lambda c: _synchronised(c, lambda r, name: r),
+        ),
+        Mistake(
+            "Only what requires a gradient was sent. Buffers and frozen parameters differ between"
+            " ranks, too.",
+            gives=lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
+        ),
+        Mistake(
+            "Frozen parameters were left out. They require no gradient, and differ between ranks"
+            " all the same.",
+            gives=lambda c: _synchronised(
+                c,
+                lambda r, name: c.src if _learns(c, name) or not _is_parameter(c, name) else r,
+            ),
+        ),
+        Mistake(
+            "state_dict() leaves out buffers that were registered with persistent=False; go"
+            " through module.buffers().",
+            gives=lambda c: _synchronised(
+                c, lambda r, name: c.src if name in _build(c.architecture).state_dict() else r
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "sync_parameters works in place, on the module's own tensors, and"
+        " returns nothing.",
+        Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
+        " and from the same src.",
+        Diagnosis.WRONG_VALUE: "Look at which tensor is named: is it a parameter or a buffer, and"
+        " do you go through both?",
+    },
+)

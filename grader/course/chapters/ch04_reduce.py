@@ -1,0 +1,303 @@
+"""Chapter 04: many values become one, on one rank."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.distributed as dist
+
+from grader.course.cases import Case, Draw, PerRank, demo, tags
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.traffic_bounds import combined
+from grader.course.limits import levels, messages, point, rounds
+from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
+from grader.core.verdict import Diagnosis
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for i, (name, kind) in enumerate(reductions(draw.n)):
+        dst = (draw.n - 1 + i) % draw.n
+        x = draw.per_rank(kind, name)
+        yield draw.case(f"{name} of {kind} to rank {dst}", x=x, dst=dst, op=OPS[name])
+
+
+def _on_dst(c: Case, of: Callable[[dist.ReduceOp, PerRank], torch.Tensor]) -> list[torch.Tensor]:
+    return [of(c.op, c.x) if r == c.dst else c.x[r] for r in c.ranks]
+
+
+def _instead(c: Case, wrong: str, *asked: str) -> list[torch.Tensor] | None:
+    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    if c.n == 1 or op_name(c.op) not in asked:
+        return None
+    return _on_dst(c, lambda _, x: reduced(OPS[wrong], x))
+
+
+def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
+    """For AVG: dst divides whenever it has added one more, the others in rank order."""
+    if c.n == 1 or op_name(c.op) != "AVG":
+        return None
+    total = c.x[c.dst]
+    for r in c.ranks:
+        if r != c.dst:
+            total = (total + c.x[r]) / by
+    return [total if r == c.dst else c.x[r] for r in c.ranks]
+
+
+def _others_changed(e: Evidence) -> bool:
+    """Whether dst is right and another rank's x is not what it was."""
+    if e.diagnosis is not Diagnosis.WRONG_VALUE:
+        return False
+    got, right = e.actual[e.case.dst].double(), reduced(e.case.op, e.case.x).double()
+    return torch.allclose(got, right, rtol=1e-2, atol=1e-5) and any(
+        not torch.equal(t, e.case.x[r]) for r, t in enumerate(e.actual) if r != e.case.dst
+    )
+
+
+_ONLY_AVG_DIVIDES = Mistake(
+    "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
+    " divided in place.",
+    when=lambda e: e.says("can't be cast"),
+)
+
+reduce = Exercise(
+    signature="reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
+    summary="in place on dst: SUM, AVG, MIN, MAX or PRODUCT; unchanged elsewhere",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: _on_dst(c, reduced),
+    least=combined,
+    reduced=lambda c: c.n,
+    # off dst x must not change by a bit, so there nothing is allowed for rounding
+    magnitude=lambda c: [
+        magnitude(c.op, c.x) if r == c.dst else torch.zeros_like(c.x[r]) for r in c.ranks
+    ],
+    limits=(messages("=", lambda c: c.n - 1),),
+    demo=lambda n: demo(n, x=tags(n, 2), dst=0, op=OPS["SUM"]),
+    hints=(
+        "gather brings everything to dst. Does dst have to keep it all, or can it combine each"
+        " tensor as it comes?",
+        "dst receives into a buffer of its own, once per other rank, and combines the buffer into"
+        " x: +=, torch.minimum, torch.maximum, *=. The others send x and leave it alone.",
+        "AVG is SUM, divided by n once at the end. To write a result into x:"
+        " torch.minimum(x, buffer, out=x), or x.copy_(torch.minimum(x, buffer)).",
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    if dist.get_rank() != dst:\n"
+        "        dist.send(x, dst)\n"
+        "        return\n"
+        "    buffer = torch.empty_like(x)\n"
+        "    for src in range(n):\n"
+        "        if src == dst:\n"
+        "            continue\n"
+        "        dist.recv(buffer, src)\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(x, buffer, out=x)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(x, buffer, out=x)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            x *= buffer\n"
+        "        else:\n"
+        "            x += buffer\n"
+        "    if op == R.AVG:\n"
+        "        x /= n",
+    ),
+    mistakes=(
+        *signs.BUFFER_RACES,
+        _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
+            " telling everyone the result is an all-reduce, which comes later.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
+                and any(op.rank == e.case.dst for op in e.trace.sends())
+            ),
+        ),
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=lambda c: _instead(c, "SUM", "AVG"),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        Mistake(
+            "MIN and MAX are exchanged.",
+            gives=lambda c: _instead(c, "MAX", "MIN") or _instead(c, "MIN", "MAX"),
+        ),
+        Mistake(
+            "The sum is divided by n − 1: dst's own x counts too.",
+            gives=lambda c: (
+                _on_dst(
+                    c, lambda _, x: (reduced(OPS["SUM"], x).double() / (c.n - 1)).to(x[0].dtype)
+                )
+                if op_name(c.op) == "AVG" and c.n > 1
+                else None
+            ),
+        ),
+        Mistake(
+            "dst's own x is missing from the result: combine into x, do not overwrite it.",
+            gives=lambda c: (
+                _on_dst(c, lambda op, x: reduced(op, [t for r, t in enumerate(x) if r != c.dst]))
+                if c.n > 1
+                else None
+            ),
+        ),
+        Mistake(
+            "The division happens once per message, so early terms are divided again and again:"
+            " add everything up first, divide once.",
+            gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
+        ),
+        Mistake(
+            "The result is on rank 0. It belongs to dst, which is not always rank 0.",
+            gives=lambda c: (
+                [reduced(c.op, c.x) if r == 0 else c.x[r] for r in c.ranks] if c.dst else None
+            ),
+        ),
+        Mistake(
+            "Every rank has the result. Only dst's x may change; that is what makes a reduce"
+            " cheaper than an all-reduce.",
+            gives=lambda c: [reduced(c.op, c.x)] * c.n if c.n > 1 else None,
+        ),
+        Mistake(
+            "dst is right, but another rank's x has changed. On a tree or a chain, combine in a"
+            " copy: x.clone().",
+            when=_others_changed,
+        ),
+        Mistake(
+            "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"
+            " sees; `x += buffer` writes into x.",
+            gives=lambda c: list(c.x),
+            when=lambda e: signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x on dst is as it was. Is what comes combined into x itself, or is the result left in"
+            " another tensor?",
+            gives=lambda c: list(c.x),
+            when=lambda e: not signs.renames(e, "x"),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "reduce works in place, on dst's x, and returns nothing.",
+        Diagnosis.TOO_MANY_MESSAGES: "n − 1 messages are enough: each of the other ranks sends"
+        " once.",
+        Diagnosis.DEADLOCK: "Every send needs its receive. The plain way: dst receives once from"
+        " each of the others, and the others only send.",
+    },
+)
+
+
+def _on_rank_zero(e: Evidence) -> bool:
+    """Whether rank 0 has the result, and dst, another rank, what it began with."""
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or not e.case.dst:
+        return False
+    got, right = e.actual[0].double(), reduced(e.case.op, e.case.x).double()
+    untouched = torch.equal(e.actual[e.case.dst], e.case.x[e.case.dst])
+    return untouched and torch.allclose(got, right, rtol=1e-2, atol=1e-5)
+
+
+tree_reduce = Exercise(
+    signature="tree_reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
+    summary="the same as reduce on a tree: ⌈log₂ n⌉ rounds",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: _on_dst(c, reduced),
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=reduce.magnitude,
+    limits=(
+        messages("=", lambda c: c.n - 1),
+        point(rounds("=", lambda c: levels(c.n))),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
+    hints=(
+        "In the picture, which ranks are finished after the first round, and which go on? What does"
+        " rank 4 hold when it sends in the last round?",
+        "In the round with step 1, 2, 4, … a rank whose number has that bit sends what it has"
+        " combined so far to rank − step, and is done. The others receive from rank + step, if"
+        " there is one, and combine. Work in a copy of x, and for another dst count the ranks from"
+        " it: v = (rank − dst) % n.",
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    v = (dist.get_rank() - dst) % n\n"
+        "    total, buffer, step = x.clone(), torch.empty_like(x), 1\n"
+        "    while step < n:\n"
+        "        if v & step:\n"
+        "            dist.send(total, (v - step + dst) % n)\n"
+        "            return\n"
+        "        if v + step < n:\n"
+        "            dist.recv(buffer, (v + step + dst) % n)\n"
+        "            if op == R.MIN:\n"
+        "                torch.minimum(total, buffer, out=total)\n"
+        "            elif op == R.MAX:\n"
+        "                torch.maximum(total, buffer, out=total)\n"
+        "            elif op == R.PRODUCT:\n"
+        "                total *= buffer\n"
+        "            else:\n"
+        "                total += buffer\n"
+        "        step *= 2\n"
+        "    x.copy_(total / n if op == R.AVG else total)",
+    ),
+    mistakes=(
+        *signs.BUFFER_RACES,
+        _ONLY_AVG_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
+            " exist: rank v receives from v + step only if v + step < n, and sends all the same"
+            " when its turn comes.",
+            when=signs.on_powers_of_two_only,
+        ),
+        Mistake(
+            "Every message goes to dst, which can receive only one at a time. Let other ranks"
+            " combine pairs in the same round, and send what they have combined.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
+                and {op.peer for op in e.trace.sends()} == {e.case.dst}
+            ),
+        ),
+        Mistake(
+            "That is a chain: no rank receives more than once, and each waits for the one before"
+            " it. In a tree half of the ranks send in the first round, a quarter in the second.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
+                and e.case.n > 2
+                and len({op.peer for op in e.trace.sends()}) == e.trace.traffic.messages
+            ),
+        ),
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=lambda c: _instead(c, "SUM", "AVG"),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        Mistake(
+            "The result is on rank 0. The root of the tree is dst: count the ranks from it,"
+            " v = (rank − dst) % n.",
+            when=_on_rank_zero,
+        ),
+        Mistake(
+            "x on dst is as it was. Is the result in a copy? Write it back at the end, on dst"
+            " alone: x.copy_(total).",
+            gives=lambda c: list(c.x),
+        ),
+        Mistake(
+            "dst is right, but a rank inside the tree has written into its own x, which must stay"
+            " as it was everywhere but on dst: combine in a copy, x.clone().",
+            when=_others_changed,
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "tree_reduce works in place, on dst's x, and returns nothing.",
+        Diagnosis.TOO_MANY_ROUNDS: "In the first round half of the ranks send, in the second a"
+        " quarter, until one is left. Which of your messages could travel in an earlier round?",
+        Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once, and is done.",
+        Diagnosis.DEADLOCK: "Each rank sends once, to the partner that receives from it in the same"
+        " round, and receives before that from as many as there are smaller steps. With 3 or 5"
+        " ranks some partners do not exist.",
+        Diagnosis.WRONG_VALUE: "Take four ranks and dst 0, and write down what each holds after"
+        " each round. Does an x count twice, or not at all?",
+    },
+)

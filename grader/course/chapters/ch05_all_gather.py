@@ -1,0 +1,402 @@
+"""Chapter 05: every rank ends with every piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.chapters.growing import ALL_GATHER
+from grader.course.chapters.rings import all_send
+from grader.course.traffic_bounds import moved
+from grader.course.limits import messages, neighbours_only, point, rounds, sent
+from grader.course.oracles import nbytes
+from grader.core.verdict import Diagnosis
+
+
+def _inputs(draw: Draw) -> list[Case]:
+    # x with one row, too: it is not the list of pieces that it may look like
+    shapes = (*kinds(draw.n), Kind(torch.float64, (1, 6)))
+    return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in shapes]
+
+
+#: Whose x an entry is by the mistake: of the rank, the entry and the world size.
+Owner = Callable[[int, int, int], int]
+
+
+def _entries(c: Case, owner: Owner) -> list[list[torch.Tensor]] | None:
+    """The lists if entry ``j`` of rank ``r`` were the x of ``owner(r, j, n)``."""
+    if c.n == 1:
+        return None
+    return [[c.x[owner(r, j, c.n) % c.n] for j in c.ranks] for r in c.ranks]
+
+
+def _owners(e: Evidence) -> list[list[int | None]]:
+    """Whose x stands in each entry of each rank; ``None`` where it is nobody's.
+
+    Empty if values are not what is wrong, or cannot tell.
+    """
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or e.case.n == 1 or not e.case.x[0].numel():
+        return []
+    return [
+        [next((s for s, x in enumerate(e.case.x) if torch.equal(x, entry)), None) for entry in held]
+        for held in e.actual
+    ]
+
+
+def _wrong_entries(e: Evidence) -> set[tuple[int, int]]:
+    """Rank and entry, where the entry is not the x that belongs there."""
+    return {
+        (r, j) for r, held in enumerate(_owners(e)) for j, owner in enumerate(held) if owner != j
+    }
+
+
+def _shuffled(e: Evidence) -> bool:
+    """Whether every rank has every piece, but not all in their places."""
+    return bool(_owners(e)) and all(set(held) == set(e.case.ranks) for held in _owners(e))
+
+
+def _own_alone(e: Evidence) -> bool:
+    """Whether every entry of a rank's list is its own x."""
+    return bool(_owners(e)) and all(set(held) == {r} for r, held in enumerate(_owners(e)))
+
+
+def _own_missing(e: Evidence) -> bool:
+    return _wrong_entries(e) == {(r, r) for r in e.case.ranks}
+
+
+def _last_missing(e: Evidence) -> bool:
+    """Whether every rank lacks the piece that comes in the last round, and no other."""
+    return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
+
+
+def _all_one(e: Evidence) -> bool:
+    """Whether each rank's entries all look the same."""
+    return bool(_owners(e)) and all(
+        torch.equal(entry, held[0]) for held in e.actual for entry in held
+    )
+
+
+def _buffers_in_turn(e: Evidence) -> bool:
+    """Whether the pieces that came to a rank are two, in turn, and the list is longer."""
+    n, owners = e.case.n, _owners(e)
+    if n < 4:
+        return False
+    others = [[held[(r - s) % n] for s in range(1, n)] for r, held in enumerate(owners)]
+    return bool(others) and all(
+        len(set(held)) == 2 and all(held[i] == held[i - 2] for i in range(2, n - 1))
+        for held in others
+    )
+
+
+def _one_place_off(e: Evidence) -> bool:
+    """Whether every piece lies one place beside its own, but for one that never came."""
+    n, owners = e.case.n, _owners(e)
+    return bool(owners) and any(
+        all(
+            owner == (j - by) % n
+            for r, held in enumerate(owners)
+            for j, owner in enumerate(held)
+            if j != (r + by) % n
+        )
+        for by in (1, -1)
+    )
+
+
+def _keeps_sending_own(e: Evidence) -> bool:
+    """Whether every entry but the own is the left neighbour's."""
+    n, owners = e.case.n, _owners(e)
+    return bool(owners) and all(
+        owner == (r if j == r else (r - 1) % n)
+        for r, held in enumerate(owners)
+        for j, owner in enumerate(held)
+    )
+
+
+def _past_the_end(e: Evidence) -> bool:
+    """Whether a rank was asked for that does not exist, or an entry for it."""
+    return signs.no_rank(e) or e.says("index out of range")
+
+
+def _on_some_only(e: Evidence) -> bool:
+    """Whether some ranks have the right list and others nothing."""
+    return any(held is None for held in e.actual) and not all(held is None for held in e.actual)
+
+
+FROM_OWN_ON = (
+    "Your list begins with your own x. It is the same list on every rank: entry j is what rank j"
+    " had."
+)
+
+IN_ORDER_OF_ARRIVAL = Mistake(
+    "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
+    " use what recv returns, the rank that the message came from.",
+    when=lambda e: e.wildcards and _shuffled(e),
+)
+
+OWN_MISSING = Mistake(
+    "Your own x is not in your list: no message brings it to you, so copy it into entry rank.",
+    when=signs.always(_own_missing),
+)
+
+OWN_ALONE = Mistake(
+    "Every entry of your list is your own x: what comes from rank j belongs into entry j.",
+    when=lambda e: not e.written(r"\]\s*\*") and signs.always(_own_alone)(e),
+)
+
+ONE_TENSOR = Mistake(
+    "All entries of a rank's list hold the same numbers. Are they one and the same tensor, filled"
+    " again and again? [buffer] * n is one tensor n times, and so is a buffer that is appended n"
+    " times. Make a new tensor for every rank.",
+    when=signs.always(_all_one),
+)
+
+TWO_BUFFERS = Mistake(
+    "Your list holds two buffers that take turns, or the same ones again and again: what came later"
+    " has overwritten what lies there. Keep a copy of each piece, or make a new tensor for it.",
+    when=_buffers_in_turn,
+)
+
+ITSELF = Mistake(
+    "A rank cannot send to itself or receive from itself, and need not: its own piece is there"
+    " already. Leave its own number out, and copy that piece with clone().",
+    when=signs.to_itself,
+)
+
+POWERS_OF_TWO = Mistake(
+    "rank ^ step is a partner for every rank only if their number is a power of two. With 3 ranks,"
+    " 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
+    " (rank − step) % n: these exist for every n.",
+    when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and signs.xor(e),
+)
+
+PAST_THE_END = Mistake(
+    "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
+    " it modulo the world size, (rank + 1) % n.",
+    when=signs.no_rank,
+)
+
+NO_SUCH_ENTRY = Mistake(
+    "An index is past the end of a list: entries are counted like ranks, from 0 to n − 1, and on a"
+    " ring they go round, so take the index modulo n.",
+    when=_past_the_end,
+)
+
+ALL_SEND = Mistake(
+    "All ranks are in a send, so none of them receives: a send returns only when its receive has"
+    " been posted. Start with isend, then receive, then wait for the send.",
+    when=all_send,
+)
+
+#: Which ranks a rank talks to, which of them begins, and what a message may touch.
+PARTNERS = (
+    ALL_SEND,
+    ITSELF,
+    POWERS_OF_TWO,
+    PAST_THE_END,
+    NO_SUCH_ENTRY,
+    *signs.BUFFER_RACES,
+)
+
+WITHOUT_OWN = Mistake(
+    "Your own x is missing: the list has an entry for every rank, yourself included.",
+    when=lambda e: (
+        e.diagnosis is Diagnosis.WRONG_SHAPE and all(len(held) == e.case.n - 1 for held in e.actual)
+    ),
+)
+
+#: What holds for every ring and every exchange of pieces.
+SHARED_ADVICE = {
+    Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
+    " wait() on every one before you return.",
+    Diagnosis.BUFFER_RACE: "Between isend or irecv and its wait() a tensor belongs to its message:"
+    " do not write to it, and do not receive into it. Receive into another tensor, or wait first.",
+    Diagnosis.FORBIDDEN_CALL: "A built-in collective is not allowed here, not even if a helper"
+    " function calls it. Build yours from send, recv, isend and irecv; what you have written in"
+    " earlier chapters is welcome.",
+}
+
+ADVICE = {
+    **SHARED_ADVICE,
+    Diagnosis.WRONG_TYPE: "Return a list with one tensor for every rank: not one large tensor, and"
+    " not on some ranks only.",
+    Diagnosis.WRONG_SHAPE: "The list has n entries, and each is shaped like x.",
+    Diagnosis.ALIASED: "Your own entry must be a copy: x.clone(). If it is x itself, your list"
+    " changes when the caller changes x.",
+    Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into tensors of your own,"
+    " torch.empty_like(x); what you want to overwrite must be a copy, x.clone().",
+}
+
+all_gather = Exercise(
+    signature="all_gather(x: Tensor) -> list[Tensor]",
+    summary="the list of all x in rank order, on every rank",
+    inputs=_inputs,
+    expected=lambda c: [list(c.x)] * c.n,
+    least=moved,
+    limits=(
+        messages("≤", lambda c: c.n * (c.n - 1)),
+        point(sent("≤", lambda c: (c.n - 1) * nbytes(c.x[0]))),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1)),
+    hints=(
+        "You have written a gather to one rank. Now every rank wants such a list. Can n gathers go"
+        " on at the same time, without a rank through which everything passes?",
+        "The plainest way: each rank sends its x to every other one, and receives one x from each."
+        " All do the same, so start the sends with isend, and leave your own rank out.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "    parts[rank].copy_(x)\n"
+        "    others = [r for r in range(n) if r != rank]\n"
+        "    requests = [dist.isend(x, r) for r in others]\n"
+        "    requests += [dist.irecv(parts[r], r) for r in others]\n"
+        "    for request in requests:\n"
+        "        request.wait()\n"
+        "    return parts",
+    ),
+    mistakes=(
+        IN_ORDER_OF_ARRIVAL,
+        Mistake(
+            "Only some ranks have the list. In a gather one rank ends with it, in an all-gather"
+            " every rank does.",
+            when=_on_some_only,
+        ),
+        OWN_ALONE,
+        ONE_TENSOR,
+        TWO_BUFFERS,
+        OWN_MISSING,
+        Mistake(
+            FROM_OWN_ON,
+            gives=lambda c: _entries(c, lambda r, j, n: r if j == 0 else j - (j <= r)),
+        ),
+        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r + j)),
+        Mistake(FROM_OWN_ON, gives=lambda c: _entries(c, lambda r, j, n: r - j)),
+        WITHOUT_OWN,
+        *PARTNERS,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
+        " send. If all receive first, none sends: start the sends with isend, then receive, then"
+        " wait for the sends.",
+        Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
+        " of one piece are always enough. Does a rank get something twice?",
+        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does that hands"
+        " whole lists to the others. Without a root all send equally much: each x goes to every"
+        " other rank, or round a ring.",
+    },
+)
+
+
+ring_all_gather = Exercise(
+    signature="ring_all_gather(x: Tensor) -> list[Tensor]",
+    summary="the same around the ring: every rank passes on to the right what came from the left",
+    inputs=_inputs,
+    expected=lambda c: [list(c.x)] * c.n,
+    least=moved,
+    limits=(
+        point(neighbours_only()),
+        messages("=", lambda c: c.n * (c.n - 1)),
+        point(rounds("=", lambda c: c.n - 1)),
+        sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
+    ),
+    growth=ALL_GATHER,
+    demo=lambda n: demo(n, x=tags(n, 1)),
+    hints=(
+        "Every rank sends to the right and receives from the left, n − 1 times. In the first round"
+        " you send your own x. What do you send in the second?",
+        "You pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
+        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives: that is the entry to"
+        " receive into. Start the send with isend, receive, then wait for the send.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
+        "    parts = [torch.empty_like(x) for _ in range(n)]\n"
+        "    parts[rank].copy_(x)\n"
+        "    for s in range(1, n):\n"
+        "        request = dist.isend(parts[(rank - s + 1) % n], right)\n"
+        "        dist.recv(parts[(rank - s) % n], left)\n"
+        "        request.wait()\n"
+        "    return parts",
+    ),
+    mistakes=(
+        IN_ORDER_OF_ARRIVAL,
+        OWN_ALONE,
+        ONE_TENSOR,
+        TWO_BUFFERS,
+        OWN_MISSING,
+        Mistake(
+            "Your pieces stand in the order in which they came: your own, then your left"
+            " neighbour's, and so on. In round s the piece of rank (rank − s) % n comes: put it"
+            " into that entry.",
+            gives=lambda c: _entries(c, lambda r, j, n: r - j),
+        ),
+        Mistake(
+            "Every piece stands one place off. In round s = 1 … n − 1 the piece of rank"
+            " (rank − s) % n comes, in round 1 that of your left neighbour. Where does your s"
+            " begin?",
+            when=signs.always(_one_place_off),
+        ),
+        Mistake(
+            "Your left neighbour's x stands in every place but your own: every rank sent its own x"
+            " again and again. From the second round on, send what came in the round before.",
+            when=signs.always(_keeps_sending_own),
+        ),
+        Mistake(
+            "The pieces go round to the left, but you put them where pieces going to the right"
+            " belong. Send to (rank + 1) % n and receive from (rank − 1) % n; or, going left, piece"
+            " (rank + s) % n comes in round s.",
+            gives=lambda c: _entries(c, lambda r, j, n: 2 * r - j),
+        ),
+        Mistake(
+            "The pieces that came last are missing: it takes n − 1 rounds until the piece of your"
+            " right neighbour has come all the way round.",
+            when=signs.always(_last_missing),
+        ),
+        Mistake(
+            "No message was sent, so your list lacks the other ranks' pieces. Does your loop run"
+            " at all? On n ranks it takes n − 1 rounds.",
+            when=lambda e: (
+                all(one.trace.traffic.messages == 0 for one in e.failed)
+                and e.diagnosis is Diagnosis.WRONG_VALUE
+            ),
+        ),
+        WITHOUT_OWN,
+        Mistake(
+            "A rank cannot send to itself, and one rank has no other to send to: n ranks take"
+            " n − 1 rounds, one rank none. Is your loop one round too long?",
+            when=signs.to_itself,
+        ),
+        *PARTNERS,
+        Mistake(
+            "One round too many: after n − 1 rounds every rank has everything.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.TOO_MANY_MESSAGES, Diagnosis.TOO_MANY_ROUNDS)
+                and e.trace.traffic.messages == e.case.n**2
+                and e.trace.traffic.bytes == e.case.n**2 * nbytes(e.case.x[0])
+            ),
+        ),
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. What you send to"
+        " the right comes to your right neighbour from its left: so receive from the left. And"
+        " start the send with isend before you receive.",
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone, and pieces of ranks"
+        " further away reach you through your left neighbour.",
+        Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
+        " n(n − 1) messages.",
+        Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
+        " message: n(n − 1) in all. Larger messages carry pieces that the other side has already.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
+        " before they send, or wait for the send before they receive, a round takes two: start with"
+        " isend, then receive, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "The ring goes one way, n − 1 rounds long, and every rank sends"
+        " one piece in each.",
+        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: the other"
+        " pieces have gone through your right neighbour's hands already.",
+    },
+)

@@ -1,0 +1,371 @@
+"""Chapter 06: everybody's chunks are combined, and each rank ends with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+
+from grader.course.cases import Case, Draw, Kind, demo, tag_lists
+from grader.course.exercise import Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
+from grader.course.chapters.growing import REDUCE_SCATTER
+from grader.course.traffic_bounds import combined
+from grader.course.limits import neighbours_only, point, rounds, sent
+from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
+from grader.core.verdict import Diagnosis
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for name, kind in (
+        ("SUM", Kind(torch.int64, (7,))),
+        ("AVG", Kind(torch.float64, (2, 3))),
+        ("MIN", Kind(torch.int64, (draw.n + 1,))),
+        ("MAX", Kind(torch.float32, (3, 2))),
+        ("SUM", Kind(torch.float32, (1,))),
+        ("AVG", Kind(torch.float32, (draw.n - 1,))),
+        ("MAX", Kind(torch.int64, (draw.n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    ):
+        yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])
+
+
+def _contributions(c: Case, j: int) -> list[torch.Tensor]:
+    """Everybody's chunk ``j``."""
+    return [c.chunks[r][j] for r in c.ranks]
+
+
+def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor] | None:
+    """Each rank with the reduction of the wrong terms; it does not say what AVG divides them by."""
+    if op_name(c.op) == "AVG":
+        return None
+    return [reduced(c.op, terms(r)) for r in c.ranks]
+
+
+def _expected(c: Case) -> list[torch.Tensor]:
+    return [reduced(c.op, _contributions(c, r)) for r in c.ranks]
+
+
+def _magnitude(c: Case) -> list[torch.Tensor]:
+    return [magnitude(c.op, _contributions(c, r)) for r in c.ranks]
+
+
+def _instead(wrong: str, *asked: str) -> Callable[[Case], list[torch.Tensor] | None]:
+    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    return lambda c: (
+        [reduced(OPS[wrong], _contributions(c, r)) for r in c.ranks]
+        if op_name(c.op) in asked
+        else None
+    )
+
+
+def _divided_twice(c: Case) -> list[torch.Tensor] | None:
+    if op_name(c.op) != "AVG":
+        return None
+    return [t / c.n for t in _expected(c)]
+
+
+def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
+    """Chunk r goes round from rank r + 1 to rank r, and is divided at each of its stops."""
+    if op_name(c.op) != "AVG":
+        return None
+    totals = []
+    for r in c.ranks:
+        total = c.chunks[(r + 1) % c.n][r]
+        for k in range(2, c.n + 1):
+            total = (total + c.chunks[(r + k) % c.n][r]) / by
+        totals.append(total)
+    return totals
+
+
+def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor] | None:
+    """A ring: in step s rank r sends chunk r − s + send, and combines with r − s + put."""
+    held = [[[t] for t in c.chunks[r]] for r in c.ranks]
+    for s in range(1, c.n):
+        moving = [list(held[r][(r - s + send) % c.n]) for r in c.ranks]
+        for r in c.ranks:
+            held[r][(r - s + put) % c.n] += moving[(r - direction) % c.n]
+    return _of(c, lambda r: held[r][r])
+
+
+def _only_own(c: Case) -> list[torch.Tensor] | None:
+    return _of(c, lambda r: [c.chunks[r][r]])
+
+
+def _own_and_zeros(c: Case) -> list[torch.Tensor] | None:
+    """A buffer that is read too early holds zeros: no matter to a sum, but to MIN and MAX."""
+    return _of(c, lambda r: [c.chunks[r][r], torch.zeros_like(c.chunks[r][r])])
+
+
+def _doubled_distances(c: Case) -> list[torch.Tensor] | None:
+    """What comes from ranks at a distance of 1, 2, 4, … only."""
+    far = [0, *(1 << k for k in range(c.n) if 1 << k < c.n)]
+    return _of(c, lambda r: [c.chunks[(r - s) % c.n][r] for s in far])
+
+
+def _without_own(c: Case) -> list[torch.Tensor] | None:
+    return _of(c, lambda r: [t for s, t in enumerate(_contributions(c, r)) if s != r])
+
+
+def _with_zeros(c: Case) -> list[torch.Tensor] | None:
+    if op_name(c.op) not in ("MIN", "MAX"):
+        return None
+    return _of(c, lambda r: [torch.zeros_like(c.chunks[r][r]), *_contributions(c, r)])
+
+
+#: Mistakes that depend on the operation and not on the way that the chunks take.
+ARITHMETIC = (
+    Mistake(
+        "AVG is the sum divided by the number of ranks; the division is missing.",
+        gives=_instead("SUM", "AVG"),
+    ),
+    Mistake(
+        "The average is divided twice: sum the chunks as they are, and divide by n once, at the"
+        " end.",
+        gives=_divided_twice,
+    ),
+    Mistake(
+        "The division happens again and again on the way, so that what came early is divided most"
+        " often. Let sums travel, and divide by n once, at the end.",
+        gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
+    ),
+    Mistake(
+        "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and dist.ReduceOp.MAX.",
+        gives=_instead("SUM", "MIN", "MAX"),
+    ),
+    Mistake(
+        "MIN and MAX are exchanged.",
+        gives=(_instead("MAX", "MIN"), _instead("MIN", "MAX")),
+    ),
+    Mistake(
+        "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and 0"
+        " is the smallest or largest of all. Begin with a chunk: chunks[rank].clone().",
+        gives=_with_zeros,
+    ),
+    Mistake(
+        "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
+        " divided in place.",
+        when=lambda e: e.says("can't be cast"),
+    ),
+    signs.AVERAGE_ALONE,
+)
+
+NOTHING_COMBINED = Mistake(
+    "That is your own chunks[rank], with nothing of the others in it. What comes has to be combined"
+    " with it, after wait() and in a tensor that you then return.",
+    gives=_only_own,
+)
+
+OWN_LIST = Mistake(
+    "You combine your own chunks with each other. What belongs together is chunks[r] of every rank:"
+    " one chunk from each list.",
+    gives=lambda c: _of(c, lambda r: list(c.chunks[r])),
+)
+
+CHUNK_ZERO = Mistake(
+    "Every rank ends with chunk 0, but rank r should end with chunk r.",
+    gives=lambda c: _of(c, lambda r: _contributions(c, 0)),
+)
+
+ADVICE = {
+    **SHARED_ADVICE,
+    Diagnosis.WRONG_TYPE: "Return one tensor, shaped like one chunk: the reduction of all ranks'"
+    " chunks[rank].",
+    Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
+    Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
+    " torch.empty_like(chunks[0]) keep it; a mean of integers is not asked for.",
+    Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
+    " list(chunks) copies the list and not the tensors in it.",
+    Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Combine in copies: [c.clone() for c"
+    " in chunks]. list(chunks) copies the list and not the tensors in it, and += writes into"
+    " them.",
+    Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the chunks are:"
+    " torch.empty_like(chunks[0]) has their dtype.",
+}
+
+reduce_scatter = Exercise(
+    signature="reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
+    summary="the reduction over all ranks of their chunks[rank]: SUM, AVG, MIN or MAX",
+    inputs=_inputs,
+    expected=_expected,
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=_magnitude,
+    limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),),
+    demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
+    hints=(
+        "You end with chunk number rank. Which ranks have something that you need, and what of"
+        " yours does rank j need?",
+        "Send chunks[j] to every other rank j. From every other rank one chunk comes: combine it"
+        " with a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
+        "This is the whole answer:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
+        "    total = chunks[rank].clone()\n"
+        "    buffer = torch.empty_like(total)\n"
+        "    for k in range(1, n):\n"
+        "        to = (rank + k) % n\n"
+        "        request = dist.isend(chunks[to], to)\n"
+        "        dist.recv(buffer, (rank - k) % n)\n"
+        "        request.wait()\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(total, buffer, out=total)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(total, buffer, out=total)\n"
+        "        else:\n"
+        "            total += buffer\n"
+        "    return total / n if op == R.AVG else total",
+    ),
+    mistakes=(
+        *ARITHMETIC,
+        Mistake(
+            "Your own chunk is not in the result: it counts like every other.",
+            gives=_without_own,
+        ),
+        Mistake(
+            "From some ranks nothing arrives: the distance doubles, so they are left out. Every"
+            " other rank has a chunk for you, at each distance k = 1, 2, 3, … below n.",
+            gives=_doubled_distances,
+        ),
+        NOTHING_COMBINED,
+        CHUNK_ZERO,
+        Mistake(
+            "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
+            " needs of you is chunks[j].",
+            gives=(
+                lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
+                lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
+            ),
+        ),
+        OWN_LIST,
+        *PARTNERS,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.WRONG_VALUE: "Take as many ranks as here, and chunks of one number. Rank r needs"
+        " chunks[r] of each rank, once: which messages bring it, and is there a rank from which"
+        " none comes, or more than one?",
+        Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
+        " send: if you write to (rank + k) % n, what you read comes from (rank − k) % n.",
+        Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: no rank has to see whole lists."
+        " Each rank sends n − 1 chunks, one to each of the others.",
+        Diagnosis.TOO_FEW_BYTES: "Each rank has one chunk for each of the others, and no rank sends"
+        " as much as that.",
+    },
+)
+
+
+ring_reduce_scatter = Exercise(
+    signature="ring_reduce_scatter(chunks: list[Tensor], op: dist.ReduceOp) -> Tensor",
+    summary="the same around the ring: partial sums go from rank to rank and grow",
+    inputs=_inputs,
+    expected=_expected,
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=_magnitude,
+    limits=(
+        point(neighbours_only()),
+        point(rounds("=", lambda c: c.n - 1)),
+        sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
+    ),
+    growth=REDUCE_SCATTER,
+    demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
+    hints=(
+        "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
+        " its journey begin, and which chunk do you send first?",
+        "Chunk r begins on rank r + 1. In step s = 1 … n − 1 you send what you have so far of chunk"
+        " (rank − s) % n to the right, and from the left comes chunk (rank − s − 1) % n: combine it"
+        " with yours, and send the result in the next step. AVG divides once, at the very end.",
+        "This is the whole answer:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
+        "    parts = [chunk.clone() for chunk in chunks]\n"
+        "    buffer = torch.empty_like(parts[0])\n"
+        "    for s in range(1, n):\n"
+        "        request = dist.isend(parts[(rank - s) % n], right)\n"
+        "        dist.recv(buffer, left)\n"
+        "        request.wait()\n"
+        "        mine = parts[(rank - s - 1) % n]\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(mine, buffer, out=mine)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(mine, buffer, out=mine)\n"
+        "        else:\n"
+        "            mine += buffer\n"
+        "    return parts[rank] / n if op == R.AVG else parts[rank]",
+    ),
+    mistakes=(
+        *ARITHMETIC,
+        Mistake(
+            "Your own chunk is not in the result. In every step, the last one too, combine what"
+            " came with your own chunk of that number; replacing it is what an all-gather does.",
+            gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
+        ),
+        Mistake(
+            "Your own chunk was combined with zeros: what comes is read too early, before wait(),"
+            " or is received into another tensor than the one that you combine.",
+            gives=_own_and_zeros,
+            when=lambda e: e.calls("irecv", "batch_isend_irecv"),
+        ),
+        Mistake(
+            "That is your own chunks[rank], with nothing of the others in it. Either what came was"
+            " not combined with it; or your ring completes another chunk: in the last step chunk"
+            " rank has to come, so begin by sending chunk (rank − 1) % n.",
+            gives=_only_own,
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        NOTHING_COMBINED,
+        CHUNK_ZERO,
+        Mistake(
+            "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"
+            " chunk r first; begin one earlier, with chunk r − 1.",
+            gives=lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
+        ),
+        Mistake(
+            "Rank r ends with chunk r − 1, complete: the ring is one chunk off. Begin with chunk"
+            " (rank − 1) % n.",
+            gives=lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
+        ),
+        Mistake(
+            "Two contributions only: every rank sends its chunks as they are. Send what you have"
+            " combined so far, so that what travels is a partial result.",
+            gives=lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]]),
+        ),
+        Mistake(
+            "The messages go to the left, but the chunks are counted as for a ring to the right:"
+            " send to (rank + 1) % n and receive from (rank − 1) % n.",
+            gives=lambda c: _ring(c, direction=-1),
+        ),
+        Mistake(
+            "Chunks are counted one off: you combine what comes with another chunk than the one it"
+            " is. Your left neighbour sends chunk (rank − 1 − s) % n in step s, so that is the one"
+            " to combine it with.",
+            gives=tuple(
+                partial(_ring, send=send, put=put)
+                for send, put in ((-1, -1), (0, -2), (1, -1), (-1, -3), (0, 1))
+            ),
+        ),
+        OWN_LIST,
+        *PARTNERS,
+    ),
+    advice={
+        **ADVICE,
+        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down for each step"
+        " which chunk you send and which comes: in step s you send chunk (rank − s) % n, and chunk"
+        " (rank − s − 1) % n comes.",
+        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other: send to the"
+        " right, receive from the left. And start the send with isend before you receive.",
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone: a partial result"
+        " passes through every rank.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every one of the n − 1 steps all ranks send at the same"
+        " time, one chunk each. If some receive before they send, a step takes two rounds:"
+        " start with isend, then receive, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "In each of the n − 1 steps every rank sends one chunk, even an"
+        " empty one.",
+        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 steps every rank sends one chunk, the"
+        " partial result so far. No rank has to collect whole lists.",
+        Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 steps every rank sends one whole chunk.",
+    },
+)

@@ -1,0 +1,440 @@
+"""Chapter 07: many values become one, on every rank."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+from grader.course.cases import Case, Draw, demo, tags
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.traffic_bounds import combined
+from grader.course.limits import calls, given, messages, point
+from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
+from grader.core.verdict import Diagnosis
+
+_Guess = Callable[[Case], Sequence[torch.Tensor] | None]
+
+
+def _inputs(draw: Draw) -> Iterator[Case]:
+    for name, kind in reductions(draw.n):
+        yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
+
+
+def _same(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether two results agree but for rounding, which cancellation can make large."""
+    fits = actual.shape == wanted.shape
+    return fits and torch.allclose(actual.double(), wanted.double(), rtol=1e-2, atol=1e-5)
+
+
+def _raised(*words: str) -> Callable[[Evidence], bool]:
+    """Whether a rank raised an error with any of these words."""
+    return lambda e: (
+        e.diagnosis is Diagnosis.EXCEPTION
+        and e.failure is not None
+        and any(word in e.failure.message for word in words)
+    )
+
+
+def _instead(wrong: str, *asked: str) -> _Guess:
+    """Everyone has ``wrong`` where one of ``asked`` was to be computed."""
+    return lambda c: [reduced(OPS[wrong], c.x)] * c.n if op_name(c.op) in asked else None
+
+
+def _divided(root: Callable[[int], float], others: Callable[[int], float]) -> _Guess:
+    """For AVG: a root has the sum divided by one number, the others by another."""
+
+    def guess(c: Case) -> list[torch.Tensor] | None:
+        if c.n == 1 or op_name(c.op) != "AVG":
+            return None
+        total = reduced(OPS["SUM"], c.x)
+        return [total / (others(c.n) if r else root(c.n)) for r in c.ranks]
+
+    return guess
+
+
+def _only_one_right(e: Evidence) -> bool:
+    """Whether one rank has the result, and the others what they had at first."""
+    right = reduced(e.case.op, e.case.x)
+    changed = [t for r, t in enumerate(e.actual) if not torch.equal(t, e.case.x[r])]
+    return e.case.n > 1 and len(changed) == 1 and _same(changed[0], right)
+
+
+def _without(root: int, zeros: bool) -> _Guess:
+    """Everyone has the reduction of all ranks but one, or of zeros in place of that one."""
+
+    def guess(c: Case) -> list[torch.Tensor]:
+        gone = root % c.n
+        if c.n == 1:
+            return list(c.x)
+        if zeros:
+            return [reduced(c.op, [t * (r != gone) for r, t in enumerate(c.x)])] * c.n
+        return [reduced(c.op, [t for r, t in enumerate(c.x) if r != gone])] * c.n
+
+    return guess
+
+
+def _from_zeros(c: Case) -> list[torch.Tensor]:
+    """The root begins with zeros in place of its own x, on one rank as well."""
+    return [reduced(c.op, [torch.zeros_like(c.x[0]), *c.x[1:]])] * c.n
+
+
+def _partial(c: Case) -> list[torch.Tensor] | None:
+    """Rank 0 answers each rank when it has heard that one, and finds the average at the end."""
+    if op_name(c.op) == "AVG":
+        return None
+    return [reduced(c.op, c.x[: r + 1] if r else c.x) for r in c.ranks]
+
+
+def _divided_each_time(by: Callable[[int], int]) -> _Guess:
+    """For AVG: rank 0 divides whenever it has added one more."""
+
+    def guess(c: Case) -> list[torch.Tensor] | None:
+        if op_name(c.op) != "AVG":
+            return None
+        total = c.x[0]
+        for term in c.x[1:]:
+            total = (total + term) / by(c.n)
+        return [total] * c.n
+
+    return guess
+
+
+def _pieces(c: Case, piece: Callable[[int, torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A tensor put together from n pieces of the reduction, each after ``piece``."""
+    parts = reduced(c.op, c.x).flatten().tensor_split(c.n)
+    whole = torch.cat([piece(i, part) for i, part in enumerate(parts)])
+    return whole[: c.x[0].numel()].reshape(c.x[0].shape)
+
+
+def _padded_inside(c: Case) -> list[torch.Tensor] | None:
+    """Each piece is padded to the longest, and the padding taken off at the end alone."""
+    longest = -(-c.x[0].numel() // c.n)
+    return [_pieces(c, lambda _, part: F.pad(part, (0, longest - len(part))))] * c.n
+
+
+def _own_piece_only(e: Evidence) -> bool:
+    """Whether no rank has more of the result than one piece, and all have some of it."""
+    c = e.case
+    right, longest = reduced(c.op, c.x).flatten(), -(-c.x[0].numel() // c.n)
+    if e.diagnosis is not Diagnosis.WRONG_VALUE or c.n == 1:
+        return False
+    changed = [(t != c.x[r]).flatten() for r, t in enumerate(e.actual)]
+    return any(mask.any() for mask in changed) and all(
+        int(mask.sum()) <= longest and _same(t.flatten()[mask], right[mask])
+        for mask, t in zip(changed, e.actual, strict=True)
+    )
+
+
+def _tail_as_it_was(c: Case) -> list[torch.Tensor]:
+    """The elements that are left over when n does not divide the length are forgotten."""
+    kept = c.x[0].numel() // c.n * c.n
+    whole = reduced(c.op, c.x).flatten()
+    tails = [t.flatten()[kept:] for t in c.x]
+    return [torch.cat([whole[:kept], tail]).reshape(c.x[0].shape) for tail in tails]
+
+
+def _pieces_as_they_were(c: Case, padded: bool = False) -> list[torch.Tensor] | None:
+    """Piece i is rank i's own, not reduced; AVG may be divided all the same."""
+    if op_name(c.op) == "AVG":
+        return None
+    if not padded:
+        return [_pieces(c, lambda i, _: c.x[i].flatten().tensor_split(c.n)[i])] * c.n
+    longest = max(1, -(-c.x[0].numel() // c.n))
+    own = [t.flatten()[i * longest : (i + 1) * longest] for i, t in enumerate(c.x)]
+    return [torch.cat(own).reshape(c.x[0].shape)] * c.n
+
+
+def _flat_ones_right(c: Case) -> list[torch.Tensor]:
+    """flatten() is no copy where there is one dimension."""
+    return [reduced(c.op, c.x)] * c.n if c.x[0].dim() == 1 else list(c.x)
+
+
+def _too_few_pieces(e: Evidence) -> bool:
+    """Whether chunk or split gave a list that is shorter than the group is large."""
+    told = re.search(r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else "")
+    short = int(told[1]) < int(told[2]) if told else _raised("index out of range")(e)
+    return short and e.written(r"\b(chunk|split)\(")
+
+
+_MIN_MAX = (
+    Mistake("MIN and MAX are exchanged.", gives=_instead("MAX", "MIN")),
+    Mistake("MIN and MAX are exchanged.", gives=_instead("MIN", "MAX")),
+)
+_DIVIDED_TWICE = Mistake(
+    "The sum is divided by n twice. An average needs one division, in one place.",
+    gives=_divided(lambda n: n**2, lambda n: n**2),
+)
+_ALWAYS_DIVIDES = Mistake(
+    "Only AVG divides: SUM, MIN, MAX and PRODUCT do not, and integers cannot be divided in place.",
+    when=_raised("can't be cast"),
+)
+_RETURNS = "all_reduce works in place: put the result into x itself, with x.copy_(...), and return"
+
+all_reduce_rooted = Exercise(
+    signature="all_reduce_rooted(x: Tensor, op: dist.ReduceOp) -> None",
+    summary="in place; reduce to one rank, then broadcast from it",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    limits=(messages("=", lambda c: 2 * (c.n - 1)),),
+    demo=lambda n: demo(n, x=tags(n, 2), op=OPS["SUM"]),
+    hints=(
+        "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
+        " With one rank as the root of both, what does each rank send, and what does it receive?",
+        "The root receives from everyone, combining into x; when all have come, it sends x to"
+        " everyone. Each of the others sends x once, and then receives once, into x.",
+        "On rank 0: for src in range(1, n): dist.recv(buffer, src), combine into x; divide once if"
+        " op is AVG; then for dst in range(1, n): dist.send(x, dst). Elsewhere: dist.send(x, 0),"
+        " then dist.recv(x, 0).",
+        "This is the whole answer:\n"
+        "    R, n = dist.ReduceOp, dist.get_world_size()\n"
+        "    if dist.get_rank() != 0:\n"
+        "        dist.send(x, 0)\n"
+        "        dist.recv(x, 0)\n"
+        "        return\n"
+        "    buffer = torch.empty_like(x)\n"
+        "    for src in range(1, n):\n"
+        "        dist.recv(buffer, src)\n"
+        "        if op == R.MIN:\n"
+        "            torch.minimum(x, buffer, out=x)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(x, buffer, out=x)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            x *= buffer\n"
+        "        else:\n"
+        "            x += buffer\n"
+        "    if op == R.AVG:\n"
+        "        x /= n\n"
+        "    for dst in range(1, n):\n"
+        "        dist.send(x, dst)",
+    ),
+    mistakes=(
+        *signs.BUFFER_RACES,
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=_instead("SUM", "AVG"),
+        ),
+        Mistake(
+            "AVG is the sum divided by the number of ranks, the root counted too. Here it is"
+            " divided by n − 1.",
+            gives=_divided(lambda n: n - 1, lambda n: n - 1),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=_instead("SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        *_MIN_MAX,
+        _DIVIDED_TWICE,
+        Mistake(
+            "The others divide what is divided already: the root sends the average, so the"
+            " division belongs to the root alone.",
+            gives=_divided(lambda n: n, lambda n: n**2),
+        ),
+        Mistake(
+            "The root divides after it has sent the result. Finish the result first, then"
+            " broadcast it.",
+            gives=_divided(lambda n: n, lambda n: 1),
+        ),
+        Mistake(
+            "The result reaches every rank, but it is received into another tensor and stays"
+            " there. Receive it into x itself.",
+            when=lambda e: _only_one_right(e) and e.trace.traffic.messages == 2 * (e.case.n - 1),
+        ),
+        Mistake(
+            "One rank has the result, and the others have what they began with: the second half"
+            " is missing, the broadcast.",
+            when=lambda e: _only_one_right(e) and e.trace.traffic.messages < 2 * (e.case.n - 1),
+        ),
+        Mistake(
+            "The x of one rank is missing from the result, the root's own: start from x, not from"
+            " zeros, and combine into it.",
+            gives=(
+                _from_zeros,
+                *(_without(root, zeros) for root in (0, -1) for zeros in (True, False)),
+            ),
+        ),
+        Mistake(
+            "The root answers each rank before it has heard all of them, so early ranks get a"
+            " partial result. Receive from everyone first; then broadcast.",
+            gives=_partial,
+        ),
+        Mistake(
+            "The division happens once per message, so early terms are divided again and again:"
+            " add everything up first, divide once.",
+            gives=(_divided_each_time(lambda n: n), _divided_each_time(lambda n: 2)),
+        ),
+        _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
+            " never sees; `x += buffer` writes into x.",
+            gives=lambda c: list(c.x),
+            when=lambda e: signs.renames(e, "x"),
+        ),
+        Mistake(
+            "x is as it was on every rank. Is what comes combined into x itself, or is the result"
+            " left in another tensor?",
+            gives=lambda c: list(c.x),
+            when=lambda e: not signs.renames(e, "x"),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
+        Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would be two lines; here both"
+        " halves are yours, out of send and recv. Your own functions of chapters 02 and 04 will"
+        " do.",
+        Diagnosis.TOO_MANY_MESSAGES: "If every rank sends to every other one, that is n(n − 1)"
+        " messages. One root needs n − 1 to collect, and n − 1 to tell the result.",
+        Diagnosis.TOO_FEW_MESSAGES: "The root hears from n − 1 ranks and tells n − 1 ranks.",
+        Diagnosis.DEADLOCK: "The first half goes towards the root: it receives from everyone"
+        " before it sends to anyone, and the others send before they receive.",
+    },
+)
+
+
+def _share(c: Case) -> int:
+    """Elements of the largest share of x, if it is cut by elements or by rows."""
+    x: torch.Tensor = c.x[0]
+    if x.dim() == 0 or not x.numel():
+        return 1
+    row = x.numel() // len(x)
+    return max(-(-x.numel() // c.n), -(-len(x) // c.n) * row)
+
+
+all_reduce_sharded = Exercise(
+    signature="all_reduce_sharded(x: Tensor, op: dist.ReduceOp) -> None",
+    summary="in place; a reduce-scatter, then an all-gather, for any length",
+    inputs=_inputs,
+    result="x",
+    expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    allowed=frozenset({"reduce_scatter", "all_gather"}),
+    # to gather everything and reduce it on every rank is to share no work, and a
+    # reduce-scatter beside it changes nothing
+    limits=(
+        point(calls({"reduce_scatter", "send"}, "≥", lambda c: c.n * (1 < c.n <= c.x[0].numel()))),
+        point(given("all_gather", "≤", _share)),
+    ),
+    hints=(
+        "Suppose first that n divides the number of elements. Which piece of the result does a rank"
+        " hold after a reduce-scatter, and which ranks need that piece?",
+        "Where n does not divide it, make a longer tensor: the elements of x, then padding up to"
+        " the next multiple of n. What becomes of the padding does not matter; it is cut off at"
+        " the end.",
+        "size = -(-x.numel() // n) rounds up, and x.new_zeros(n * size) has room for x and the"
+        " padding. Its pieces, list(padded.tensor_split(n)), are what both collectives take:"
+        " dist.reduce_scatter(mine, pieces, op=...), then dist.all_gather(pieces, mine). If your"
+        " gloo does not know AVG, take SUM and divide mine by n.",
+        "This is the whole answer:\n"
+        "    n, average = dist.get_world_size(), op == dist.ReduceOp.AVG\n"
+        "    size = -(-x.numel() // n)\n"
+        "    padded = x.new_zeros(n * size)\n"
+        "    padded[: x.numel()] = x.flatten()\n"
+        "    pieces = list(padded.tensor_split(n))\n"
+        "    mine = torch.empty_like(pieces[0])\n"
+        "    dist.reduce_scatter(mine, pieces, op=dist.ReduceOp.SUM if average else op)\n"
+        "    if average:\n"
+        "        mine /= n\n"
+        "    dist.all_gather(pieces, mine)  # fills padded\n"
+        "    x.copy_(padded[: x.numel()].view_as(x))",
+    ),
+    mistakes=(
+        Mistake(
+            "The sum comes where op says something else. Does op reach the reduce-scatter? Without"
+            " op=… it sums. And if you take SUM for AVG, divide once by the number of ranks.",
+            gives=(
+                _instead("SUM", "AVG", "MIN", "MAX", "PRODUCT"),
+                _instead("SUM", "AVG"),
+                _instead("SUM", "MIN", "MAX", "PRODUCT"),
+            ),
+        ),
+        *_MIN_MAX,
+        _DIVIDED_TWICE,
+        Mistake(
+            "Every rank has its own piece of the result in x, and no other: the second half is"
+            " missing, the all-gather.",
+            when=_own_piece_only,
+        ),
+        Mistake(
+            "The pieces are put together, but nothing has been reduced: piece i is rank i's own.",
+            gives=(_pieces_as_they_were, partial(_pieces_as_they_were, padded=True)),
+        ),
+        Mistake(
+            "The last elements have never taken part: x.numel() // n rounds down. Round up and pad,"
+            " or split unevenly with tensor_split.",
+            gives=_tail_as_it_was,
+        ),
+        Mistake(
+            "There is padding inside the result. Where each piece has padding of its own, cut it"
+            " off each piece before you put them together.",
+            gives=_padded_inside,
+        ),
+        Mistake(
+            "gloo's all_gather takes pieces of one size only. Where n does not divide the length,"
+            " pad the pieces to the longest, and cut the padding off afterwards.",
+            when=_raised("needs tensors of one size"),
+        ),
+        Mistake(
+            "n does not divide this length. Pad x up to a multiple of n, or split it unevenly with"
+            " tensor_split.",
+            when=_raised(
+                "is invalid for input of size",
+                "do not divide evenly",
+                "split_with_sizes",
+            ),
+        ),
+        Mistake(
+            "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
+            " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
+            when=_too_few_pieces,
+        ),
+        Mistake(
+            "This gloo does not know AVG: take SUM, and divide by n.",
+            when=lambda e: _raised("AVG", "ReduceOp")(e) and op_name(e.case.op) == "AVG",
+        ),
+        _ALWAYS_DIVIDES,
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "Buffers for pieces and padding need x's dtype: x.new_zeros(size) keeps it.",
+            when=_raised("of one dtype", "tensor type", "scalar type"),
+        ),
+        Mistake(
+            "Two sizes do not fit together. Which sizes do the pieces have? Look at a length that n"
+            " does not divide, at one below n, and at x with two dimensions.",
+            when=_raised("size", "shape", "expand"),
+        ),
+        Mistake(
+            "A matrix stays as it was, and only a vector is reduced: flatten() and reshape may make"
+            " a copy. Write the result back, as in x.copy_(result).",
+            gives=_flat_ones_right,
+            when=lambda e: any(one.case.x[0].dim() == 1 for one in e.passed if one.case.n > 1),
+        ),
+        Mistake(
+            "x is as it was on every rank. Is the result in a copy? flatten(), reshape and padding"
+            " may copy, and `x = …` only renames. Write it back, as in x.copy_(result).",
+            gives=lambda c: list(c.x),
+        ),
+    ),
+    advice={
+        Diagnosis.TOO_MANY_BYTES: "More was gathered than each rank's share, so every rank did all"
+        " the work. Gather only what the reduce-scatter has left you.",
+        Diagnosis.TOO_FEW_MESSAGES: "Without a reduce_scatter every rank did all the work. Share"
+        " it: reduce_scatter first, so that each rank combines one piece.",
+        Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
+        Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
+        " either: a reduce-scatter and an all-gather do all of it.",
+        Diagnosis.WRONG_VALUE: "Follow one element from x through its piece and back. With padding:"
+        " what is cut off at the end must be exactly what was added.",
+        Diagnosis.ORDER_MISMATCH: "Every rank makes the same calls in the same order.",
+        Diagnosis.DEADLOCK: "Every rank makes the same two calls, also a rank whose piece is"
+        " empty.",
+    },
+)

@@ -1,0 +1,392 @@
+"""Chapter 08: everyone has something for everyone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.chapters.ch05_all_gather import ALL_SEND
+from grader.course.chapters.uneven import (
+    empty_message_alone,
+    even_shares,
+    forgets_the_row_shape,
+    receives_own_counts,
+    sends_everything,
+)
+from grader.course.traffic_bounds import moved
+from grader.course.limits import messages, point, rounds, total_bytes
+from grader.course.oracles import nbytes
+from grader.core.verdict import Diagnosis
+
+COPY = "The result shares memory with the input. What stays on its rank is copied: .clone()."
+
+
+def _is_one_tensor(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) > 1
+        and all(isinstance(t, torch.Tensor) and torch.equal(t, value[0]) for t in value)
+    )
+
+
+# all_to_all
+
+
+def _transposed(c: Case) -> list[list[torch.Tensor]]:
+    return [[c.chunks[j][r] for j in c.ranks] for r in c.ranks]
+
+
+def _only_own_entry_is_wrong(e: Evidence) -> bool:
+    """Whether every rank has what the others sent, and lacks what it had itself."""
+    return all(
+        isinstance(entry, torch.Tensor) and torch.equal(entry, e.case.chunks[j][r])
+        for r, entries in enumerate(e.actual)
+        for j, entry in enumerate(entries)
+        if j != r
+    )
+
+
+def _pairs_by_xor(e: Evidence) -> bool:
+    """Whether partners are rank XOR step, on a number of ranks that is no power of two."""
+    n = e.case.n
+    sends = {(op.rank, op.peer) for op in e.trace.sends()}
+    partners = {(r, r ^ step) for r in range(n) for step in range(1, n)}
+    return n & (n - 1) != 0 and bool(sends) and sends <= partners and signs.xor(e)
+
+
+def _shuffled(e: Evidence) -> bool:
+    """Whether every rank has the chunks that are meant for it, but not all in their places."""
+    return e.diagnosis is Diagnosis.WRONG_VALUE and all(
+        any(torch.equal(e.case.chunks[j][r], entry) for entry in entries)
+        for r, entries in enumerate(e.actual)
+        for j in e.case.ranks
+    )
+
+
+def _one_at_a_time(e: Evidence) -> bool:
+    """Whether no two messages travel in the same round, in a world where some could."""
+    traffic = max(e.failed, key=lambda one: one.case.n).trace.traffic
+    return e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and traffic.rounds == traffic.messages > 2
+
+
+all_to_all = Exercise(
+    signature="all_to_all(chunks: list[Tensor]) -> list[Tensor]",
+    summary="entry j of the result is rank j's chunks[rank]",
+    inputs=lambda draw: (draw.case(str(kind), chunks=draw.chunks(kind)) for kind in kinds(draw.n)),
+    expected=_transposed,
+    least=moved,
+    limits=(
+        messages("=", lambda c: c.n * (c.n - 1)),
+        point(rounds("=", lambda c: c.n - 1)),
+    ),
+    demo=lambda n: demo(n, chunks=tag_lists(n)),
+    hints=(
+        "Each rank sends one chunk to every other rank, and receives one from every other rank."
+        " Which rank should rank 0 write to first, and which one rank 1, so that none has to"
+        " queue?",
+        "In step s = 1, …, n − 1 write to the rank s places to the right and read from the rank s"
+        " places to the left. Use isend for one of the two: with two blocking calls all ranks"
+        " would wait for one another. Your own chunk is copied.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    result = [torch.empty_like(chunk) for chunk in chunks]\n"
+        "    result[rank].copy_(chunks[rank])\n"
+        "    for step in range(1, n):\n"
+        "        dst, src = (rank + step) % n, (rank - step) % n\n"
+        "        request = dist.isend(chunks[dst], dst)\n"
+        "        dist.recv(result[src], src)\n"
+        "        request.wait()\n"
+        "    return result",
+    ),
+    mistakes=(
+        Mistake(
+            "A rank cannot send to itself or receive from itself: that is an error. Copy"
+            " chunks[rank].",
+            when=signs.to_itself,
+        ),
+        Mistake(
+            "rank XOR step pairs every rank with every other one only if n is a power of two. With"
+            " 3 ranks, 1 XOR 2 is 3, which does not exist, and ranks 1 and 2 never meet. Rotate:"
+            " write to (rank + step) % n, read from (rank - step) % n.",
+            when=lambda e: e.diagnosis is not Diagnosis.TOO_MANY_ROUNDS and _pairs_by_xor(e),
+        ),
+        Mistake(
+            "Ranks meet in pairs, and where their number is odd, one is always idle. Let the peers"
+            " rotate: in step s write to (rank + s) % n and read from (rank - s) % n.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and e.case.n & 1 == 1 and signs.xor(e)
+            ),
+        ),
+        Mistake(
+            "All passes through one rank, which takes and gives one message at a time. Send each"
+            " chunk straight to the rank that needs it, and let the peers rotate: in step s write"
+            " to (rank + s) % n and read from (rank - s) % n.",
+            when=lambda e: (
+                e.diagnosis
+                in (
+                    Diagnosis.TOO_MANY_ROUNDS,
+                    Diagnosis.TOO_MANY_MESSAGES,
+                    Diagnosis.TOO_FEW_MESSAGES,
+                )
+                and signs.centre(e) is not None
+            ),
+        ),
+        Mistake(
+            "Only one message travels at a time: one rank sends after another, and the rest wait."
+            " Let the peers rotate: in step s write to (rank + s) % n with isend, and read from"
+            " (rank - s) % n.",
+            when=_one_at_a_time,
+        ),
+        *signs.BUFFER_RACES,
+        Mistake(
+            "The list is in the order of arrival. Receive from a named rank src, into place src; a"
+            " receive from any rank returns the one that it came from.",
+            when=lambda e: e.wildcards and _shuffled(e),
+        ),
+        Mistake(
+            "The list is in the order of your steps: your own chunk, then the left neighbour's, and"
+            " so on. Entry j belongs to rank j: put what comes from src into place src.",
+            gives=lambda c: [[c.chunks[(r - s) % c.n][r] for s in c.ranks] for r in c.ranks],
+        ),
+        Mistake(
+            "Your own chunk stands first, and the others follow. Entry j belongs to rank j.",
+            gives=lambda c: [
+                [c.chunks[j][r] for j in sorted(c.ranks, key=lambda j: (j != r, j))]
+                for r in c.ranks
+            ],
+        ),
+        Mistake(
+            "Every rank sends its chunks[rank] to all. That one it keeps for itself; for rank dst"
+            " it has chunks[dst].",
+            gives=lambda c: [[c.chunks[j][j] for j in c.ranks] for _ in c.ranks],
+        ),
+        Mistake(
+            "Every rank has its own chunks again. Entry j of the result comes from rank j.",
+            gives=lambda c: list(c.chunks),
+        ),
+        Mistake(
+            "Your own chunk is missing from the list. It does not travel, but it belongs to the"
+            " result, as a copy in place rank.",
+            gives=lambda c: [[c.chunks[j][r] for j in c.ranks if j != r] for r in c.ranks],
+        ),
+        Mistake(
+            "All entries of a rank's list hold the same numbers. Are they one and the same tensor,"
+            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
+            " rank.",
+            when=signs.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
+        ),
+        Mistake(
+            "Only your own entry is wrong: it does not travel, so copy chunks[rank] into place"
+            " rank.",
+            when=signs.always(_only_own_entry_is_wrong),
+        ),
+        ALL_SEND,
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a list of n tensors, entry j from rank j.",
+        Diagnosis.ALIASED: COPY,
+        Diagnosis.INPUT_CHANGED: "The chunks belong to the caller: receive into new tensors.",
+        Diagnosis.DEADLOCK: "If you write to the rank s places to the right, what you read comes"
+        " from the rank s places to the left. And one of the two must not block: isend, then recv,"
+        " then wait().",
+        Diagnosis.TOO_MANY_MESSAGES: "Every rank needs one message from each of the others, so"
+        " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
+        " one, and once.",
+        Diagnosis.TOO_FEW_MESSAGES: "Every rank needs one message from each of the others, so"
+        " n(n − 1) in all. With fewer, some rank passes on what is meant for others.",
+        Diagnosis.TOO_MANY_ROUNDS: "A rank takes one message at a time, so two that write to the"
+        " same one have to queue. Let the peers rotate: in step s write to (rank + s) % n and read"
+        " from (rank - s) % n.",
+        Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
+        " return.",
+    },
+)
+
+
+# all_to_all_uneven
+
+
+def _ragged(n: int, i: int, j: int) -> int:
+    return (2 * i + 3 * j + 1) % 5
+
+
+#: How many rows rank i of n has for rank j.
+PATTERNS: dict[str, Callable[[int, int, int], int]] = {
+    "ragged": _ragged,
+    "all to the last rank": lambda n, i, j: i + 3 if j == n - 1 else 0,
+    "all to the right": lambda n, i, j: 7 if j == (i + 1) % n else 0,
+    "only the last rank has rows": lambda n, i, j: j + 1 if i == n - 1 else 0,
+    "all stay": lambda n, i, j: i + 2 if i == j else 0,
+    "even": lambda n, i, j: n,
+    "no rows": lambda n, i, j: 0,
+    "one long": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
+}
+
+#: A pattern, and what a row is: dtype and shape.
+UNEVEN = (
+    ("ragged", Kind(torch.float32, (3,))),
+    ("ragged", Kind(torch.bfloat16, ())),
+    ("all to the last rank", Kind(torch.int64, (2,))),
+    ("all to the right", Kind(torch.float64, ())),
+    ("only the last rank has rows", Kind(torch.float32, (5,))),
+    ("all stay", Kind(torch.float32, ())),
+    ("even", Kind(torch.int64, ())),
+    ("no rows", Kind(torch.float32, (4,))),
+    ("ragged", Kind(torch.float32, (0,))),
+    ("one long", Kind(torch.float64, (3,))),
+)
+
+
+def _uneven(draw: Draw) -> Iterator[Case]:
+    for pattern, row in UNEVEN:
+        counts = PerRank([PATTERNS[pattern](draw.n, i, j) for j in draw.ranks] for i in draw.ranks)
+        rows = draw.per_rank([Kind(row.dtype, (sum(c), *row.shape)) for c in counts])
+        yield draw.case(f"{pattern}, rows of {row}", rows=rows, counts=counts)
+
+
+def _pieces(c: Case) -> list[Sequence[torch.Tensor]]:
+    return [rows.split(counts) for rows, counts in zip(c.rows, c.counts, strict=True)]
+
+
+def _arrived(c: Case, order: Callable[[int], Sequence[int]] | None = None) -> list[torch.Tensor]:
+    """What each rank ends with, if it puts the pieces of the ranks in an order."""
+    pieces = _pieces(c)
+    return [
+        torch.cat([c.rows[r][:0], *(pieces[j][r] for j in (order(r) if order else c.ranks))])
+        for r in c.ranks
+    ]
+
+
+def _moved(c: Case) -> int:
+    """Bytes of the rows that change rank."""
+    pieces = _pieces(c)
+    return sum(nbytes(pieces[i][j]) for i in c.ranks for j in c.ranks if i != j)
+
+
+def _own_count_skipped(c: Case) -> list[torch.Tensor]:
+    """What arrives if the offset is not moved past a rank's own rows."""
+
+    def piece(i: int, j: int) -> Any:
+        start = sum(c.counts[i][:j]) - (c.counts[i][i] if i < j else 0)
+        return c.rows[i][start : start + c.counts[i][j]]
+
+    return [torch.cat([piece(j, r) for j in c.ranks]) for r in c.ranks]
+
+
+all_to_all_uneven = Exercise(
+    signature="all_to_all_uneven(rows: Tensor, counts: list[int]) -> Tensor",
+    summary="the first counts[0] rows go to rank 0, the next to rank 1, …; returns what arrives",
+    inputs=_uneven,
+    expected=_arrived,
+    least=moved,
+    limits=(
+        total_bytes("≥", _moved),
+        total_bytes("≤", lambda c: _moved(c) + c.n * (c.n - 1) * 8 * c.n),
+    ),
+    hints=(
+        "How many rows will rank 3 send you? Only rank 3 knows. What has to be sent before the"
+        " rows?",
+        "Two exchanges in a row. First each rank tells every other one a number, counts[dst]. Then"
+        " each makes room, rows.new_empty((count, *rows.shape[1:])), and the rows travel as in"
+        " all_to_all. Join them in rank order with torch.cat.",
+        "This is the whole answer, with your own all_to_all for the counts:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    mine = rows.split(counts)\n"
+        "    arriving = all_to_all([torch.tensor([count]) for count in counts])\n"
+        "    parts = [rows.new_empty((int(k), *rows.shape[1:])) for k in arriving]\n"
+        "    parts[rank].copy_(mine[rank])\n"
+        "    for step in range(1, n):\n"
+        "        dst, src = (rank + step) % n, (rank - step) % n\n"
+        "        request = dist.isend(mine[dst], dst)\n"
+        "        dist.recv(parts[src], src)\n"
+        "        request.wait()\n"
+        "    return torch.cat(parts)",
+    ),
+    mistakes=(
+        *signs.BUFFER_RACES,
+        Mistake(
+            "A rank cannot send to itself or receive from itself: that is an error. Copy your own"
+            " rows.",
+            when=signs.to_itself,
+        ),
+        Mistake(
+            "One rank leaves out the message because there are no rows, and the other waits for it."
+            " Either both leave it out, or an empty message is sent and received like any other.",
+            when=empty_message_alone,
+        ),
+        Mistake(
+            "A place for k rows is not a place for k elements: rows may have more dimensions. Use"
+            " rows.new_empty((k, *rows.shape[1:])).",
+            when=forgets_the_row_shape,
+        ),
+        Mistake(
+            "counts says how many rows you send to each rank, not how many each rank sends to you."
+            " That number only the sender knows: exchange the counts first.",
+            when=receives_own_counts,
+        ),
+        Mistake(
+            "Every rank sends equal shares of its rows. How many go to rank dst is in counts[dst]:"
+            " rows.split(counts) cuts them.",
+            when=even_shares,
+        ),
+        Mistake(
+            "The counts have another dtype at one end. torch.tensor([3]) is int64 and"
+            " torch.empty(1) is float32: give both ends the same dtype.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DTYPE_MISMATCH
+                and e.failure is not None
+                and "int" in e.failure.message
+                and e.case.rows[0].dtype.is_floating_point
+            ),
+        ),
+        Mistake(
+            "The rows stand in the order of arrival. They belong in rank order: keep a list with a"
+            " place for every rank, and join it at the end.",
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
+        ),
+        Mistake(
+            "The rows stand in the order of your steps. They belong in rank order: put what comes"
+            " from src into place src of a list, and join the list at the end.",
+            gives=lambda c: _arrived(c, lambda r: [(r - s) % c.n for s in c.ranks]),
+        ),
+        Mistake(
+            "Your own rows stand first; they belong in rank order.",
+            gives=lambda c: _arrived(c, lambda r: sorted(c.ranks, key=lambda j: (j != r, j))),
+        ),
+        Mistake(
+            "The rows that a rank keeps for itself are missing from its result.",
+            gives=lambda c: _arrived(c, lambda r: [j for j in c.ranks if j != r]),
+        ),
+        Mistake(
+            "The offset is not moved past your own rows: rows for ranks after you begin after the"
+            " counts of all ranks before them, your own included.",
+            gives=_own_count_skipped,
+        ),
+        Mistake(
+            "Every rank sends all of its rows to every other one. Send rank dst its own counts[dst]"
+            " rows alone.",
+            when=sends_everything,
+        ),
+        ALL_SEND,
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return one tensor: torch.cat joins the rows that arrived.",
+        Diagnosis.WRONG_SHAPE: "Rank r ends with as many rows as all ranks together have for it,"
+        " and a row keeps its shape, also when there are no rows at all.",
+        Diagnosis.WRONG_DTYPE: "Rows keep their dtype: rows.new_empty(...) makes room of the same.",
+        Diagnosis.ALIASED: COPY,
+        Diagnosis.SIZE_MISMATCH: "Sender and receiver must agree on the number of rows, and only"
+        " the sender knows it: tell it with a first, small message.",
+        Diagnosis.DTYPE_MISMATCH: "Room for rows has the dtype of rows: rows.new_empty(...). A"
+        " plain torch.empty is float32.",
+        Diagnosis.DEADLOCK: "Every send needs its receive, also for 0 rows; and where each rank"
+        " both sends and receives, one of the two must not block.",
+        Diagnosis.TOO_MANY_BYTES: "Send only real rows: no padding up to the largest count. Counts"
+        " are small: at most n numbers of 8 bytes for each pair of ranks.",
+        Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
+        " return.",
+    },
+)

@@ -1,0 +1,198 @@
+"""Chapter 09: nobody leaves before the last has come."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from grader.course.cases import Case, demo
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import signs
+from grader.course.limits import levels, messages, point, rounds
+from grader.trace.causality import heard_from
+from grader.trace.trace import Operation, Trace
+from grader.core.verdict import Diagnosis, Failure
+
+
+def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:
+    """Call the answer so many times in a row; what it returns, if it returns something."""
+    returned = [barrier() for _ in range(calls)]
+    return next((value for value in returned if value is not None), None)
+
+
+def _part(operations: Sequence[Operation], i: int, calls: int) -> Sequence[Operation]:
+    """What a rank did in its call ``i``: it does the same in each of them."""
+    length = len(operations)
+    return operations[length * i // calls : length * (i + 1) // calls]
+
+
+def _somebody_leaves_early(c: Case, trace: Trace) -> Failure | None:
+    for i in range(c.calls):
+        part = Trace(tuple(_part(operations, i, c.calls) for operations in trace.operations))
+        for rank, heard in enumerate(heard_from(part)):
+            missing = sorted(set(c.ranks) - heard)
+            if missing:
+                where = "" if c.calls == 1 else " in one of the two barriers"
+                return Failure(
+                    Diagnosis.TOO_FEW_MESSAGES,
+                    f"rank {rank} can leave before rank {missing[0]} has entered: no chain of"
+                    f" messages leads from rank {missing[0]} to rank {rank}{where}",
+                    rank,
+                )
+    return None
+
+
+# What a trace tells of the mistake. ---------------------------------------------
+
+
+def _early(e: Evidence) -> bool:
+    return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES
+
+
+def _distances(e: Evidence) -> set[int]:
+    """How far to the right messages go."""
+    return {(op.peer - op.rank) % e.case.n for op in e.trace.sends()}
+
+
+def _sends_of_each(e: Evidence) -> set[int]:
+    """How many messages a rank sends a call; one number if all send equally many."""
+    return {
+        sum(op.kind == "send" for op in operations) // e.case.calls
+        for operations in e.trace.operations
+    }
+
+
+def _is_butterfly(e: Evidence) -> bool:
+    """Whether partners are found by flipping a bit of the rank."""
+    flips = [op.peer ^ op.rank for op in e.trace.sends()]
+    powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
+    return e.case.n > 2 and powers and signs.xor(e)
+
+
+def _uses_one_centre(e: Evidence) -> bool:
+    if e.trace.traffic.messages != e.case.calls * 2 * (e.case.n - 1):
+        return False
+    ends = [{op.rank, op.peer} for op in e.trace.sends()]
+    return bool(ends) and bool(set.intersection(*ends))
+
+
+barrier = Exercise(
+    signature="barrier() -> None",
+    summary="dissemination: no rank leaves before the last has entered",
+    inputs=lambda draw: (
+        draw.case("one barrier", calls=1),
+        draw.case("two barriers in a row", calls=2),
+    ),
+    adapter=_calls_in_rank,
+    expected=lambda c: [None] * c.n,
+    proof=_somebody_leaves_early,
+    limits=(
+        point(rounds("=", lambda c: c.calls * levels(c.n))),
+        messages("=", lambda c: c.calls * c.n * levels(c.n)),
+    ),
+    demo=lambda n: demo(n, calls=1),
+    hints=(
+        "A rank may leave when it knows that all have come. Which ranks has it heard of after one"
+        " message from its left neighbour, and which ones did that neighbour know of?",
+        "In the round with step 1, 2, 4, … every rank sends to (rank + step) % n and receives from"
+        " (rank − step) % n. The next round begins when this one's message has come. It is over"
+        " when the step reaches n.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    token, heard = torch.zeros(1), torch.zeros(1)\n"
+        "    step = 1\n"
+        "    while step < n:\n"
+        "        request = dist.isend(token, (rank + step) % n)\n"
+        "        dist.recv(heard, (rank - step) % n)\n"
+        "        request.wait()\n"
+        "        step *= 2",
+    ),
+    mistakes=(
+        Mistake(
+            "Nothing was sent. A rank cannot know by sleeping, or by looking at a clock, that the"
+            " others have come: it has to be told.",
+            when=lambda e: _early(e) and e.trace.traffic.messages == 0,
+        ),
+        Mistake(
+            "A receive from any rank may take a message of a later round in place of this one's,"
+            " and then you pass on too early what you have not heard yet. Name the source.",
+            when=lambda e: _early(e) and e.wildcards,
+        ),
+        Mistake(
+            "One barrier is right, and a second one right after it is not: does the function"
+            " remember something from the call before?",
+            when=lambda e: (
+                _early(e)
+                and e.case.calls > 1
+                and e.trace.traffic.messages == e.case.n * levels(e.case.n)
+            ),
+        ),
+        Mistake(
+            "All are heard, but not all are told: the ranks that only send do not know whether the"
+            " last has come. They need an answer.",
+            when=lambda e: _early(e) and e.case.n == 2 and e.trace.traffic.messages < 2,
+        ),
+        Mistake(
+            "Flipping a bit of the rank (rank ^ step) pairs all ranks only if n is a power of two."
+            " A partner at (rank + step) % n exists for every n.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.TOO_FEW_MESSAGES, Diagnosis.EXCEPTION)
+                and _is_butterfly(e)
+            ),
+        ),
+        Mistake(
+            "The partner is always the same. After a round each rank knows of twice as many, so"
+            " the step has to double too: 1, 2, 4, …",
+            when=lambda e: _early(e) and len(_distances(e)) == 1 and min(_sends_of_each(e)) > 1,
+        ),
+        Mistake(
+            "A round is missing: the steps are all the powers of two below n, which makes log₂ n"
+            " rounded up and not down.",
+            when=lambda e: (
+                _early(e)
+                and len(_sends_of_each(e)) == 1
+                and e.trace.traffic.messages < e.case.calls * e.case.n * levels(e.case.n)
+            ),
+        ),
+        Mistake(
+            "Everything is sent at once. A message tells only what its sender knew when it sent"
+            " it: receive this round's message before you send the next one.",
+            when=lambda e: _early(e) and _distances(e) == {1 << k for k in range(levels(e.case.n))},
+        ),
+        Mistake(
+            "With a rank in the middle, hearing and telling come one after the other, and n − 1"
+            " ranks queue for that one. Here every rank sends and receives in every round.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_FEW_MESSAGES)
+                and not e.failure
+                and _uses_one_centre(e)
+            ),
+        ),
+        Mistake(
+            "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last one"
+            " comes rank 0. Is the partner's rank taken modulo n?",
+            when=signs.no_rank,
+        ),
+        Mistake(
+            "A rank cannot send to itself or receive from itself. A single rank has no round at"
+            " all, and in a larger world every step is smaller than n.",
+            when=signs.to_itself,
+        ),
+        *signs.BUFFER_RACES,
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes the ranks wait.",
+        Diagnosis.DEADLOCK: "In every round each rank sends and receives. If all send first, all"
+        " wait for ever: start the send with isend, receive, then wait for the send.",
+        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each one has heard of after every round."
+        " After the last round it must have heard of all, directly or through others.",
+        Diagnosis.TOO_MANY_ROUNDS: "In each round every rank sends one message and receives one, at"
+        " the same time, and the step doubles: ⌈log₂ n⌉ rounds are enough.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: what a"
+        " rank has heard through others it need not be told again.",
+        Diagnosis.UNMATCHED_MESSAGE: "A message is sent that is never received: in the round in"
+        " which you send to rank + step you receive from rank − step.",
+        Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: make both ends"
+        " alike, for instance torch.zeros(1).",
+        Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: make both"
+        " ends alike, for instance torch.zeros(1).",
+    },
+)

@@ -1,0 +1,421 @@
+"""Chapter 11: every rank's tensors become one, and none sends more than another."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.chapters import growing, rings, signs
+from grader.course.traffic_bounds import combined
+from grader.course.limits import messages, neighbours_only, point, rounds, sent_elements
+from grader.course.oracles import OPS, magnitude, reduced
+from grader.core.verdict import Diagnosis
+
+
+def _schedules(c: Case, make: Callable[[int, int], rings.Pairs]) -> list[rings.Pairs]:
+    return [make(rank, c.world_size) for rank in c.rank]
+
+
+def _questions(draw: Draw) -> Iterator[Case]:
+    # on a ring of two, many mistakes look alike: a larger one comes first, and
+    # it is not the one that the function runs on
+    asked = PerRank((rank + 2) % 5 for rank in draw.ranks)
+    yield draw.case("rank r asks for ring_schedule((r + 2) % 5, 5)", rank=asked, world_size=5)
+    own = PerRank(draw.ranks)
+    yield draw.case(f"rank r asks for ring_schedule(r, {draw.n})", rank=own, world_size=draw.n)
+
+
+ring_schedule = Exercise(
+    signature="ring_schedule(rank: int, world_size: int) -> list[tuple[int, int]]",
+    summary="the 2(n − 1) pairs (chunk to send, chunk to receive) of the ring all-reduce",
+    inputs=_questions,
+    expected=lambda c: _schedules(c, rings.schedule),
+    limits=(messages("=", lambda c: 0),),
+    hints=(
+        "Write the table of the three ranks once more, with numbers only. How does the chunk that"
+        " a rank sends change from one step to the next? And what did it receive just before?",
+        "Two loops over s = 1 … n − 1. The first adds (rank − s, rank − s − 1), the second"
+        " (rank − s + 1, rank − s), everything modulo world_size.",
+        "This is the whole answer:\n"
+        "    n = world_size\n"
+        "    first = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)]\n"
+        "    second = [((rank - s + 1) % n, (rank - s) % n) for s in range(1, n)]\n"
+        "    return first + second",
+    ),
+    mistakes=(
+        Mistake(
+            "These are the chunks without the modulo: some are negative. Take each one"
+            " % world_size; in Python the result is never negative.",
+            gives=lambda c: _schedules(
+                c,
+                lambda r, n: (
+                    [(r - s, r - s - 1) for s in range(1, n)]
+                    + [(r - s + 1, r - s) for s in range(1, n)]
+                ),
+            ),
+        ),
+        Mistake(
+            "This is a right schedule of the other convention, in which rank r begins with chunk r"
+            " and ends up owning chunk r + 1. Here rank r begins with chunk r − 1, so that it owns"
+            " chunk r: let s run from 1, not from 0.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.schedule(r, n, 1)),
+        ),
+        Mistake(
+            "The first phase is of one convention and the second of the other: after the first,"
+            " rank r owns chunk r, so that is what it sends first in the second.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.phase(r, n, 0) + rings.phase(r, n, 2)),
+        ),
+        Mistake(
+            "The first phase is of one convention and the second of the other: rank r has to begin"
+            " with chunk r − 1 to own chunk r in the end. Let s run from 1.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.phase(r, n, 1) * 2),
+        ),
+        Mistake(
+            "The phases are in the wrong order: the scatter-reduce comes first. There is nothing"
+            " to gather before it.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.phase(r, n, 1) + rings.phase(r, n, 0)),
+        ),
+        Mistake(
+            "The pairs are the other way round: the chunk to send comes first.",
+            gives=lambda c: _schedules(c, lambda r, n: [(b, a) for a, b in rings.schedule(r, n)]),
+        ),
+        Mistake(
+            "Only the scatter-reduce is here. After it every rank has one finished chunk; the"
+            " all-gather takes n − 1 more steps.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.phase(r, n, 0)),
+        ),
+        Mistake(
+            "The second phase repeats the first. It begins with the chunk that is finished: rank r"
+            " sends chunk r.",
+            gives=lambda c: _schedules(c, lambda r, n: rings.phase(r, n, 0) * 2),
+        ),
+        Mistake(
+            "Each phase is a step short: range(1, n) has n − 1 numbers, range(1, n - 1) one less.",
+            gives=lambda c: _schedules(
+                c, lambda r, n: rings.phase(r, n, 0)[:-1] + rings.phase(r, n, 1)[:-1]
+            ),
+        ),
+        Mistake(
+            "The ring turns the other way: what a rank receives comes from its left neighbour, so"
+            " the numbers of its chunks go down from step to step.",
+            gives=lambda c: _schedules(
+                c,
+                lambda r, n: (
+                    [((r + s) % n, (r + s + 1) % n) for s in range(1, n)]
+                    + [((r + s - 1) % n, (r + s) % n) for s in range(1, n)]
+                ),
+            ),
+        ),
+        Mistake(
+            "This is the schedule of the rank that runs it. Use the arguments rank and world_size,"
+            " not dist.get_rank() and dist.get_world_size(): the function is asked about other"
+            " rings, too.",
+            gives=lambda c: [rings.schedule(r, c.n) for r in c.ranks],
+        ),
+        Mistake(
+            "This is the schedule of the rank that runs it: use the argument rank, not"
+            " dist.get_rank().",
+            gives=lambda c: [rings.schedule(r, c.world_size) for r in c.ranks],
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a list of pairs of Python ints, such as [(2, 1), (1, 0)].",
+        Diagnosis.WRONG_SHAPE: "On a ring of n there are 2(n − 1) steps, n − 1 in each phase, and"
+        " each has one pair (chunk to send, chunk to receive). On a ring of one there are none.",
+        Diagnosis.WRONG_VALUE: "Check one rule first: what a rank receives in one step is what it"
+        " sends in the next, through both phases.",
+        Diagnosis.TOO_MANY_MESSAGES: "Nothing is sent here: the schedule follows from the numbers.",
+    },
+)
+
+
+def _tensors(draw: Draw) -> Iterator[Case]:
+    n = draw.n
+    cases = (
+        ("SUM", Kind(torch.int64, (2 * n,))),
+        ("SUM", Kind(torch.int64, (n + 1,))),
+        ("AVG", Kind(torch.float32, (2, 2 * n))),
+        ("MIN", Kind(torch.int64, (3, 5))),
+        ("PRODUCT", Kind(torch.float64, (n,))),
+        ("SUM", Kind(torch.bfloat16, (7,))),
+        ("MAX", Kind(torch.float32, (n - 1,))),
+        ("SUM", Kind(torch.float32, (1,))),
+        ("SUM", Kind(torch.float32, (0,))),
+        ("AVG", Kind(torch.float64, (1000,))),
+    )
+    for name, kind in dict.fromkeys(cases):  # 2n and n + 1 can be the same
+        yield draw.case(f"{name} of {kind}", x=draw.per_rank(kind, name), op=OPS[name])
+
+
+def _awaits_the_wrong_one(e: Evidence) -> bool:
+    """Whether all ranks are stuck in receives, each from one that has sent it nothing."""
+    waits = e.failure.waits if e.failure else ()
+    sent = {(op.peer, op.rank) for op in e.trace.sends()}
+    return len(waits) == e.case.n > 2 and all(
+        wait.call == "recv" and (wait.rank, peer) not in sent
+        for wait in waits
+        for peer in wait.peers
+    )
+
+
+#: What comes of a message that only one end knows of.
+_LOST = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
+
+ring_all_reduce = Exercise(
+    signature="ring_all_reduce(x: Tensor, op) -> None",
+    summary="in place, around the ring in chunks: SUM, AVG, MIN, MAX or PRODUCT, any length",
+    inputs=_tensors,
+    result="x",
+    # on two ranks left and right are one, and many mistakes look alike
+    world_sizes=(1, 3, 2, 4, 5, 8),
+    expected=lambda c: [reduced(c.op, c.x)] * c.n,
+    least=combined,
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [magnitude(c.op, c.x)] * c.n,
+    same_bits=True,
+    limits=(
+        point(neighbours_only()),
+        # every chunk is sent 2(n − 1) times in all, so however x is cut, the
+        # one who sends most sends at least the mean
+        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-rings.length(c) // c.n))),
+        point(sent_elements("≥", lambda c: 2 * (c.n - 1) * rings.length(c) // c.n)),
+        point(rounds("≤", lambda c: 2 * (c.n - 1))),
+        point(rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0)),
+    ),
+    growth=growing.ALL_REDUCE,
+    points=3,
+    demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
+    hints=(
+        "ring_schedule says which chunk to send and which to receive in each of the 2(n − 1)"
+        " steps. What happens to a chunk that comes in one of the first n − 1 steps, and what to"
+        " one that comes later?",
+        "Cut x into n chunks that are views of it, and do what ring_schedule says: in the first"
+        " n − 1 steps combine what comes with your chunk, in the others put it in its place.",
+        "chunks = x.view(-1).tensor_split(n). In each step: request = dist.isend(chunks[send],"
+        " right); dist.recv(buffer, left), with a buffer like chunks[receive]; request.wait();"
+        " then combine the buffer into chunks[receive] or copy it there. For AVG divide at the"
+        " very end.",
+        "for step, (out, into) in enumerate(ring_schedule(rank, n)): … and combine while"
+        " step < n - 1: torch.minimum(c, buffer, out=c) for MIN, torch.maximum for MAX,"
+        " c.mul_(buffer) for PRODUCT, c.add_(buffer) for SUM and AVG; afterwards c.copy_(buffer)."
+        " Here c is chunks[into].",
+        "This is the whole answer, with your own ring_schedule:\n"
+        "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
+        "    left, right = (rank - 1) % n, (rank + 1) % n\n"
+        "    chunks = x.view(-1).tensor_split(n)\n"
+        "    for step, (out, into) in enumerate(ring_schedule(rank, n)):\n"
+        "        c = chunks[into]\n"
+        "        buffer = torch.empty_like(c)\n"
+        "        request = dist.isend(chunks[out], right)\n"
+        "        dist.recv(buffer, left)\n"
+        "        request.wait()\n"
+        "        if step >= n - 1:\n"
+        "            c.copy_(buffer)\n"
+        "        elif op == R.MIN:\n"
+        "            torch.minimum(c, buffer, out=c)\n"
+        "        elif op == R.MAX:\n"
+        "            torch.maximum(c, buffer, out=c)\n"
+        "        elif op == R.PRODUCT:\n"
+        "            c.mul_(buffer)\n"
+        "        else:\n"
+        "            c.add_(buffer)\n"
+        "    if op == R.AVG:\n"
+        "        x /= n",
+    ),
+    mistakes=(
+        Mistake(
+            "Ranks swap with partners, and one has none: rank ^ step works only if the number of"
+            " ranks is a power of two. A ring works for every number: send to (rank + 1) % n,"
+            " receive from (rank - 1) % n.",
+            when=lambda e: rings.pairs_exchange(e) and signs.xor(e),
+        ),
+        Mistake(
+            "x is as it was, although messages were exchanged. Is the result in another tensor?"
+            " `x = x + y`, clone() and cat() make new ones. Write into x in the end:"
+            " x.copy_(result).",
+            gives=(rings.untouched, partial(rings.untouched, divided=True)),
+            when=lambda e: e.trace.traffic.messages > 0,
+        ),
+        Mistake(
+            "x is as it was, and nothing was sent. Does your loop run at all? On n ranks each"
+            " phase has n − 1 steps.",
+            gives=(rings.untouched, partial(rings.untouched, divided=True)),
+        ),
+        Mistake(
+            "The all-gather combines, too. In the second phase a chunk that comes is finished: it"
+            " replaces what is there.",
+            gives=rings.wrong_rings(adds=True),
+            when=lambda e: rings.steps_missing(e) == 0,
+        ),
+        Mistake(
+            "A step is missing in the scatter-reduce: n − 1 steps, so range(n - 1) or range(1, n).",
+            gives=rings.wrong_rings(short=(1, 0)),
+            when=lambda e: rings.steps_missing(e) == 1,
+        ),
+        Mistake(
+            "A step is missing in the all-gather: n − 1 steps, so range(n - 1) or range(1, n).",
+            gives=rings.wrong_rings(short=(0, 1)),
+            when=lambda e: rings.steps_missing(e) == 1,
+        ),
+        Mistake(
+            "A step is missing in both phases: n − 1 steps each, so range(n - 1) or range(1, n).",
+            gives=rings.wrong_rings(short=(1, 1)),
+            when=lambda e: rings.steps_missing(e) == 2,
+        ),
+        Mistake(
+            "What comes replaces your own part in the first phase, so your own is missing from the"
+            " result: in the scatter-reduce, combine what comes with what is there.",
+            gives=rings.replacing(),
+            when=lambda e: rings.chain_breaks(e) is False,
+        ),
+        Mistake(
+            "Each chunk of the result is that of one rank alone. Either what comes replaces your"
+            " own part in the scatter-reduce, where both should be combined; or the all-gather"
+            " begins with another chunk than the one that came last, which is the finished one.",
+            gives=rings.replacing(),
+            when=lambda e: rings.chain_breaks(e) is None,
+        ),
+        Mistake(
+            "In the all-gather you send to the left neighbour. Both phases go round the same way:"
+            " send to (rank + 1) % n, receive from (rank - 1) % n.",
+            gives=rings.wrong_rings(back=True),
+            when=lambda e: rings.steps_missing(e) == 0,
+        ),
+        Mistake(
+            "The all-gather begins with a chunk that is not finished: an index is off by one. If"
+            " rank r sends chunk r − 1 first, it owns chunk r after the scatter-reduce; if it"
+            " sends chunk r first, it owns chunk r + 1. The owned chunk is the one to send next.",
+            gives=rings.mixed(),
+        ),
+        Mistake(
+            "The last elements are not reduced: the length is not divisible by n, and len // n"
+            " elements for each chunk leave some over. x.view(-1).tensor_split(n) leaves none.",
+            gives=(rings.tail_left, partial(rings.tail_left, divided=True)),
+        ),
+        Mistake(
+            "AVG is the sum divided by the number of ranks; the division is missing.",
+            gives=lambda c: rings.everywhere(c, "SUM", "AVG"),
+        ),
+        Mistake(
+            "The average is divided by n twice: perhaps once by the owner of each chunk, and once"
+            " more when everything has been gathered. Do one of the two.",
+            gives=rings.divided_twice,
+        ),
+        Mistake(
+            "The division happens in every step, so early terms are divided again and again: add"
+            " everything up first, divide once.",
+            gives=rings.divided_in_steps(),
+        ),
+        Mistake(
+            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            gives=lambda c: rings.everywhere(c, "SUM", "MIN", "MAX", "PRODUCT"),
+        ),
+        Mistake(
+            "MIN and MAX are exchanged.",
+            gives=lambda c: rings.everywhere(c, "MAX", "MIN") or rings.everywhere(c, "MIN", "MAX"),
+        ),
+        Mistake(
+            "chunk(n) may give fewer than n pieces, and here it did: use tensor_split(n), which"
+            " always gives n, some of them empty if it must be.",
+            when=lambda e: (
+                rings.raised(e, "IndexError")
+                and bool(rings.length(e.case) % e.case.n)
+                and e.written(r"\bchunk\(")
+            ),
+        ),
+        Mistake(
+            "An index is past the end. Is it the number of a chunk? Those are 0 to n − 1: take it"
+            " modulo n.",
+            when=lambda e: rings.raised(e, "IndexError"),
+        ),
+        Mistake(
+            "The length need not be divisible by n, so x cannot always be cut into n equal rows:"
+            " use x.view(-1).tensor_split(n).",
+            when=lambda e: rings.raised(e, "invalid for input of size", "equal split"),
+        ),
+        Mistake(
+            "Right of the last rank is rank 0, and left of rank 0 the last: take both neighbours"
+            " modulo n.",
+            when=lambda e: rings.raised(e, "there is no rank"),
+        ),
+        Mistake(
+            "Divide only if op is AVG; it is asked for on floating-point numbers alone.",
+            when=lambda e: rings.raised(e, "can't be cast"),
+        ),
+        Mistake(
+            "The length is smaller than n here, so some chunks are empty. You may send them or"
+            " leave them out, but both ends have to do the same: let sender and receiver look at"
+            " the size of the same chunk.",
+            when=lambda e: e.diagnosis in _LOST and rings.length(e.case) < e.case.n,
+        ),
+        Mistake(
+            "Every rank sends and none receives: a blocking send waits for its receive. Start"
+            " with request = dist.isend(...), then recv, then request.wait().",
+            when=rings.all_send,
+        ),
+        Mistake(
+            "Each rank waits for a neighbour that does not send to it: in both phases send to"
+            " (rank + 1) % n and receive from (rank - 1) % n.",
+            when=_awaits_the_wrong_one,
+        ),
+        Mistake(
+            "The chunks are not all of one size. The buffer has to be as long as the chunk that"
+            " comes: torch.empty_like(chunks[receive]), anew in each step.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.SIZE_MISMATCH and rings.length(e.case) % e.case.n != 0
+            ),
+        ),
+        *signs.BUFFER_RACES[1:],
+        signs.AVERAGE_ALONE,
+        Mistake(
+            "x has rows and columns here, and your chunks are rows: two rows cannot be shared out"
+            " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",
+            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and e.case.x[0].dim() == 2,
+        ),
+        Mistake(
+            "A step too many: each phase has n − 1 steps, and every rank sends 2(n − 1) messages.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES
+                and e.trace.traffic.messages > 2 * e.case.n * (e.case.n - 1)
+            ),
+        ),
+        Mistake(
+            "Whole tensors are sent. The point of the ring is that a message holds one chunk, a"
+            " part 1/n of x: cut x with tensor_split(n).",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES
+                and any(op.count == rings.length(e.case) > 1 for op in e.trace.sends())
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "ring_all_reduce works in place, on x, and returns nothing.",
+        Diagnosis.WRONG_VALUE: "Take three ranks and six numbers, print your chunks after every"
+        " step, and compare with the table of the three ranks in the chapter.",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the neighbour that is waited for ever"
+        " make that call? In both phases send to (rank + 1) % n with isend, and receive from"
+        " (rank - 1) % n.",
+        Diagnosis.SIZE_MISMATCH: "Both ends of a step must mean the same chunk: what you send is"
+        " what your right neighbour receives. Is its buffer like chunks[receive]?",
+        Diagnosis.TOO_MANY_BYTES: "Each rank sends 2(n − 1) messages of one chunk, a part 1/n of x."
+        " Are whole tensors sent on this many ranks, or is there a step too many?",
+        Diagnosis.TOO_FEW_BYTES: "Every rank has to send 2(n − 1) chunks of about len/n elements.",
+        Diagnosis.TOO_MANY_ROUNDS: "In every step all ranks send and receive at the same time."
+        " Blocking calls, some sending while others receive, let links rest: start the send with"
+        " isend, then recv, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "The ring takes n − 1 steps to sum the chunks and n − 1 to hand"
+        " them out.",
+        Diagnosis.NOT_NEIGHBOUR: "A message goes to a rank that is not next to the sender. Let a"
+        " chunk travel from neighbour to neighbour, and combine it on its way.",
+        Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions. Let each chunk be"
+        " summed once, by the chain of ranks that it passes, and let the others copy the finished"
+        " sum.",
+        Diagnosis.BUFFER_RACE: "A chunk that isend is sending may not be written to before its"
+        " wait(), and a buffer that irecv is filling may not be read: wait for both requests at"
+        " the end of every step.",
+        Diagnosis.UNWAITED_REQUEST: "A step has a send and a receive: wait for both before the next"
+        " one begins.",
+    },
+)

@@ -1,0 +1,263 @@
+"""Chapter 13: how long an all-reduce takes, on paper."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from grader.course import costs
+from grader.course.cases import Case, Draw, Kind
+from grader.course.exercise import Exercise
+from grader.course.chapters import cost_mistakes, fit_mistakes
+from grader.core.verdict import Diagnosis
+
+#: Formulas may be worked out in any order: many roundings, and no more.
+_FORMULA = 1e-9
+
+#: A fit takes differences of large sums, which roundings do not leave as exact.
+_FIT = 1e-6
+
+
+def _factors(draw: Draw, count: int) -> list[float]:
+    """Random numbers from 0.5 to 1.5."""
+    return [abs(x) for x in draw.factors(Kind(torch.float64, (count,))).tolist()]
+
+
+#: Name, ranks, bytes, α in seconds, β in seconds per byte; the last three are varied
+#: a little.  What a hint is chosen by comes first: there, latency and bytes both count,
+#: and no two mistakes give the same.
+_WORLDS: tuple[tuple[str, int, float, float, float], ...] = (
+    ("16 ranks, about a megabyte", 16, 1e6, 1e-4, 1e-9),
+    ("5 ranks, about ten megabytes", 5, 1e7, 1e-5, 1e-9),
+    ("8 ranks, a few bytes", 8, 20, 1e-6, 1e-8),
+    ("2 ranks", 2, 1e5, 1e-5, 1e-10),
+    ("3 ranks", 3, 1e5, 1e-5, 1e-10),
+    ("1 rank", 1, 1e6, 1e-5, 1e-9),
+    ("6 ranks, no bytes", 6, 0, 1e-5, 1e-9),
+    ("7 ranks, no latency", 7, 1e6, 0, 1e-9),
+    ("4 ranks, bytes cost nothing", 4, 1e6, 1e-5, 0),
+    ("1000 ranks, about a gigabyte, a slow network", 1000, 1e9, 1e-3, 1e-7),
+)
+
+#: math.log(2**29, 2) is larger than 29.
+_POWER = ("2²⁹ ranks", 2**29, 1e6, 1e-5, 1e-9)
+
+
+def _worlds(draw: Draw, worlds: Sequence[tuple[str, int, float, float, float]]) -> Iterator[Case]:
+    for name, n, nbytes, alpha, beta in worlds:
+        x, y, z = _factors(draw, 3)
+        # not a multiple of n, so that rounding a chunk shows
+        size = int(nbytes * x) // n * n + n // 2 if nbytes else 0
+        yield draw.case(name, n=n, nbytes=size, alpha=alpha * y, beta=beta * z)
+
+
+_NOTHING_IS_SENT = (
+    "Nothing is sent here, and nothing is measured: what is asked for follows from the arguments."
+)
+
+_SECONDS_ADVICE = {
+    Diagnosis.WRONG_TYPE: "Return one number, the seconds, as a Python float; .item() makes one"
+    " of a tensor.",
+    Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
+}
+
+
+ring_all_reduce_seconds = Exercise(
+    signature="ring_all_reduce_seconds(n: int, nbytes: int, alpha: float, beta: float) -> float",
+    summary="seconds of a ring all-reduce in the alpha-beta model",
+    inputs=lambda draw: _worlds(draw, _WORLDS),
+    world_sizes=(1,),
+    expected=lambda c: [costs.ring_all_reduce_seconds(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "Look at one step only: every rank sends one message, all at the same time. How many bytes"
+        " are in it, and what does that cost?",
+        "There are two phases, and each has n − 1 steps. In every step a chunk of nbytes / n bytes"
+        " travels.",
+        "So one step costs alpha + nbytes / n * beta seconds. How many of them come one after the"
+        " other?",
+        "This is the whole answer:\n    return 2 * (n - 1) * (alpha + nbytes / n * beta)",
+    ),
+    mistakes=cost_mistakes.RING,
+    advice=_SECONDS_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take 2 ranks: each sends half of the tensor, and then the other"
+        " half. That is 2 messages of nbytes / 2 bytes.",
+    },
+)
+
+
+tree_all_reduce_seconds = Exercise(
+    signature="tree_all_reduce_seconds(n: int, nbytes: int, alpha: float, beta: float) -> float",
+    summary="seconds of a reduce and a broadcast on a binomial tree, in the alpha-beta model",
+    inputs=lambda draw: _worlds(draw, (*_WORLDS, _POWER)),
+    world_sizes=(1,),
+    expected=lambda c: [costs.tree_all_reduce_seconds(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "In a binomial broadcast, how many ranks have the tensor after one round, after two, after"
+        " three? And how much does one round cost?",
+        "The number of ranks that have it doubles in each round, so n ranks take log₂ n rounds,"
+        " rounded up. The reduce takes as many. Each round sends the whole tensor.",
+        "In Python, (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers. What does a round cost, and"
+        " how many are there up and down together?",
+        "This is the whole answer:\n    return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)",
+    ),
+    mistakes=cost_mistakes.TREE,
+    advice=_SECONDS_ADVICE
+    | {
+        Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
+        " hand. What changes in each turn, and what is to end it?",
+        Diagnosis.WRONG_VALUE: "Take 3 ranks: two rounds up and two rounds down, each with one"
+        " whole tensor.",
+    },
+)
+
+
+#: Name, ranks, α, β: from which size on is the ring no slower?
+_CROSSINGS: tuple[tuple[str, int, float, float], ...] = (
+    ("10 ranks", 10, 1e-5, 1e-9),
+    ("5 ranks", 5, 1e-4, 1e-9),
+    ("4 ranks", 4, 1e-5, 1e-10),
+    ("1000 ranks", 1000, 1e-3, 1e-8),
+    _POWER[:2] + _POWER[3:],
+    ("3 ranks", 3, 1e-5, 1e-9),
+    ("2 ranks", 2, 1e-5, 1e-9),
+    ("1 rank", 1, 1e-5, 1e-9),
+    ("8 ranks, no latency", 8, 0, 1e-9),
+    ("8 ranks, bytes cost nothing", 8, 1e-5, 0),
+    ("3 ranks, bytes cost nothing", 3, 1e-5, 0),
+    ("8 ranks, nothing costs anything", 8, 0, 0),
+)
+
+
+def _crossings(draw: Draw) -> Iterator[Case]:
+    for name, n, alpha, beta in _CROSSINGS:
+        x, y = _factors(draw, 2)
+        yield draw.case(name, n=n, alpha=alpha * x, beta=beta * y)
+
+
+def _one_byte(c: Case) -> list[float | None]:
+    """What the tolerance is relative to: it makes a byte, so that whole bytes are right, too."""
+    size = costs.crossover_bytes(*c.arguments(0))
+    return [max(size, 1 / _FORMULA) if size else None]
+
+
+crossover_bytes = Exercise(
+    signature="crossover_bytes(n: int, alpha: float, beta: float) -> float",
+    summary="the size from which the ring is no slower than the tree; 0 if always, inf if never",
+    inputs=_crossings,
+    world_sizes=(1,),
+    expected=lambda c: [costs.crossover_bytes(*c.arguments(0))],
+    magnitude=_one_byte,
+    relative=_FORMULA,
+    hints=(
+        "Draw both costs over the size: two straight lines. Which of them begins lower, which is"
+        " steeper, and what does that depend on?",
+        "Set the two formulas equal and solve for the size. Before you divide, ask: has the ring no"
+        " more latency than the tree? Then it is no slower at any size. Do bytes cost nothing? Then"
+        " its latency is never made up for.",
+        "With levels = (n - 1).bit_length(), both formulas halved, and S the size: the ring costs"
+        " (n - 1) * alpha + (n - 1) / n * S * beta, the tree levels * alpha + levels * S * beta."
+        " All with S on one side, all with alpha on the other; then divide.",
+        "This is the whole answer:\n"
+        "    levels = (n - 1).bit_length()\n"
+        "    latency = (n - 1 - levels) * alpha  # what the ring has more, halved\n"
+        "    if latency <= 0:\n"
+        "        return 0.0\n"
+        "    if beta == 0:\n"
+        "        return math.inf\n"
+        "    return latency / ((levels - (n - 1) / n) * beta)",
+    ),
+    mistakes=cost_mistakes.CROSSOVER,
+    advice={
+        Diagnosis.WRONG_TYPE: "Return one number: the size in bytes, 0 if the ring is never slower,"
+        " math.inf if it always is.",
+        Diagnosis.TIMEOUT: "A search can take very many steps, and ends nowhere if there is no such"
+        " size. Set the two formulas equal, and solve for the size.",
+        Diagnosis.WRONG_VALUE: "Put your result into your two functions: at this size both must"
+        " give the same number of seconds.",
+        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
+    },
+)
+
+
+_KB = 1024
+
+
+def _times(draw: Draw) -> Iterator[Case]:
+    """Sizes and seconds; the shape of the seconds decides which of α and β must be 0."""
+    a, b = _factors(draw, 2)
+    alpha, beta = 1e-5 * a, 1e-9 * b
+
+    def case(name: str, sizes: list[int], seconds: list[float], share: float = 0.0) -> Case:
+        noise = [1 + share * (factor - 1) for factor in _factors(draw, len(sizes))]
+        noisy = [time * factor for time, factor in zip(seconds, noise, strict=True)]
+        return draw.case(name, sizes=sizes, seconds=noisy)
+
+    def exact(sizes: list[int]) -> list[float]:
+        return [alpha + beta * size for size in sizes]
+
+    steps = [_KB << k for k in range(6)]
+    even = [16 * _KB * k for k in range(1, 7)]
+    yield case("with noise", steps, exact(steps), 0.1)
+    yield case("times on a line", steps, exact(steps))
+    curved = [beta * size * size / even[-1] for size in even]
+    yield case("times that curve upwards", even, curved, 0.1)
+    falling = [alpha * (1.6 - 0.2 * k) for k in range(6)]
+    yield case("times that fall", even, falling, 0.05)
+    yield case("two sizes", even[1:3], exact(even[1:3]))
+    mixed = [_KB, 4 * _KB, 0, 4 * _KB, 2 * _KB]
+    yield case("sizes in any order, some twice, one 0", mixed, exact(mixed), 0.1)
+    wide = [1, 10**3, 10**6, 10**9]
+    yield case("up to a gigabyte", wide, exact(wide))
+    yield case("no time at all", steps[:3], [0.0] * 3)
+
+
+def _fit_scale(c: Case) -> list[tuple[float, float]]:
+    """The fit; where a number of it is 0, what it would be if it made up the shortest time."""
+    alpha, beta = costs.fit_alpha_beta(*c.arguments(0))
+    return [(alpha or min(c.seconds), beta or min(c.seconds) / max(c.sizes))]
+
+
+fit_alpha_beta = Exercise(
+    signature="fit_alpha_beta(sizes: list[int], seconds: list[float]) -> tuple[float, float]",
+    summary="the alpha and beta, neither negative, with the least squares of alpha + beta·S − t",
+    inputs=_times,
+    world_sizes=(1,),
+    expected=lambda c: [costs.fit_alpha_beta(*c.arguments(0))],
+    magnitude=_fit_scale,
+    relative=_FIT,
+    hints=(
+        "Begin with the best line, whatever its signs. When is it the answer, and what is wrong"
+        " with it when it is not?",
+        "If the best line has a negative alpha, then the best one that has none passes through"
+        " zero: alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0,"
+        " and only alpha is left.",
+        "With x and y the means of sizes and seconds, the best line has beta = sum((s - x) *"
+        " (t - y)) / sum((s - x) ** 2), each sum over the pairs, and alpha = y - beta * x. With"
+        " alpha held at zero, the best beta is sum(s * t) / sum(s * s); with beta held at zero,"
+        " the best alpha is y.",
+        "This is the whole answer:\n"
+        "    x, y = sum(sizes) / len(sizes), sum(seconds) / len(seconds)\n"
+        "    products = sum((s - x) * (t - y) for s, t in zip(sizes, seconds))\n"
+        "    beta = products / sum((s - x) ** 2 for s in sizes)\n"
+        "    alpha = y - beta * x\n"
+        "    if alpha < 0:\n"
+        "        beta = sum(s * t for s, t in zip(sizes, seconds)) / sum(s * s for s in sizes)\n"
+        "        return 0.0, beta\n"
+        "    if beta < 0:\n"
+        "        return y, 0.0\n"
+        "    return alpha, beta",
+    ),
+    mistakes=fit_mistakes.FIT,
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a tuple of two numbers, (alpha, beta), as Python floats; of"
+        " an array or tensor, tuple(x.tolist()).",
+        Diagnosis.WRONG_SHAPE: "Return two numbers: (alpha, beta).",
+        Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
+        " A fit does not need them sorted.",
+        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t for your two numbers and"
+        " for those expected: of all pairs without a negative one, theirs come to the least.",
+        Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
+    },
+)

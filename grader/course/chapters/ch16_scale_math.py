@@ -1,0 +1,347 @@
+"""Chapter 16: how large it is, how long it takes, what can be hidden."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from grader.course import sizes
+from grader.course.cases import Case, Draw, Kind
+from grader.course.exercise import Exercise
+from grader.course.chapters import ratio_mistakes, size_mistakes
+from grader.core.verdict import Diagnosis
+
+#: Formulas may be worked out in any order: many roundings, and no more.
+_FORMULA = 1e-9
+
+_COUNT_ADVICE = {
+    Diagnosis.WRONG_TYPE: "A count is a whole number, an int. In Python / makes a float even of two"
+    " whole numbers, and so does 1e9: stay with *, + and //.",
+    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: the number follows from the arguments.",
+}
+
+_RATIO_ADVICE = {
+    Diagnosis.WRONG_TYPE: "Return one number: the seconds of the communication divided by the"
+    " seconds of the computation.",
+    Diagnosis.FORBIDDEN_CALL: "Nothing is sent or measured: the ratio follows from the arguments.",
+}
+
+
+def _near(draw: Draw, *numbers: int) -> list[int]:
+    """Whole numbers near these, so that no table of answers will do; 1 stays 1, and 0 stays 0.
+
+    The others are odd, so that products of large ones are no numbers that a float can hold.
+    """
+    parts = draw.factors(Kind(torch.float64, (len(numbers),))).abs().tolist()
+    pairs = zip(numbers, parts, strict=True)
+    return [x * int(part * 2**32) >> 32 | 1 if x else 0 for x, part in pairs]
+
+
+# Counts. --------------------------------------------------------------------------
+
+
+def _blocks(draw: Draw) -> Iterator[Case]:
+    for name, hidden in (("", 4096), (", narrow", 12), (", one wide", 1), (", huge", 10**9)):
+        for glu in (True, False):
+            (h,) = _near(draw, hidden)
+            yield draw.case(f"{'with' if glu else 'without'} GLU{name}", hidden=h, glu=glu)
+
+
+transformer_block_params = Exercise(
+    signature="transformer_block_params(hidden: int, glu: bool) -> int",
+    summary="parameters of a transformer block, matrices only",
+    world_sizes=(1,),
+    inputs=_blocks,
+    expected=lambda c: [sizes.transformer_block_params(c.hidden, c.glu)],
+    hints=(
+        "Which matrices does a block have, and what are the two sides of each? Add up their areas.",
+        "Attention: queries, keys, values and output, h² each. MLP: from h up to 4h, and down"
+        " again, 4h² each. With GLU there are two matrices up.",
+        "This is the whole answer:\n    return (16 if glu else 12) * hidden**2",
+    ),
+    mistakes=size_mistakes.BLOCK,
+    advice=_COUNT_ADVICE
+    | {
+        Diagnosis.TIMEOUT: "Count a matrix by its two sides, and not by making it.",
+        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1 or 4. Which matrices are"
+        " there, with GLU and without?",
+    },
+)
+
+
+#: hidden, layers, vocab, GLU, tied head, positions; ``None``: the argument is left out.
+#: What a hint is chosen by comes first: there, everything counts, and differently.
+_MODELS: tuple[tuple[str, int, int, int, bool, bool, int | None], ...] = (
+    ("not gated, tied head, learned positions", 768, 12, 50_000, False, True, 1000),
+    ("gated, head of its own, learned positions", 512, 6, 40_000, True, False, 700),
+    ("gated, head of its own, positions left out", 4096, 32, 32_000, True, False, None),
+    ("gated, tied head, positions left out", 2048, 16, 128_000, True, True, None),
+    ("not gated, head of its own, no positions", 900, 9, 30_000, False, False, 0),
+    ("no layers", 64, 0, 1000, False, True, 50),
+    ("no vocabulary", 64, 3, 0, True, False, 0),
+    ("one of everything", 1, 1, 1, False, False, 1),
+    ("more parameters than a float can count", 10**8, 2000, 10**7, True, False, 10**7),
+)
+
+
+def _models(draw: Draw) -> Iterator[Case]:
+    for name, hidden, layers, vocab, glu, tied, positions in _MODELS:
+        h, n, v, p = _near(draw, hidden, layers, vocab, positions or 0)
+        yield draw.case(
+            name, hidden=h, layers=n, vocab=v, glu=glu, tied_head=tied,
+            max_positions=None if positions is None else p,
+        )  # fmt: skip
+
+
+def _without_none(answer: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it as students of the signature do: what is left out has its default."""
+    return answer(*(argument for argument in arguments if argument is not None))
+
+
+model_params = Exercise(
+    signature="model_params(hidden: int, layers: int, vocab: int, glu: bool, tied_head: bool,"
+    " max_positions: int = 0) -> int",
+    summary="parameters of a model: blocks, embedding, head, learned positions",
+    world_sizes=(1,),
+    inputs=_models,
+    adapter=_without_none,
+    expected=lambda c: [sizes.model_params(*size_mistakes.called(c))],
+    hints=(
+        "There are `layers` blocks, and a few tables whose rows have `hidden` numbers each. Which"
+        " tables, and how many rows?",
+        "The embedding has vocab rows; the head as many again, unless it is tied; learned positions"
+        " have max_positions rows.",
+        "This is the whole answer, with the function that you have written before:\n"
+        "    rows = vocab if tied_head else 2 * vocab\n"
+        "    blocks = layers * transformer_block_params(hidden, glu)\n"
+        "    return blocks + (rows + max_positions) * hidden",
+    ),
+    mistakes=size_mistakes.MODEL,
+    advice=_COUNT_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take hidden = 1 and layers = 1: blocks 12 or 16, embedding vocab,"
+        " head vocab unless tied, positions max_positions.",
+    },
+)
+
+
+def _states(draw: Draw) -> Iterator[Case]:
+    for name, params in (
+        ("a small model", 10**6),
+        ("a large model", 7 * 10**9),
+        ("one parameter", 1),
+        ("no parameter", 0),
+        ("more parameters than a float can count", 10**17),
+    ):
+        (p,) = _near(draw, params)
+        yield draw.case(name, params=p)
+
+
+training_state_bytes = Exercise(
+    signature="training_state_bytes(params: int) -> int",
+    summary="bytes of weights, gradients and Adam's state in mixed precision",
+    world_sizes=(1,),
+    inputs=_states,
+    expected=lambda c: [sizes.training_state_bytes(c.params)],
+    hints=(
+        "Five numbers are kept for each parameter. Which, and how many bytes has each?",
+        "In bfloat16, 2 bytes each: the weight and its gradient. In float32, 4 bytes each: the"
+        " master copy of the weight, the momentum and the variance.",
+        "This is the whole answer:\n    return (2 + 2 + 4 + 4 + 4) * params",
+    ),
+    mistakes=size_mistakes.STATE,
+    advice=_COUNT_ADVICE
+    | {
+        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters does not end in time.",
+        Diagnosis.WRONG_VALUE: "Take one parameter: which five numbers are kept for it, and how"
+        " many bytes has each?",
+    },
+)
+
+
+def _steps(draw: Draw) -> Iterator[Case]:
+    for name, tokens, params in (
+        ("a step of a small model", 8192, 10**8),
+        ("all of a large training", 15 * 10**12, 4 * 10**11),
+        ("one token, one parameter", 1, 1),
+        ("no token", 0, 10**6),
+        ("no parameter", 10**3, 0),
+    ):
+        t, p = _near(draw, tokens, params)
+        yield draw.case(name, tokens=t, params=p)
+
+
+step_flops = Exercise(
+    signature="step_flops(tokens: int, params: int) -> int",
+    summary="operations of a training step, forward and backward",
+    world_sizes=(1,),
+    inputs=_steps,
+    expected=lambda c: [sizes.step_flops(c.tokens, c.params)],
+    hints=(
+        "A token meets every parameter once on the way forward. What is computed there?",
+        "Forward a multiplication and an addition: 2. Backward the same for the gradient of the"
+        " input, and again for that of the weight: 4.",
+        "This is the whole answer:\n    return 6 * tokens * params",
+    ),
+    mistakes=size_mistakes.FLOPS,
+    advice=_COUNT_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "One token, one parameter: 2 operations forward, 4 backward.",
+    },
+)
+
+# Ratios. --------------------------------------------------------------------------
+
+#: A device and its link: operations a second, bytes a second, bytes of an element.  With
+#: eight bytes first, no two of the mistakes come to the same.
+_DEVICES = (
+    ("", 9.9e14, 4.5e11, 8),
+    (", bfloat16", 3.1e14, 2.5e10, 2),
+    (", one byte", 2e15, 1e9, 1),
+)
+
+
+def _ratios(draw: Draw, *rows: tuple[str, dict[str, int]]) -> Iterator[Case]:
+    """Each row on each device; numbers above 100 are varied a little, degrees are not."""
+    for device, flops, bandwidth, e in _DEVICES:
+        for name, columns in rows:
+            x, y, *parts = draw.factors(Kind(torch.float64, (2 + len(columns),))).abs().tolist()
+            varied = {
+                key: round(value * part) if value > 100 else value
+                for (key, value), part in zip(columns.items(), parts, strict=True)
+            }
+            yield draw.case(
+                name + device, **varied,
+                peak_flops=flops * x, peak_bandwidth=bandwidth * y, bytes_per_element=e,
+            )  # fmt: skip
+
+
+dp_overlap_ratio = Exercise(
+    signature="dp_overlap_ratio(tokens: int, dp: int, peak_flops: float, peak_bandwidth: float,"
+    " bytes_per_element: int) -> float",
+    summary="all-reduce of the gradients, beside the backward pass",
+    world_sizes=(1,),
+    inputs=lambda draw: _ratios(
+        draw,
+        ("7 replicas", {"tokens": 4000, "dp": 7}),
+        ("64 replicas", {"tokens": 65_000, "dp": 64}),
+        ("2 replicas, a token", {"tokens": 1, "dp": 2}),
+        ("alone", {"tokens": 4000, "dp": 1}),
+    ),
+    expected=lambda c: [sizes.dp_overlap_ratio(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "Invent a number of parameters. How many bytes does a rank send in the all-reduce of their"
+        " gradients, and how many operations does its backward pass take? Which two times follow?",
+        "A ring sends 2(DP − 1)/DP times the gradients, params · bytes_per_element bytes; the"
+        " backward pass takes 4 · tokens · params operations. params stands above and below.",
+        "This is the whole answer, for one parameter:\n"
+        "    communication = bytes_per_element * 2 * (dp - 1) / dp / peak_bandwidth\n"
+        "    computation = 4 * tokens / peak_flops\n"
+        "    return communication / computation",
+    ),
+    mistakes=ratio_mistakes.DP,
+    advice=_RATIO_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: each rank sends every"
+        " gradient once, 1 byte, and computes 4 · tokens meanwhile.",
+    },
+)
+
+
+zero3_overlap_ratio = Exercise(
+    signature="zero3_overlap_ratio(seq: int, micro_batch: int, dp: int, peak_flops: float,"
+    " peak_bandwidth: float, bytes_per_element: int) -> float",
+    summary="all-gather of a block's weights, beside the block before",
+    world_sizes=(1,),
+    inputs=lambda draw: _ratios(
+        draw,
+        ("7 replicas", {"seq": 4000, "micro_batch": 5, "dp": 7}),
+        ("64 replicas", {"seq": 8000, "micro_batch": 1, "dp": 64}),
+        ("2 replicas, a token", {"seq": 1, "micro_batch": 1, "dp": 2}),
+        ("alone", {"seq": 4000, "micro_batch": 3, "dp": 1}),
+    ),
+    expected=lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "Take one block with a made-up number of parameters. How many bytes does a rank have to get"
+        " before it can compute the block, and how long does it compute?",
+        "An all-gather brings (DP − 1)/DP of the block's weights; forward, the block takes 2"
+        " operations for each token and parameter, and there are seq · micro_batch tokens.",
+        "This is the whole answer, for one parameter:\n"
+        "    communication = bytes_per_element * (dp - 1) / dp / peak_bandwidth\n"
+        "    computation = 2 * seq * micro_batch / peak_flops\n"
+        "    return communication / computation",
+    ),
+    mistakes=ratio_mistakes.ZERO3,
+    advice=_RATIO_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take dp = 2, one byte an element, F = B = 1: half of the weights"
+        " come, 1/2 byte each, and 2 · seq · micro_batch operations are computed meanwhile.",
+    },
+)
+
+
+tp_overlap_ratio = Exercise(
+    signature="tp_overlap_ratio(hidden: int, tp: int, peak_flops: float, peak_bandwidth: float,"
+    " bytes_per_element: int) -> float",
+    summary="all-gather or reduce-scatter of activations, beside one matrix",
+    world_sizes=(1,),
+    inputs=lambda draw: _ratios(
+        draw,
+        ("7 devices", {"hidden": 4096, "tp": 7}),
+        ("64 devices", {"hidden": 16_384, "tp": 64}),
+        ("2 devices", {"hidden": 1000, "tp": 2}),
+        ("alone", {"hidden": 4096, "tp": 1}),
+    ),
+    expected=lambda c: [sizes.tp_overlap_ratio(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "Take one h × h matrix, shared by TP devices, and a made-up number of tokens. How many"
+        " bytes come to a device, and how many operations does it do?",
+        "(TP − 1)/TP of tokens · h activations come; 2 · tokens · h²/TP operations are done, since"
+        " each device has 1/TP of the matrix. Tokens, one TP and one h cancel.",
+        "This is the whole answer, for one token:\n"
+        "    communication = bytes_per_element * hidden * (tp - 1) / tp / peak_bandwidth\n"
+        "    computation = 2 * hidden**2 / tp / peak_flops\n"
+        "    return communication / computation",
+    ),
+    mistakes=ratio_mistakes.TP,
+    advice=_RATIO_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take tp = 2, hidden = 1, one byte an element, F = B = 1: half of an"
+        " activation comes, and 2 · 1/2 operations are done.",
+    },
+)
+
+
+pp_overlap_ratio = Exercise(
+    signature="pp_overlap_ratio(hidden: int, layers_in_next_stage: int, peak_flops: float,"
+    " peak_bandwidth: float, bytes_per_element: int) -> float",
+    summary="activations for the next stage, beside its blocks",
+    world_sizes=(1,),
+    inputs=lambda draw: _ratios(
+        draw,
+        ("5 layers", {"hidden": 4096, "layers_in_next_stage": 5}),
+        ("one layer", {"hidden": 1000, "layers_in_next_stage": 1}),
+        ("40 layers", {"hidden": 12_288, "layers_in_next_stage": 40}),
+    ),
+    expected=lambda c: [sizes.pp_overlap_ratio(*c.arguments(0))],
+    relative=_FORMULA,
+    hints=(
+        "Take one token. How many numbers go from one stage to the next, and how many operations"
+        " does the next stage do with them?",
+        "h numbers go. The next stage has layers_in_next_stage blocks of 16h² parameters, and"
+        " forward each parameter takes 2 operations. One h cancels.",
+        "This is the whole answer, for one token:\n"
+        "    communication = bytes_per_element * hidden / peak_bandwidth\n"
+        "    computation = 2 * layers_in_next_stage * 16 * hidden**2 / peak_flops\n"
+        "    return communication / computation",
+    ),
+    mistakes=ratio_mistakes.PP,
+    advice=_RATIO_ADVICE
+    | {
+        Diagnosis.WRONG_VALUE: "Take hidden = 1, one layer, one byte an element, F = B = 1: one"
+        " byte goes, and 2 · 16 operations are done.",
+    },
+)

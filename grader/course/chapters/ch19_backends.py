@@ -1,0 +1,230 @@
+"""Chapter 19: which backend carries the bytes, and where its tensors live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from grader.course.cases import Case, Draw
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.core.verdict import Diagnosis
+
+# Which backend. -------------------------------------------------------------------
+
+_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
+
+#: Device types of torch that none of its backends is for; others might have one some day.
+_DEVICELESS = ("meta", "vulkan")
+
+
+def _device_types(draw: Draw) -> Iterator[Case]:
+    for device_type in (*_BACKENDS, *_DEVICELESS):
+        refused = device_type not in _BACKENDS
+        name = f"refuses {device_type!r}" if refused else repr(device_type)
+        yield draw.case(name, device_type=device_type, refused=refused)
+
+
+def _answered(c: Case, right: Any) -> list[Any]:
+    return [{"raises": True} if c.refused else right] * c.n
+
+
+def _asked(answer: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it; where no answer is right, raising ValueError is one. The last tells which."""
+    *passed, refused = arguments
+    if refused:
+        try:
+            answer(*passed)
+        except ValueError:
+            return {"raises": True}
+        return {"raises": False}
+    value = answer(*passed)
+    if isinstance(value, str):
+        return str(value)  # torch's own class for names of backends is a string, too
+    if isinstance(value, torch.device) and value.type == "cpu":
+        return torch.device("cpu")  # there is but one, with a number or without
+    return value
+
+
+def _unless_refused(answer: Callable[[Case], Any]) -> Callable[[Case], list[Any] | None]:
+    """What a mistake gives where there is an answer; the others tell nothing of it."""
+    return lambda c: None if c.refused else [answer(c)] * c.n
+
+
+def _not_refused(c: Case) -> list[Any] | None:
+    return [{"raises": False}] * c.n if c.refused else None
+
+
+def _asks_the_machine(e: Evidence) -> bool:
+    """Whether the source asks which GPUs there are, and it does not go wrong by refusing."""
+    return not e.case.refused and e.calls("is_available", "device_count", "is_nccl_available")
+
+
+pick_backend = Exercise(
+    signature="pick_backend(device_type: str) -> str",
+    summary="the backend for tensors of a device type",
+    world_sizes=(1,),
+    inputs=_device_types,
+    adapter=_asked,
+    expected=lambda c: _answered(c, _BACKENDS.get(c.device_type)),
+    hints=(
+        "Which backend was made for GPU tensors, and which for CPU tensors? And for a device type"
+        " that is neither, is a wrong answer better than none?",
+        "'nccl' for 'cuda', 'gloo' for 'cpu', in small letters. For everything else raise"
+        " ValueError with a message that names the device type.",
+        "This is the whole answer:\n"
+        "    known = {'cuda': 'nccl', 'cpu': 'gloo'}\n"
+        "    if device_type not in known:\n"
+        "        raise ValueError(f'no backend for {device_type!r}')\n"
+        "    return known[device_type]",
+    ),
+    mistakes=(
+        Mistake(
+            "Go by the argument, and not by what this machine has: for 'cuda' it is 'nccl', also"
+            " where there is no GPU.",
+            gives=_unless_refused(lambda _: "gloo"),
+            when=_asks_the_machine,
+        ),
+        Mistake(
+            "gloo moves GPU tensors by way of the CPU, where it moves them at all; for 'cuda' it is"
+            " 'nccl'.",
+            gives=_unless_refused(lambda _: "gloo"),
+        ),
+        Mistake(
+            "The two are the other way round: NCCL is NVIDIA's and takes GPU tensors alone, gloo"
+            " is for the CPU.",
+            gives=_unless_refused(lambda c: "nccl" if c.device_type == "cpu" else "gloo"),
+        ),
+        Mistake(
+            "Torch writes the names of backends in small letters: 'nccl', 'gloo'.",
+            gives=_unless_refused(lambda c: _BACKENDS[c.device_type].upper()),
+        ),
+        Mistake(
+            "MPI would carry CPU tensors, too, but torch's wheels come without it: 'gloo'.",
+            gives=_unless_refused(lambda c: "nccl" if c.device_type == "cuda" else "mpi"),
+        ),
+        Mistake(
+            "Raising is right here, but it has to be a ValueError; the KeyError of a dictionary is"
+            " another one.",
+            when=lambda e: e.case.refused and e.says("KeyError"),
+        ),
+        Mistake(
+            "For a device type that no backend is for, it has to be a ValueError that is raised.",
+            when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
+        ),
+        Mistake(
+            "'cuda' and 'cpu' raise nothing, also on a machine that has no GPU.",
+            when=lambda e: not e.case.refused and e.says("ValueError"),
+        ),
+        Mistake(
+            "For a device type that no backend is for, raise ValueError: a default would only fail"
+            " later, and further away.",
+            gives=_not_refused,
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return the name of the backend, a string such as 'gloo'; for a"
+        " device type that no backend is for, raise ValueError.",
+    },
+)
+
+# Which device. --------------------------------------------------------------------
+
+#: Backend and local rank.
+_PLACES = (
+    ("nccl", 0), ("nccl", 1), ("nccl", 7), ("gloo", 0), ("gloo", 5), ("mpi", 0), ("mpi", 3),
+    ("tcp", 0), ("pigeon", 2),
+)  # fmt: skip
+
+
+def _places(draw: Draw) -> Iterator[Case]:
+    for backend, local_rank in _PLACES:
+        refused = backend not in ("nccl", "gloo", "mpi")
+        name = f"{'refuses ' if refused else ''}{backend!r}, local rank {local_rank}"
+        yield draw.case(name, local_rank=local_rank, backend=backend, refused=refused)
+
+
+def _place(c: Case) -> torch.device:
+    return torch.device("cuda", c.local_rank) if c.backend == "nccl" else torch.device("cpu")
+
+
+def _on_cuda(*backends: str) -> Callable[[Case], list[Any] | None]:
+    """Tensors of these backends put on GPUs, one for each rank."""
+    return _unless_refused(
+        lambda c: torch.device("cuda", c.local_rank) if c.backend in backends else _place(c)
+    )
+
+
+device_for = Exercise(
+    signature="device_for(local_rank: int, backend: str) -> torch.device",
+    summary="where a rank's tensors live, by its backend",
+    world_sizes=(1,),
+    inputs=_places,
+    adapter=_asked,
+    expected=lambda c: _answered(c, _place(c)),
+    hints=(
+        "Two of the three backends carry CPU tensors. The third wants a GPU of its own for each"
+        " rank: which number tells the ranks of one machine apart?",
+        "torch.device('cuda', local_rank) for 'nccl', torch.device('cpu') for 'gloo' and 'mpi'. For"
+        " every other backend raise ValueError.",
+        "This is the whole answer:\n"
+        "    if backend == 'nccl':\n"
+        "        return torch.device('cuda', local_rank)\n"
+        "    if backend in ('gloo', 'mpi'):\n"
+        "        return torch.device('cpu')\n"
+        "    raise ValueError(f'unknown backend {backend!r}')",
+    ),
+    mistakes=(
+        Mistake(
+            "'cuda' without a number is the current device, which is cuda:0 on every rank that has"
+            " not set another: torch.device('cuda', local_rank).",
+            gives=_unless_refused(
+                lambda c: torch.device("cuda") if c.backend == "nccl" else _place(c)
+            ),
+        ),
+        Mistake(
+            "All ranks of a machine are on one GPU now, which NCCL refuses: each needs one of its"
+            " own, of the number local_rank.",
+            gives=_unless_refused(
+                lambda c: torch.device("cuda", 0) if c.backend == "nccl" else _place(c)
+            ),
+        ),
+        Mistake(
+            "GPUs are counted from 0, as local ranks are: cuda:local_rank.",
+            gives=_unless_refused(
+                lambda c: (
+                    torch.device("cuda", c.local_rank + 1) if c.backend == "nccl" else _place(c)
+                )
+            ),
+        ),
+        Mistake("MPI's tensors are on the CPU here, like gloo's.", gives=_on_cuda("nccl", "mpi")),
+        Mistake(
+            "Only NCCL's tensors live on a GPU here: gloo's and MPI's are on the CPU.",
+            gives=_on_cuda("nccl", "gloo", "mpi"),
+        ),
+        Mistake(
+            "torch.device('cuda', 1) can be named on every machine: ask no GPU whether it is"
+            " there.",
+            when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _asks_the_machine(e),
+        ),
+        Mistake(
+            "'gloo' and 'mpi' raise nothing: their tensors are on the CPU.",
+            when=lambda e: e.case.backend in ("gloo", "mpi") and e.says("ValueError"),
+        ),
+        Mistake(
+            "What is raised for an unknown backend has to be a ValueError.",
+            when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
+        ),
+        Mistake(
+            "For a backend that you do not know, raise ValueError: a device made up would only fail"
+            " later, and further away.",
+            gives=_not_refused,
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a torch.device, such as torch.device('cuda', 1): its name"
+        " alone, or its number, is none.",
+        Diagnosis.WRONG_VALUE: "cuda:local_rank for 'nccl', cpu for 'gloo' and 'mpi'.",
+    },
+)

@@ -1,0 +1,120 @@
+"""What the evidence of a failure proves in any exercise on messages; runs in the judge alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from grader.course.exercise import Evidence, Mistake
+from grader.course.oracles import op_name
+from grader.core.verdict import Diagnosis
+
+__all__ = [
+    "AVERAGE_ALONE",
+    "BUFFER_RACES",
+    "always",
+    "centre",
+    "first_words",
+    "no_rank",
+    "on_powers_of_two_only",
+    "renames",
+    "to_itself",
+    "xor",
+]
+
+#: What a buffer race is, by the words of its message.
+BUFFER_RACES = (
+    Mistake(
+        "A message is received into a tensor that is still being sent, and may reach the other"
+        " side in its place. Receive into another one, such as torch.empty_like(x), or wait first.",
+        when=lambda e: e.says("recv uses the buffer of the send"),
+    ),
+    Mistake(
+        "Two receives fill the same tensor at the same time, and one message overwrites the other:"
+        " use one buffer per irecv, or wait first.",
+        when=lambda e: e.says("recv uses the buffer of the recv"),
+    ),
+    Mistake(
+        "A tensor was written to while isend was still sending it: do not write to it before"
+        " wait(), or work in another tensor.",
+        when=lambda e: e.says("was changed while its send was in flight"),
+    ),
+)
+
+
+def _average_alone(e: Evidence) -> bool:
+    """Whether averages are wrong and sums are right, and no value is lost by the source."""
+    wrong = {(op_name(one.case.op), one.diagnosis) for one in e.failed}
+    sizes = {one.case.n for one in e.failed}
+    sums = {one.case.n for one in e.passed if op_name(one.case.op) == "SUM"}
+    lost = any(part.lost for part in e.source)
+    return wrong == {("AVG", Diagnosis.WRONG_VALUE)} and sizes <= sums and not lost
+
+
+#: Of a reduction whose division is wrong in a way that its values do not tell.
+AVERAGE_ALONE = Mistake(
+    "SUM is right and AVG is wrong, so look at the division: the sum of all ranks is divided by"
+    " their number n, once, at the end.",
+    when=_average_alone,
+)
+
+
+def always(sign: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
+    """Whether a sign is seen wherever values are wrong on more than one rank, and it is somewhere.
+
+    In a small world many mistakes look alike; the next one tells them apart.
+    """
+
+    def seen(e: Evidence) -> bool:
+        wrong = [
+            one
+            for one in e.failed
+            if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual and one.case.n > 1
+        ]
+        return bool(wrong) and all(sign(Evidence((one,), e.source)) for one in wrong)
+
+    return seen
+
+
+def on_powers_of_two_only(e: Evidence) -> bool:
+    """Whether 2 and 4 ranks pass, and two or more other numbers of them fail."""
+    failed = {one.case.n for one in e.failed}
+    right = {one.case.n for one in e.passed} - failed
+    return {2, 4} <= right and len(failed) > 1 and all(n & (n - 1) for n in failed)
+
+
+def xor(e: Evidence) -> bool:
+    """Whether the source works with an exclusive or."""
+    return e.written(r"\^|\bxor\b|bitwise_xor")
+
+
+def no_rank(e: Evidence) -> bool:
+    """Whether a message was for a rank that does not exist."""
+    return e.says("there is no rank")
+
+
+def to_itself(e: Evidence) -> bool:
+    """Whether a rank tried to send to itself, or to receive from itself."""
+    return e.says("same as the rank")
+
+
+def renames(e: Evidence, name: str) -> bool:
+    """Whether the source gives a name to another tensor: ``x = x + y``."""
+    return e.written(rf"(?m)^\s*{re.escape(name)}\s*=[^=]")
+
+
+def first_words(e: Evidence, but: int) -> bool:
+    """Whether a rank other than one sends before it has received anything."""
+    return any(
+        operations and operations[0].kind == "send"
+        for rank, operations in enumerate(e.trace.operations)
+        if rank != but
+    )
+
+
+def centre(e: Evidence) -> int | None:
+    """The rank that is an end of every message, in a world where that is no accident."""
+    largest = max(e.failed, key=lambda one: one.case.n)
+    ends = [{op.rank, op.peer} for op in largest.trace.sends()]
+    common = set.intersection(*ends) if ends and largest.case.n > 2 else set()
+    return min(common, default=None)

@@ -1,0 +1,388 @@
+"""How an exercise is declared: its inputs, its oracle, its limits, its hints.
+
+A declaration reads like the statement of the exercise::
+
+    broadcast = Exercise(
+        signature="broadcast(x: Tensor, src: int) -> None",
+        summary="in place; everyone ends with src's x",
+        inputs=lambda draw: (
+            draw.case(f"{kind} from rank {src}", x=draw.per_rank(kind), src=src)
+            for kind, src in draw.with_roots(kinds(draw.n))
+        ),
+        result="x",
+        expected=lambda c: [c.x[c.src]] * c.n,
+        limits=(messages("=", lambda c: c.n - 1),),
+        hints=("Only src has something to send.", ...),
+    )
+
+``c.x`` is the column of an argument that differs by rank, a list with one
+entry per rank; ``c.src`` an argument that is the same on every rank.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import cloudpickle
+
+from grader.course.cases import Case, Draw
+from grader.core.errors import DeclarationError
+from grader.course.limits import Limit
+from grader.core.outline import Outline
+from grader.trace.trace import Trace
+from grader.core.verdict import Bound, Diagnosis, Failure
+
+__all__ = [
+    "STANDARD_SIZES",
+    "Evidence",
+    "Exercise",
+    "Gives",
+    "Growth",
+    "Judged",
+    "Mistake",
+    "packed",
+]
+
+#: The world sizes that exercises are judged at.
+STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One case or limit that was judged, and what came of it.
+
+    Attributes:
+        case: the input.
+        diagnosis: the word; ``None`` if it passed.
+        actual: what each rank holds; empty if the world failed, and for a limit.
+        failure: why the world failed, if it did.
+        trace: the traffic.
+        limit: the limit on the traffic that was judged; ``None`` for values.
+    """
+
+    case: Case
+    diagnosis: Diagnosis | None
+    actual: Sequence[Any]
+    failure: Failure | None
+    trace: Trace
+    limit: Bound | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed."""
+        return self.diagnosis is None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of a wrong answer when a hint is chosen.
+
+    It holds every case and limit that was judged until two world sizes of more than
+    one rank had failed, passed ones too: what works says as much about a mistake as
+    what does not.  ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are
+    those of the first failure, which the message speaks of.
+
+    Attributes:
+        judged: in the order of the exercise.
+        source: the answer's function, then the helpers that it calls; empty where
+            the source is not to be had.
+    """
+
+    judged: tuple[Judged, ...]
+    source: tuple[Outline, ...] = ()
+
+    @property
+    def here(self) -> Judged:
+        """The first failure."""
+        return next(one for one in self.judged if not one.passed)
+
+    @property
+    def case(self) -> Case:
+        """The input."""
+        return self.here.case
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The word."""
+        assert self.here.diagnosis is not None
+        return self.here.diagnosis
+
+    @property
+    def actual(self) -> Sequence[Any]:
+        """What each rank holds."""
+        return self.here.actual
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the world failed, if it did."""
+        return self.here.failure
+
+    @property
+    def trace(self) -> Trace:
+        """The traffic."""
+        return self.here.trace
+
+    @property
+    def wildcards(self) -> bool:
+        """Whether a rank received from any rank."""
+        return self.trace.wildcards
+
+    @property
+    def failed(self) -> list[Judged]:
+        """What failed."""
+        return [one for one in self.judged if not one.passed]
+
+    @property
+    def passed(self) -> list[Judged]:
+        """What passed."""
+        return [one for one in self.judged if one.passed]
+
+    def says(self, words: str) -> bool:
+        """Whether the world failed with these words."""
+        return self.failure is not None and words in self.failure.message
+
+    def calls(self, *names: str) -> bool:
+        """Whether the source calls one of these: ``send`` is ``dist.send``, too."""
+        return any(
+            call == name or call.endswith(f".{name}")
+            for part in self.source
+            for call in part.calls
+            for name in names
+        )
+
+    def loops(self, pattern: str) -> bool:
+        """Whether the source has a loop over what this regular expression matches, as a whole."""
+        return any(re.fullmatch(pattern, loop) for part in self.source for loop in part.loops)
+
+    def written(self, pattern: str) -> bool:
+        """Whether the code matches this regular expression somewhere, comments left out."""
+        return any(re.search(pattern, part.text) for part in self.source)
+
+
+#: What each rank would hold, like the oracle; ``None`` if the case cannot tell.
+Gives = Callable[[Case], Sequence[Any] | None]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that is often made, and the hint that fits it.
+
+    A hint is given only if the mistake is proved.  ``gives`` must agree with every case
+    whose values came back, failed or passed, except where it says ``None``; ``when`` sees
+    the first failure and all other evidence.  A mistake with more conditions fits better,
+    and then one that explains more failures.  If two with different hints fit equally well
+    by their values, neither is named; if by their signs, the one that is listed first, so
+    a special case stands before the general one.
+
+    Attributes:
+        hint: what to say.
+        gives: what each rank would hold if this mistake were made, like the oracle.
+            Where the mistake does no harm it gives the right result; ``None`` is for
+            cases that it says nothing of.  Several are alternatives: one of them has to
+            agree with all cases.
+        when: other evidence of the mistake, in the traffic, the failure or the source.  It
+            must be a sign of this mistake alone, and not of a wrong answer as such.
+    """
+
+    hint: str
+    gives: Gives | tuple[Gives, ...] | None = None
+    when: Callable[[Evidence], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What an answer that is right on real ranks is run on besides: many simulated ones.
+
+    Attributes:
+        case: draws the input of a world size.
+        sizes: numbers of ranks, growing.
+        values: up to this many, what the ranks hold is compared, too; beyond, only
+            what they have sent, where the data would take longer than the run.
+    """
+
+    case: Callable[[Draw], Case]
+    sizes: tuple[int, ...] = (64, 256)
+    values: int = 256
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise.
+
+    Attributes:
+        signature: as the student writes it; names the exercise and its
+            parameters. ``NAME: str`` asks for a text.
+        summary: one line for lists.
+        inputs: draws the cases of a world size.
+        expected: the oracle: what each rank must hold afterwards.
+        compiled: where a text is asked for, which is C++ source: the function in it
+            that is judged, as Python sees it; all of its parameters are tensors.
+        result: the parameter that holds the result in place, or ``None``
+            where the result is returned.
+        world_sizes: where it is judged.
+        limits: what is asked of the traffic, each judged as its own case.
+        growth: where they are judged beyond the world sizes, if they are.
+        allowed: collectives that may be called.
+        hints: from gentle to plain.
+        mistakes: hints for particular mistakes, tried in order.
+        advice: hints by diagnosis, where no mistake is recognised.
+        reduced: how many values are reduced into each element; ``None`` where
+            data is only moved and must agree bit by bit.
+        magnitude: for reductions that can cancel, a bound on the sizes summed; for
+            numbers of a formula, what they may be off by is relative to it.
+        relative: how far the numbers of a formula may be off, relative to their size:
+            it may be worked out in any order, and each rounds in its own way.
+        same_bits: whether all ranks must hold the same bits, and the same
+            whatever order their messages arrive in.
+        least: bytes that all ranks together must have received if they hold what
+            they should, by :mod:`grader.course.traffic_bounds`; ``None`` where nothing
+            follows from the values.
+        proof: looks for what the values cannot show in the traffic of a run
+            whose values are right; what is wrong, or ``None``.
+        adapter: makes the call where it is more than passing arguments; runs
+            in the ranks, so it holds no oracle.
+        demo: a case whose data are :mod:`grader.core.provenance`, for a replay.
+        point: of a case that failed and its diagnosis, whether that misses the point of
+            the exercise, as a limit that is one does; see :func:`grader.course.limits.point`.
+        remark: what to say of a right run that passes all the same; empty if nothing.
+        points: what it is worth.
+        chapter: name of the chapter, set by discovery.
+    """
+
+    signature: str
+    summary: str
+    inputs: Callable[[Draw], Iterable[Case]]
+    expected: Callable[[Case], Sequence[Any]]
+    hints: tuple[str, ...]
+    compiled: str = ""
+    result: str | None = None
+    world_sizes: tuple[int, ...] = STANDARD_SIZES
+    limits: tuple[Limit, ...] = ()
+    growth: Growth | None = None
+    allowed: frozenset[str] = frozenset()
+    mistakes: tuple[Mistake, ...] = ()
+    advice: Mapping[Diagnosis, str] = field(default_factory=dict)
+    reduced: Callable[[Case], int] | None = None
+    magnitude: Callable[[Case], Sequence[Any]] | None = None
+    relative: float = 0.0
+    same_bits: bool = False
+    least: Callable[[Case, Sequence[Any]], int] | None = None
+    proof: Callable[[Case, Trace], Failure | None] | None = None
+    adapter: Callable[..., Any] | None = None
+    demo: Callable[[int], Case] | None = None
+    point: Callable[[Case, Diagnosis], bool] | None = None
+    remark: Callable[[Case, Trace], str] | None = None
+    points: float = 1.0
+    chapter: str = ""
+    _header: ast.FunctionDef = field(init=False, repr=False, compare=False)
+    _text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_text", _name_of_text(self.signature))
+        if bool(self._text) != bool(self.compiled):
+            raise DeclarationError(
+                f"signature {self.signature!r} and compiled {self.compiled!r}: a text needs the"
+                " function that is compiled from it, and nothing else has one"
+            )
+        object.__setattr__(self, "_header", _header_of(self.compiled or self.signature))
+        if self.result is not None and self.result not in self.parameters:
+            raise DeclarationError(
+                f"{self.name}: result {self.result!r} is none of its parameters"
+                f" ({', '.join(self.parameters)})"
+            )
+        if not self.hints:
+            raise DeclarationError(f"{self.name} has no hint; give it at least one")
+
+    @property
+    def name(self) -> str:
+        """The name that a student's definition must have."""
+        return self._text or self._header.name
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is called: where a text is compiled, of that in it."""
+        return self._header.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters, in order; of ``*args`` too, and of those by name only."""
+        given = self._header.args
+        every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
+        return tuple(one.arg for one in every if one is not None)
+
+    @property
+    def returns(self) -> bool:
+        """Whether the signature says that a value is returned."""
+        told = self._header.returns
+        return told is not None and not (isinstance(told, ast.Constant) and told.value is None)
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the last hint is the whole answer, so that a learner is warned before it."""
+        return len(self.hints) > 1 and "\n    " in self.hints[-1]
+
+    def cases(self, seed: int, n: int) -> list[Case]:
+        """The cases at world size ``n``.
+
+        Raises:
+            DeclarationError: an input does not fit the signature.
+        """
+        cases = list(self.inputs(Draw(seed, self.name, n)))
+        for case in cases:
+            if self.adapter is not None:
+                continue
+            if self._header.args.kwonlyargs or self._header.args.vararg:
+                raise DeclarationError(
+                    f"{self.name}: arguments are passed by position; an adapter must make a call"
+                    f" of {self.signature!r}"
+                )
+            if tuple(case.columns) != self.parameters:
+                raise DeclarationError(
+                    f"{self.name}, case {case.name!r}: arguments {tuple(case.columns)},"
+                    f" but the signature says {self.parameters}"
+                )
+        return cases
+
+    def packed_adapter(self) -> bytes:
+        """The adapter by value, so that a rank need not import the exercise and its oracle."""
+        return b"" if self.adapter is None else packed(self.adapter)
+
+
+def _name_of_text(signature: str) -> str:
+    """``NAME`` of ``NAME: str``; empty if the signature is another one."""
+    try:
+        statement = ast.parse(signature).body[0]
+    except (SyntaxError, IndexError):
+        return ""
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+        return ""
+    return statement.target.id if ast.unparse(statement.annotation) == "str" else ""
+
+
+def _header_of(signature: str) -> ast.FunctionDef:
+    try:
+        header = ast.parse(f"def {signature}: ...").body[0]
+    except SyntaxError as error:
+        raise DeclarationError(
+            f"signature {signature!r} is no function header: {error.msg}"
+        ) from None
+    if not isinstance(header, ast.FunctionDef):
+        raise DeclarationError(f"signature {signature!r} is no function header")
+    return header
+
+
+@lru_cache(maxsize=64)
+def packed(adapter: Callable[..., Any]) -> bytes:
+    """A function by value, with the functions of its module that it uses."""
+    module = sys.modules[adapter.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        return bytes(cloudpickle.dumps(adapter))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,340 @@
+"""Which hint to give: the one whose cause is proved by all that was seen, or none.
+
+A misleading hint is worse than none.  So a hint has to agree with every case, the passed
+ones too; where two causes explain the same, neither is named, and the plain finding stands
+with a gentle question.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from grader.course.cases import Case
+from grader.core.compare import compare
+from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.core.verdict import Diagnosis
+
+__all__ = ["choose_hint", "predicted"]
+
+#: What helps with a diagnosis where the exercise itself has nothing better.
+GENERAL: Mapping[Diagnosis, str] = {
+    Diagnosis.MISSING: "Define it at the top level of the file or in a cell of its own, under"
+    " exactly this name.",
+    Diagnosis.SYNTAX_ERROR: "Run the cell: Python points at the place.",
+    Diagnosis.EXCEPTION: "Start with the last line that is quoted. To try it on its own:"
+    " run(function, world_size, arguments...).",
+    Diagnosis.EXITED: "A rank has to return; it may not call sys.exit or os._exit.",
+    Diagnosis.CRASHED: "A crash below Python can come from a buffer of the wrong size or type:"
+    " check those of every message.",
+    Diagnosis.TIMEOUT: "Look at the line that is named: does the loop there ever end?",
+    Diagnosis.DEADLOCK: "Follow the lines above from rank to rank. What is each of them waiting"
+    " for, and which rank should have made that call?",
+    Diagnosis.WRONG_TYPE: "Compare with the signature: what is returned, and what is changed in"
+    " place?",
+    Diagnosis.WRONG_SHAPE: "Which line of yours makes the result, and which shape has it there? The"
+    " message has the one that is asked for.",
+    Diagnosis.WRONG_DTYPE: "Make buffers like the input: torch.empty_like(x) keeps shape and"
+    " dtype.",
+    Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
+    Diagnosis.ALIASED: "Return a copy: x.clone().",
+    Diagnosis.FORBIDDEN_CALL: "Leave this call out, and do with those that the message allows.",
+    Diagnosis.TOO_MANY_MESSAGES: "Which message carries something that its receiver already has, or"
+    " never uses?",
+    Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
+    " something sent in a larger piece than it should be?",
+    Diagnosis.TOO_MANY_BYTES: "Send only what the other side needs.",
+    Diagnosis.TOO_FEW_BYTES: "Less is sent than has to be moved.",
+    Diagnosis.TOO_MANY_ROUNDS: "Messages that could travel at the same time wait for each other:"
+    " start them with isend and irecv.",
+    Diagnosis.TOO_FEW_ROUNDS: "Fewer rounds than the algorithm takes: is it the one that is asked"
+    " for?",
+    Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions: combine in the order"
+    " of the ranks, not of arrival, and in the same order on every rank.",
+    Diagnosis.WRONG_GRADIENT: "Use torch operations that autograd knows, on the tensors that you"
+    " were given: no .data, no .detach(), no torch.no_grad(), no numbers taken out with .item().",
+    Diagnosis.NOT_NEIGHBOUR: "On a ring a rank sends to (rank ± 1) % world_size only.",
+    Diagnosis.UNMATCHED_MESSAGE: "A message was sent that is never received: count the sends and"
+    " the receives of the two ranks.",
+    Diagnosis.SIZE_MISMATCH: "Both ends of a message need tensors of the same number of elements:"
+    " torch.empty_like helps.",
+    Diagnosis.DTYPE_MISMATCH: "Both ends of a message need the same dtype; the bits are not"
+    " converted. torch.empty_like keeps it.",
+    Diagnosis.BUFFER_RACE: "Between isend, irecv or a collective with async_op=True and its wait()"
+    " the tensor belongs to the transport: use another one, or wait first.",
+    Diagnosis.UNWAITED_REQUEST: "Keep what isend and irecv return, and call wait() on each before"
+    " you return.",
+    Diagnosis.ORDER_MISMATCH: "Collectives are matched by order: every rank has to make the same"
+    " calls in the same order.",
+    Diagnosis.MEMORY_LIMIT: "Is a tensor made in a loop, or with a shape that is far too large?",
+    Diagnosis.OUTPUT_LIMIT: "Take the print out of the loop.",
+}
+
+
+def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
+    """A hint for a diagnosis, which says no more than is proved.
+
+    In this order: what Python's own words prove in any exercise, the one known mistake
+    that explains all of the evidence, what else the failure or the source proves, the
+    exercise's advice for the diagnosis, what helps in general, and the exercise's first
+    hint, which is a question.
+    """
+    if diagnosis is Diagnosis.NOT_ATTEMPTED:
+        return exercise.hints[0]
+    if evidence is not None and evidence.failed:
+        for prove in (misused, _known, miscalled, disagreed, to_itself, rebound):
+            hint = prove(exercise, evidence)
+            if hint:
+                return hint
+    hint = exercise.advice.get(diagnosis, GENERAL.get(diagnosis, ""))
+    if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
+        hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
+    return hint or exercise.hints[0]
+
+
+def _smallest(evidence: Evidence) -> str:
+    """Where to look for a wrong value: in the smallest world that has one."""
+    n = min((one.case.n for one in evidence.failed), default=1)
+    right = {one.case.n for one in evidence.passed if one.limit is None} - {
+        one.case.n for one in evidence.failed
+    }
+    if n == 1:
+        return "It is wrong with one rank already, where nothing can be sent: begin there."
+    fewer = f" With {max(right)} it is right: what is new?" if right and max(right) > 1 else ""
+    return f"Take {n} ranks and a tensor of few numbers, and follow every message by hand.{fewer}"
+
+
+def _known(exercise: Exercise, evidence: Evidence) -> str:
+    """The hint of the mistake that explains the evidence; empty if none does, or several do."""
+    fits: list[tuple[tuple[int, int], Mistake]] = []
+    for mistake in exercise.mistakes:
+        # what ranks hold after a race is not what their program computes
+        if evidence.diagnosis is Diagnosis.BUFFER_RACE and mistake.when is None:
+            continue
+        weight = _weight(exercise, mistake, evidence)
+        if weight is not None:
+            fits.append((weight, mistake))
+    if not fits:
+        return ""
+    most = max(weight for weight, _ in fits)
+    best = [mistake for weight, mistake in fits if weight == most]
+    # signs are listed from particular to general; values that agree are equally good
+    told = {mistake.hint for mistake in best if mistake.when is None}
+    return best[0].hint if len(told) < 2 else ""
+
+
+def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:
+    """How well a mistake fits: its conditions, and the failures it explains; ``None`` if not."""
+    explained = 0
+    if mistake.gives is not None:
+        alternatives = mistake.gives if isinstance(mistake.gives, tuple) else (mistake.gives,)
+        explained = max(_explained(exercise, gives, evidence) for gives in alternatives)
+        if not explained:
+            return None
+    if mistake.when is not None and not _holds(mistake.when, evidence):
+        return None
+    return (mistake.gives is not None) + (mistake.when is not None), explained
+
+
+def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
+    # a condition may look into values or traffic that the case does not have
+    absent = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
+    with contextlib.suppress(*absent):
+        return bool(when(evidence))
+    return False
+
+
+def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
+    """How many failures a mistake explains; 0 if it contradicts any case, or not the first."""
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
+        return 0  # something is returned, and what is in place was not meant
+    explained = 0
+    # the first failure first: most mistakes end there
+    others = (one for one in evidence.judged if one is not evidence.here)
+    for one in (evidence.here, *others):
+        if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:
+            if one is evidence.here:
+                return 0
+            continue
+        if one.passed and one.case.n == 1 < max(exercise.world_sizes):
+            continue  # alone, most mistakes do no harm
+        would = predicted(gives, one.case)
+        if would is None:
+            if one is evidence.here:
+                return 0
+            continue
+        if len(would) != one.case.n or not _agree(exercise, one.case, would, one.actual):
+            return 0
+        if not one.passed:
+            explained += not _agree(exercise, one.case, exercise.expected(one.case), one.actual)
+    return explained
+
+
+def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
+    """What a mistake gives in a case; ``None`` if it cannot tell, or has no result at all there.
+
+    It has none where it leaves nobody to hear from, for instance, or divides by zero.
+    """
+    with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
+        return gives(case)
+    return None
+
+
+def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
+    """Whether ranks hold what a mistake would give, up to rounding."""
+    terms = exercise.reduced(case) if exercise.reduced else 0
+    scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
+    if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
+        # a mistake may have summed on a rank where nothing was to be summed
+        scales = [torch.stack(scales).amax(0)] * case.n
+    return all(
+        compare(want, got, terms, _slack(want, scale), relative=exercise.relative) is None
+        for want, got, scale in zip(would, actual, scales, strict=True)
+    )
+
+
+def _slack(want: Any, scale: Any) -> Any:
+    """What rounding errors are relative to: the terms, or the largest result of the mistake.
+
+    Where the mistake sums what was not to be summed, the terms are not known, and a small
+    result may be what is left of large ones.
+    """
+    if isinstance(scale, dict) and isinstance(want, dict):
+        return {name: _slack(want.get(name), one) for name, one in scale.items()}
+    if isinstance(scale, (list, tuple)) and isinstance(want, (list, tuple)):
+        fits = len(scale) == len(want)
+        return [_slack(*pair) for pair in zip(want, scale, strict=True)] if fits else None
+    if not isinstance(scale, torch.Tensor) or not isinstance(want, torch.Tensor):
+        return None
+    fits = want.dtype != torch.bool and scale.shape == want.shape
+    if not fits:
+        return None
+    return torch.maximum(scale, want.abs().amax()) if want.numel() else scale
+
+
+# What can be proved in any exercise. ------------------------------------------------
+
+_NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
+_NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
+_MISCALLED = re.compile(r"TypeError: (?:[\w.<>]+\.)?(\w+)\(\) (?:takes|got|missing) ")
+_UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
+
+
+def misused(exercise: Exercise, evidence: Evidence) -> str:
+    """What the words of an error prove, together with the source."""
+    text = evidence.failure.message if evidence.failure is not None else ""
+    if found := _NO_NAME.search(text):
+        return _misspelt(found[1], _known_names(exercise, evidence), "")
+    if found := _UNBOUND.search(text):
+        return (
+            f"{found[1]} is used here before this function has given it a value: is it set in"
+            " a branch or a loop that was not entered, or assigned only further down?"
+        )
+    if found := _NO_ATTRIBUTE.search(text):
+        owner = {"torch.distributed": dist, "torch": torch, "Tensor": torch.Tensor}.get(found[1])
+        return _misspelt(found[2], dir(owner), f"{found[1]} has no ") if owner else ""
+    if "init_process_group is not for" in text or "default process group twice" in text:
+        return (
+            "The process group is set up before your function is called: leave out"
+            " init_process_group, and call dist.get_rank() right away."
+        )
+    if " with tag " in text and evidence.diagnosis is Diagnosis.DEADLOCK:
+        return (
+            "A receive takes only a message that has its own tag: give both ends the same one, or"
+            " leave it out."
+        )
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and evidence.source and evidence.source[0].yields:
+        return (
+            "yield makes a generator of a function: a call of it runs none of its lines. Leave"
+            " yield out."
+        )
+    if evidence.diagnosis is Diagnosis.WRONG_TYPE and _returns_nothing(exercise, evidence):
+        return (
+            f"{exercise.name} never returns anything: a function without return gives None."
+            " End it with return and the result."
+        )
+    return ""
+
+
+def disagreed(exercise: Exercise, evidence: Evidence) -> str:
+    """What different sizes in one collective prove."""
+    text = evidence.failure.message if evidence.failure is not None else ""
+    if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
+        return (
+            "The ranks meet in one call, and bring different sizes to it. Do all of them make their"
+            " calls for the same tensors, in the same order?"
+        )
+    return ""
+
+
+def to_itself(exercise: Exercise, evidence: Evidence) -> str:
+    """What a refused message to oneself proves."""
+    if not evidence.says("same as the rank"):
+        return ""
+    return (
+        "A rank sends to itself, or receives from itself, and that is refused. What a rank has"
+        " already needs no message: leave its own number out, or copy."
+    )
+
+
+def miscalled(exercise: Exercise, evidence: Evidence) -> str:
+    """What is to be said of a call with the wrong arguments; nothing if it is not the answer's."""
+    found = _MISCALLED.search(evidence.failure.message) if evidence.failure is not None else None
+    if found is None:
+        return ""
+    name = found[1]
+    if name == exercise.name:
+        return f"It is called as {exercise.signature}: keep these parameters, in this order."
+    for part in evidence.source:
+        if part.name == name:
+            asked = ", ".join(part.parameters)
+            return f"You have defined it as {name}({asked}), in line {part.line}: call it so."
+    return ""
+
+
+def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
+    names = {name for part in evidence.source for name in (part.name, *part.assigned)}
+    return [*names, *exercise.parameters, "dist", "torch", *dir(builtins)]
+
+
+def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
+    """Whether a name is nearly one that exists; names with underscores in front are nobody's."""
+    public = sorted({other for other in known if not other.startswith("_") and other != name})
+    close = difflib.get_close_matches(name, public, 3, 0.75)
+    lower = [other for other in public if other.lower() == name.lower()]
+    if lower or close:
+        return f"{begin or 'There is no '}{name}. Did you mean {(lower or close)[0]}?"
+    if begin:
+        return f"{begin}{name}."
+    return (
+        f"Nothing is called {name} where this line runs: is it defined, in a cell that you have"
+        " run, and spelt the same?"
+    )
+
+
+def _returns_nothing(exercise: Exercise, evidence: Evidence) -> bool:
+    """Whether a result is to be returned, and the function has no return with a value."""
+    asked = exercise.returns and evidence.source and evidence.source[0].name == exercise.name
+    return bool(asked) and not evidence.source[0].returns
+
+
+def rebound(exercise: Exercise, evidence: Evidence) -> str:
+    """What the source proves of values that are lost: a parameter that is bound to a new one."""
+    if evidence.diagnosis is not Diagnosis.WRONG_VALUE:
+        return ""
+    for part in evidence.source:
+        for lost in part.lost:
+            name = lost.parameter
+            return (
+                f"`{lost.text}` in {part.name} makes a new tensor and calls it {name}; the"
+                f" tensor that {part.name} was given stays as it was, and nobody sees the new"
+                f" one. Write into it: {name}.copy_(...), or an operation such as {name} += ..."
+            )
+    return ""

@@ -1,0 +1,76 @@
+"""Helpers for the inputs and one-line oracles of reductions; they run in the judge alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+
+from grader.course.cases import Kind
+
+__all__ = ["OPS", "magnitude", "nbytes", "op_name", "reduced", "reductions"]
+
+#: The reductions of the course, by name.
+OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX", "PRODUCT")}
+
+
+def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
+    """Every reduction on floating-point numbers, and all but AVG on integers.
+
+    The lengths are those of :func:`grader.course.cases.kinds`.  First comes a sum of integers,
+    in which no wrong digit is taken for rounding.  Products of integers are not short:
+    2 + 2 is 2 · 2.
+    """
+    return (
+        ("SUM", Kind(torch.int64, (7,))),
+        ("AVG", Kind(torch.float64, (3, 5))),
+        ("MIN", Kind(torch.int64, (n + 1,))),
+        ("MAX", Kind(torch.float32, (2, 4))),
+        ("PRODUCT", Kind(torch.int64, (5,))),
+        ("SUM", Kind(torch.float32, (1,))),
+        ("AVG", Kind(torch.float32, (n - 1,))),
+        ("PRODUCT", Kind(torch.float64, (n,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("SUM", Kind(torch.float32, (0,))),
+    )
+
+
+def op_name(op: dist.ReduceOp) -> str:
+    """``SUM`` of ``dist.ReduceOp.SUM``."""
+    return next(name for name, known in OPS.items() if known == op)
+
+
+def nbytes(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor's elements."""
+    return tensor.numel() * tensor.element_size()
+
+
+def reduced(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The reduction of tensors of one shape and dtype.
+
+    Floating-point numbers are reduced in float64, so the result is rounded
+    once; integers exactly.
+    """
+    dtype = tensors[0].dtype
+    wide = torch.float64 if dtype.is_floating_point else dtype
+    stack = torch.stack([t.to(wide) for t in tensors])
+    name = op_name(op)
+    if name == "AVG" and not dtype.is_floating_point:
+        raise ValueError("AVG is defined for floating-point numbers only")
+    result = {
+        "SUM": lambda: stack.sum(0),
+        "AVG": lambda: stack.mean(0),
+        "MIN": lambda: stack.amin(0),
+        "MAX": lambda: stack.amax(0),
+        "PRODUCT": lambda: stack.prod(0),
+    }[name]()
+    return result.to(dtype)
+
+
+def magnitude(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """How large the terms of a reduction are: rounding errors are relative to that."""
+    name = op_name(op)
+    if name in ("MIN", "MAX"):
+        return torch.zeros_like(tensors[0])
+    return reduced(op, [t.abs() for t in tensors])

@@ -1,0 +1,226 @@
+"""The arithmetic of scale: how large a model is, what training it takes, what can be hidden.
+
+``params``, ``hidden``, ``vocab`` and the like count elements and are whole numbers;
+a name that says bytes means bytes.  A model is a stack of transformer blocks between
+an embedding and a head.  Only its matrices are counted: biases and norms are of the
+order of ``hidden``, where a matrix is of the order of ``hidden``².
+
+The ratios say how long a communication takes beside the computation that it could be
+hidden behind; up to 1 it can.  They assume that device and link both reach their
+peak, that there is one link, that a message has no latency, and that the two can go
+on at the same time.  Bytes on the link are those of the ring
+(:func:`grader.course.costs.ring_all_reduce_seconds` without its latencies).
+
+Everywhere: ``peak_flops`` of one device in floating-point operations a second,
+``peak_bandwidth`` of its link in bytes a second and in one direction.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = [
+    "State",
+    "dp_overlap_ratio",
+    "kept_activations",
+    "model_params",
+    "pp_overlap_ratio",
+    "state_bytes",
+    "step_flops",
+    "tp_overlap_ratio",
+    "training_state_bytes",
+    "transformer_block_params",
+    "zero3_overlap_ratio",
+]
+
+
+# What there is. -------------------------------------------------------------------
+
+
+def transformer_block_params(hidden: int, glu: bool) -> int:
+    """Parameters of a block: queries, keys, values 3h², output h², and an MLP of width 4h.
+
+    The MLP has a matrix up and one down, 8h².  A gated one (GLU) has two up: 12h².
+
+    (Vaswani and others 2017, https://arxiv.org/abs/1706.03762; the gate is Shazeer's,
+    https://arxiv.org/abs/2002.05202, who makes the MLP narrower for it.)
+    """
+    return (16 if glu else 12) * hidden * hidden
+
+
+def model_params(
+    hidden: int, layers: int, vocab: int, glu: bool, tied_head: bool, max_positions: int = 0
+) -> int:
+    """Parameters of a model: its blocks, the embedding, and what else has a row of ``hidden``.
+
+    Args:
+        hidden: width of the model.
+        layers: blocks.
+        vocab: tokens that the embedding knows.
+        glu: whether the MLPs are gated.
+        tied_head: whether the head uses the embedding's matrix, and has none of its own.
+        max_positions: learned positions; 0 where positions are computed.
+    """
+    rows = vocab * (1 if tied_head else 2) + max_positions
+    return layers * transformer_block_params(hidden, glu) + rows * hidden
+
+
+class State(NamedTuple):
+    """Bytes that training keeps of parameters, whatever the batch.
+
+    Attributes:
+        weights: in bfloat16, what forward and backward compute with.
+        gradients: in bfloat16.
+        optimizer: Adam's, in float32: a master copy, momentum, variance.
+    """
+
+    weights: float
+    gradients: float
+    optimizer: float
+
+    @property
+    def total(self) -> float:
+        """All three."""
+        return self.weights + self.gradients + self.optimizer
+
+
+#: Bytes of one parameter.
+_STATE = State(2, 2, 4 + 4 + 4)
+
+
+def training_state_bytes(params: int) -> int:
+    """Bytes of weights, gradients and Adam's state in mixed precision: 16 a parameter.
+
+    (Rajbhandari and others 2020, section 3.1, https://arxiv.org/abs/1910.02054.)
+    """
+    return int(_STATE.total) * params
+
+
+def state_bytes(params: float, dp: int = 1, zero: int = 0) -> State:
+    """Bytes that each of ``dp`` replicas keeps of ``params`` parameters.
+
+    Stage 1 of ZeRO shards the optimizer's state, 2 the gradients as well, 3 also the
+    weights; 0 shards nothing.
+
+    (Rajbhandari and others 2020, figure 1, https://arxiv.org/abs/1910.02054.)
+    """
+    w, g, o = (params * part for part in _STATE)
+    return State(
+        w / dp if zero >= 3 else w,
+        g / dp if zero >= 2 else g,
+        o / dp if zero >= 1 else o,
+    )
+
+
+def kept_activations(hidden: int, glu: bool) -> int:
+    """Elements that a block keeps of each token for its backward pass.
+
+    In multiples of ``hidden``: the inputs of two norms and of the four matrices (1 each
+    but 4 for the last), queries, keys and values (3), what comes out of the first matrix
+    of the MLP (4).  A gate brings as much again, and the activated half beside the
+    product.  Attention keeps nothing of the size of its scores, as FlashAttention does,
+    and there is no dropout.
+
+    (Korthikanti and others 2022, https://arxiv.org/abs/2205.05198, count 34 bytes
+    where this is 16 elements of two bytes: two masks of dropout have a byte each.)
+    """
+    return (24 if glu else 16) * hidden
+
+
+def step_flops(tokens: int, params: int) -> int:
+    """Operations of one step: 2 for each token and parameter forward, 4 backward.
+
+    A multiplication and an addition forward; backward the same for the gradient of the
+    input, and again for that of the weight.  Attention's own products, which no
+    parameter takes part in, are left out.
+
+    (Kaplan and others 2020, section 2.1, https://arxiv.org/abs/2001.08361.)
+    """
+    return (2 + 4) * tokens * params
+
+
+# What can be hidden. --------------------------------------------------------------
+
+
+def dp_overlap_ratio(
+    tokens: int, dp: int, peak_flops: float, peak_bandwidth: float, bytes_per_element: int
+) -> float:
+    """All-reduce of the gradients, beside the backward pass that makes them.
+
+    e·params·2(DP−1)/(DP·B) over 4·tokens·params/F: the parameters cancel.
+
+    Args:
+        tokens: of one replica, in the backward pass that the all-reduce runs beside.
+        dp: replicas.
+        peak_flops: F.
+        peak_bandwidth: B.
+        bytes_per_element: e, of a gradient.
+    """
+    sent = bytes_per_element * 2 * (dp - 1) / dp
+    return sent / (4 * tokens) * (peak_flops / peak_bandwidth)
+
+
+def zero3_overlap_ratio(
+    seq: int,
+    micro_batch: int,
+    dp: int,
+    peak_flops: float,
+    peak_bandwidth: float,
+    bytes_per_element: int,
+) -> float:
+    """All-gather of a block's weights, beside the forward pass of the block before.
+
+    e·params·(DP−1)/(DP·B) over 2·seq·micro_batch·params/F.  Backward it is an all-gather
+    and a reduce-scatter, beside twice the work: the same.
+
+    Args:
+        seq: tokens of a sequence.
+        micro_batch: sequences that a replica takes at once.
+        dp: replicas among which the weights are sharded.
+        peak_flops: F.
+        peak_bandwidth: B.
+        bytes_per_element: e, of a weight.
+    """
+    sent = bytes_per_element * (dp - 1) / dp
+    return sent / (2 * seq * micro_batch) * (peak_flops / peak_bandwidth)
+
+
+def tp_overlap_ratio(
+    hidden: int, tp: int, peak_flops: float, peak_bandwidth: float, bytes_per_element: int
+) -> float:
+    """All-gather or reduce-scatter of activations, beside one h × h matrix of which 1/TP is here.
+
+    e·tokens·h·(TP−1)/(TP·B) over 2·tokens·h²/(TP·F): tokens and one TP cancel.
+
+    Args:
+        hidden: h.
+        tp: devices that share every matrix.
+        peak_flops: F.
+        peak_bandwidth: B.
+        bytes_per_element: e, of an activation.
+    """
+    return bytes_per_element * (tp - 1) / (2 * hidden) * (peak_flops / peak_bandwidth)
+
+
+def pp_overlap_ratio(
+    hidden: int,
+    layers_in_next_stage: int,
+    peak_flops: float,
+    peak_bandwidth: float,
+    bytes_per_element: int,
+    glu: bool = True,
+) -> float:
+    """Activations that go to the next stage, beside the forward pass of its blocks.
+
+    e·tokens·h/B over 2·tokens·16h²·layers/F: tokens and one h cancel.  (12h² without GLU.)
+
+    Args:
+        hidden: h.
+        layers_in_next_stage: blocks of the stage that receives.
+        peak_flops: F.
+        peak_bandwidth: B.
+        bytes_per_element: e, of an activation.
+        glu: whether the blocks are gated.
+    """
+    flops_a_token = 2 * transformer_block_params(hidden, glu) * layers_in_next_stage
+    return bytes_per_element * hidden / flops_a_token * (peak_flops / peak_bandwidth)

@@ -1,0 +1,304 @@
+"""What came of a case, compared with what should have: the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from grader.course.cases import Case
+from grader.core.compare import Difference, compare, differing_bits
+from grader.course.exercise import Exercise, Judged
+from grader.course.limits import Limit
+from grader.core.values import describe, show
+from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
+from grader.launch.world import Outcome
+
+__all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
+
+
+def ranks(n: int, simulated: bool = False) -> str:
+    """``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
+    if simulated:
+        return f"{n} simulated ranks"
+    return "1 rank" if n == 1 else f"{n} ranks"
+
+
+def assess(
+    exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
+) -> tuple[CaseVerdict, Judged]:
+    """Compare what the ranks hold with what they should hold.
+
+    Args:
+        exercise, case: what was asked.
+        outcome: what came.
+        repeated: whether the same processes have been asked the same before.
+    """
+    actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
+    failure = outcome.failure
+    if failure is not None:
+        failure = _explain(exercise, failure)
+    else:
+        failure = _compare(exercise, case, outcome, expected, actual)
+        failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
+    verdict = CaseVerdict(
+        case.name,
+        case.n,
+        Status.FAILED if failure else Status.PASSED,
+        traffic=outcome.trace.traffic,
+        output=outcome.output,
+    )
+    if failure is None:
+        return verdict, Judged(case, None, actual, None, outcome.trace)
+    seen = Judged(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+    return replace(
+        verdict,
+        diagnosis=failure.diagnosis,
+        message=_where_it_matters(exercise, failure.message),
+        rank=failure.rank,
+        site=failure.site,
+        detail=failure.detail + outcome.trace.warnings,
+        frames=failure.frames,
+        waits=failure.waits,
+        cycle=failure.cycle,
+        ended=failure.ended,
+        by_rank=_rows(exercise, case, expected, actual),
+        misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
+    ), seen
+
+
+def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
+    """What each rank holds: the returned value, or the argument that holds the result."""
+    if exercise.result is None:
+        return [result.value for result in outcome.results]
+    place = _place_of(exercise, case)
+    return [result.arguments[place] for result in outcome.results]
+
+
+def _place_of(exercise: Exercise, case: Case) -> int:
+    """The position of the argument that holds the result."""
+    return list(case.columns).index(exercise.result or "")
+
+
+def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
+    terms = exercise.reduced(case) if exercise.reduced else 0
+    scales = exercise.magnitude(case) if exercise.magnitude else [None] * case.n
+    return terms, scales
+
+
+def rounding(exercise: Exercise, case: Case) -> bool:
+    """Whether a right result may still depend on the order in which values are reduced.
+
+    It may not where it must be exact: integers, the smallest and the largest
+    (nothing is rounded there, so their magnitude is 0), one rank, no elements.
+    """
+    terms, scales = _terms(exercise, case)
+    if terms < 2:
+        return False
+    held = [scale for scale in scales if isinstance(scale, torch.Tensor)] or exercise.expected(case)
+    return any(tensor.is_floating_point() and bool(tensor.any()) for tensor in held)
+
+
+def _difference(
+    exercise: Exercise, case: Case, rank: int, expected: Any, actual: Any
+) -> Difference | None:
+    terms, scales = _terms(exercise, case)
+    name = exercise.result or ""
+    return compare(expected, actual, terms, scales[rank], name, exercise.relative)
+
+
+def _compare(
+    exercise: Exercise,
+    case: Case,
+    outcome: Outcome,
+    expected: Sequence[Any],
+    actual: Sequence[Any],
+) -> Failure | None:
+    for rank, result in enumerate(outcome.results):
+        if exercise.result is not None and result.value is not None:
+            return Failure(
+                Diagnosis.WRONG_TYPE,
+                f"rank {rank} returns {describe(result.value)}; the result belongs into"
+                f" {exercise.result}, and nothing is returned",
+                rank,
+            )
+    for rank in case.ranks:
+        found = _difference(exercise, case, rank, expected[rank], actual[rank])
+        if found:
+            return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
+    for rank, result in enumerate(outcome.results):
+        if exercise.result is not None and _place_of(exercise, case) in result.replaced:
+            return Failure(
+                Diagnosis.WRONG_VALUE,
+                f"rank {rank}: the right values are in other tensors than those that were in"
+                f" {exercise.result}, which are as they were: write into them",
+                rank,
+            )
+        changed = _changed_argument(exercise, case, rank, result.arguments)
+        if changed:
+            return Failure(
+                Diagnosis.INPUT_CHANGED,
+                f"rank {rank}: {changed} must stay as it was, but has changed",
+                rank,
+            )
+        if exercise.result is None and result.aliases:
+            name = list(case.columns)[result.aliases[0]]
+            return Failure(
+                Diagnosis.ALIASED,
+                f"rank {rank}: the result shares memory with {name}; return a copy",
+                rank,
+            )
+    return exercise.proof(case, outcome.trace) if exercise.proof else None
+
+
+def _told_otherwise(
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], repeated: bool
+) -> Failure | None:
+    """Whether right values came by another road than the network, which carried too little.
+
+    A program may remember what it has been told before, or know beforehand what does not
+    depend on the seed.  Nothing else that it may do brings numbers that were drawn.
+    """
+    if outcome.moved is None or exercise.least is None:
+        return None
+    least = exercise.least(case, expected)
+    if outcome.moved >= least:
+        return None
+    carried = (
+        f"the values are right, but the network carried {max(0, outcome.moved)} bytes, and no"
+        f" algorithm needs fewer than {least}"
+    )
+    if repeated:
+        what = f"{carried}: this call repeats an earlier one; communicate in every call"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    if _predictable(exercise, case):
+        what = f"{carried}: the ranks have to tell each other, also what can be guessed"
+        return Failure(Diagnosis.TOO_FEW_BYTES, what)
+    return Failure(Diagnosis.TAMPERING, carried)
+
+
+def _predictable(exercise: Exercise, case: Case) -> bool:
+    """Whether what the ranks should hold is the same whatever the seed is."""
+    held = []
+    for seed in (1, 2):
+        drawn = (one for one in exercise.cases(seed, case.n) if one.name == case.name)
+        held.append([list(exercise.expected(one)) for one in drawn])
+    return bool(held[0]) and compare(held[0], held[1]) is None
+
+
+def assess_again(
+    exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
+) -> tuple[CaseVerdict, Judged]:
+    """Judge another run of a case whose outcome was right, in another order of arrival.
+
+    Where the exercise asks for the same bits, they are compared between ranks
+    and between the runs.
+    """
+    verdict, seen = assess(exercise, case, again, repeated=True)
+    if not verdict.passed or not exercise.same_bits:
+        return verdict, seen
+    first, second = (_actual(exercise, case, run) for run in (outcome, again))
+    message = ""
+    for rank in case.ranks:
+        found = differing_bits(first[0], first[rank])
+        if found:
+            message = f"rank 0 and rank {rank} hold different bits, {found}"
+            break
+        found = differing_bits(first[rank], second[rank])
+        if found:
+            message = f"rank {rank} does not hold the same bits when it is run again, {found}"
+            break
+    if not message:
+        return verdict, seen
+    seen = Judged(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
+    return replace(
+        verdict,
+        status=Status.FAILED,
+        diagnosis=Diagnosis.NONDETERMINISTIC,
+        message=message,
+        rank=rank,
+    ), seen
+
+
+def _changed_argument(
+    exercise: Exercise, case: Case, rank: int, after: Sequence[Any]
+) -> str | None:
+    for name, before, now in zip(case.columns, case.arguments(rank), after, strict=True):
+        if name != exercise.result and compare(before, now) is not None:
+            return name
+    return None
+
+
+def _explain(exercise: Exercise, failure: Failure) -> Failure:
+    """Say what a TypeError without a line of the student's means."""
+    if failure.site is None and "TypeError" in failure.message and exercise.adapter is None:
+        what = failure.message.split("TypeError: ", 1)[-1]
+        return replace(
+            failure,
+            message=f"cannot be called as {exercise.signature.partition(' ->')[0]}: {what}",
+        )
+    return failure
+
+
+def _rows(
+    exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
+) -> tuple[RankRow, ...]:
+    """What each rank should hold, and holds; nothing if all are right: the fault lies elsewhere."""
+    if not actual:
+        return ()
+    rows = tuple(
+        RankRow(
+            rank,
+            show(expected[rank]),
+            show(actual[rank]),
+            _difference(exercise, case, rank, expected[rank], actual[rank]) is None,
+        )
+        for rank in case.ranks
+    )
+    return () if all(row.right for row in rows) else rows
+
+
+def _where_it_matters(exercise: Exercise, message: str) -> str:
+    """A message without the number of the rank, where there is one rank only."""
+    if exercise.world_sizes != (1,):
+        return message
+    return message.removeprefix("rank 0: ").removeprefix("rank 0, ")
+
+
+def assess_limit(
+    limit: Limit,
+    n: int,
+    right: Sequence[tuple[Case, Outcome]],
+    verdicts: Iterable[CaseVerdict],
+) -> tuple[CaseVerdict, Judged | None]:
+    """Judge the traffic of the runs whose values were right, and that ask for something."""
+    bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
+    if not bounds:
+        wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
+        return CaseVerdict(
+            limit.quantity,
+            n,
+            Status.FAILED,
+            wrong.diagnosis,
+            "not judged: no run of this world size gave the right result",
+            is_limit=True,
+        ), None
+    broken = [entry for entry in bounds if not entry[2].holds]
+    case, outcome, bound = (broken or bounds)[0]
+    verdict = CaseVerdict(
+        limit.quantity,
+        n,
+        Status.FAILED if broken else Status.PASSED,
+        traffic=outcome.trace.traffic,
+        bounds=(bound,),
+        is_limit=True,
+        misses_point=bool(broken) and limit.point,
+    )
+    if not broken:
+        return verdict, Judged(case, None, (), None, outcome.trace, bound)
+    diagnosis = limit.diagnose(bound)
+    message = f"{case.name}: {bound}"
+    seen = Judged(case, diagnosis, (), None, outcome.trace, bound)
+    return replace(verdict, diagnosis=diagnosis, message=message), seen

@@ -1,0 +1,64 @@
+"""Which cases of an answer are worth a run, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from grader.judge.assessment import ranks
+from grader.course.cases import Case
+from grader.core.verdict import CaseVerdict, Diagnosis, Status
+
+__all__ = ["Turns", "not_run", "too_late"]
+
+#: How the message on a case that was not run begins.
+_GIVEN_UP = "not run: "
+
+#: After so many deadlocks in a row, see :class:`Turns`; each costs a new world.
+_HOPELESS = 2
+
+
+class Turns:
+    """In which order the cases of one world size are run, and which are given up.
+
+    Cases of a kind stand together.  After two deadlocks in a row the rest is run from
+    its other end, so that other kinds have their chance; at the next deadlock, what is
+    left is taken to end the same way.
+    """
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._left = deque(enumerate(cases))
+        self._stuck = 0
+        self._backwards = False
+
+    def __iter__(self) -> Iterator[tuple[int, Case]]:
+        while self._left:
+            yield self._left.pop() if self._backwards else self._left.popleft()
+
+    def give_up(self, verdict: CaseVerdict) -> list[tuple[int, Case]]:
+        """The cases that need not be run after this verdict on the last one."""
+        given_up: list[tuple[int, Case]] = []
+        if verdict.diagnosis is not Diagnosis.DEADLOCK:
+            self._stuck = 0
+        elif self._backwards:
+            given_up = list(self._left)
+            self._left.clear()
+        else:
+            self._stuck += 1
+            self._backwards = self._stuck == _HOPELESS
+        return given_up
+
+
+def too_late(case: Case, seconds: float) -> CaseVerdict:
+    """A case that comes after the ``seconds`` that an exercise may take."""
+    message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
+    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
+
+
+def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
+    """A case that was given up because of another, or of one that was given up for that."""
+    message = because.message
+    if not message.startswith(_GIVEN_UP):
+        where = f"{because.name} on {ranks(because.world_size, because.simulated)}"
+        message = f"{_GIVEN_UP}{where} ended with {because.diagnosis}"
+    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message)

@@ -1,0 +1,177 @@
+"""Whether an answer grows with the number of ranks as it should: on simulated ranks.
+
+Eight processes do not show what an algorithm costs on hundreds.  So an answer
+that is right on real ranks is run on simulated ones as well, many more of them,
+and what they hold and have sent is judged by the same oracle and the same limits.
+Rounds are not: those are of a replay of what happened (:mod:`grader.trace.rounds`),
+and a record of hundreds of ranks is too long to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from grader.judge.assessment import assess
+from grader.course.cases import Case, Draw
+from grader.course.exercise import Exercise
+from grader.course.limits import Limit
+from grader.core.program import Program
+from grader.simulation.clusters import Cluster, Flat
+from grader.trace.trace import Trace
+from grader.judge.case_order import not_run
+from grader.core.verdict import Bound, CaseVerdict, Status
+from grader.launch.world import Job, Outcome
+from grader.launch.process_group_handle import Launcher
+from grader.launch.simulation import Simulation, simulate
+
+__all__ = ["Grown", "grown", "run_grown"]
+
+#: What a trace can be measured by, and a tally not.
+_ROUNDS = "rounds"
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What became of an answer on simulated ranks.
+
+    Attributes:
+        case: its input.
+        simulation: the run.
+        verdicts: on what the ranks hold, and on each limit but rounds.
+    """
+
+    case: Case
+    simulation: Simulation
+    verdicts: tuple[CaseVerdict, ...]
+
+
+def grown(
+    launcher: Launcher,
+    exercise: Exercise,
+    program: Program,
+    seed: int,
+    seconds: float,
+    memory: int,
+    failed: CaseVerdict | None,
+) -> list[CaseVerdict]:
+    """The verdicts on an answer at the sizes that its exercise says.
+
+    Args:
+        launcher: starts the process.
+        exercise: has a growth.
+        program: the answer's.
+        seed: of the inputs.
+        seconds: of the wall clock that one size may take.
+        memory: bytes that all ranks together may allocate.
+        failed: a case that the answer has failed before, after which nothing is run.
+    """
+    growth = exercise.growth
+    assert growth is not None
+    verdicts: list[CaseVerdict] = []
+    for n in growth.sizes:
+        if failed is None:
+            run = run_grown(launcher, exercise, program, n, Flat(), seed, seconds, memory)
+            verdicts += run.verdicts
+            failed = next((one for one in run.verdicts if not one.passed), None)
+        else:
+            case = _case(exercise, seed, n)
+            given_up = replace(not_run(case, failed), simulated=True)
+            verdicts.append(given_up)
+            verdicts += [
+                replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
+            ]
+    return verdicts
+
+
+def run_grown(
+    launcher: Launcher,
+    exercise: Exercise,
+    program: Program,
+    n: int,
+    cluster: Cluster,
+    seed: int,
+    seconds: float,
+    memory: int,
+    eager: int = -1,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+) -> Grown:
+    """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
+
+    Args:
+        launcher, exercise, program, seed, seconds, memory: as of :func:`grown`; the
+            exercise may have no growth, and its first input is taken.
+        n: how many ranks.
+        cluster: says what messages cost.
+        eager: bytes up to which a send does not wait for its receive; −1 for none.
+        algorithms: of built-in collectives.
+    """
+    case = _case(exercise, seed, n)
+    growth = exercise.growth
+    answered = growth is None or n <= growth.values
+    job = Job(
+        entry=exercise.name,
+        arguments=tuple(case.arguments(rank) for rank in case.ranks),
+        adapter=exercise.packed_adapter(),
+        allowed=exercise.allowed,
+        seconds=seconds,
+    )
+    simulation = simulate(
+        launcher,
+        program,
+        job,
+        cluster,
+        eager=eager,
+        counted=True,
+        answered=answered,
+        memory=memory,
+        algorithms=algorithms,
+    )
+    verdict = _values(exercise, case, simulation, answered)
+    verdicts = [verdict, *_on_limits(exercise, case, simulation, verdict)]
+    return Grown(case, simulation, tuple(replace(one, simulated=True) for one in verdicts))
+
+
+def _case(exercise: Exercise, seed: int, n: int) -> Case:
+    draw = Draw(seed, exercise.name, n)
+    return exercise.growth.case(draw) if exercise.growth else next(iter(exercise.inputs(draw)))
+
+
+def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bool) -> CaseVerdict:
+    """The verdict on what the ranks hold, as far as they have been asked."""
+    if answered or simulation.failure is not None:
+        nothing = Trace(((),) * case.n)
+        output = (simulation.output,) if simulation.output else ()
+        outcome = Outcome(
+            simulation.results, simulation.failure, nothing, output, simulation.seconds
+        )
+        verdict, _ = assess(exercise, case, outcome)
+    else:
+        verdict = CaseVerdict(case.name, case.n, Status.PASSED)
+    # hundreds of rows would say no more than the message does
+    return replace(verdict, traffic=None, by_rank=())
+
+
+def _limits(exercise: Exercise) -> list[Limit]:
+    return [limit for limit in exercise.limits if limit.quantity != _ROUNDS]
+
+
+def _on_limits(
+    exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict
+) -> Iterator[CaseVerdict]:
+    for limit in _limits(exercise):
+        one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis, is_limit=True)
+        if simulation.tally is None or not verdict.passed:
+            message = "not judged: the run on simulated ranks did not give the right result"
+            yield replace(one, message=message)
+            continue
+        measured, asked = limit.measure(simulation.tally), limit.asked(case)
+        bound = Bound(limit.quantity, measured, limit.relation, asked)
+        one = replace(one, bounds=(bound,))
+        if bound.holds:
+            yield replace(one, status=Status.PASSED)
+        else:
+            message = f"{case.name}: {bound}"
+            diagnosis = limit.diagnose(bound)
+            yield replace(one, diagnosis=diagnosis, message=message, misses_point=limit.point)

@@ -1,0 +1,265 @@
+"""Makes a library of a stranger's C++ source; what is in it only a rank will run.
+
+The compiler runs as a process of its own: behind bubblewrap where ranks do,
+with no network, nothing to read but what ranks can read, and a folder in
+memory that is gone afterwards.  The library goes into a folder that ranks can
+read, and nobody but its workshop can write.
+
+Reading torch's headers is what takes long.  ``torch/types.h`` has all that a
+function on tensors needs, and takes half as long as ``torch/extension.h``, so
+that is tried first; where that fails and more headers could help, the source is
+compiled with all of them, and only what is said of that counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.core.source_locations import SANDBOX
+from grader.launch.sandbox import SCRATCH
+
+__all__ = ["NAMESPACE", "Built", "Source", "Workshop", "compiler", "missing"]
+
+#: In this namespace of ``torch.ops`` a library has its function.
+NAMESPACE = "answer"
+
+#: Seconds that a compiler may take, on a machine with other work to do.
+PATIENCE = 300.0
+
+#: Who runs the compiler, here and as it is seen in a sandbox.
+_PROGRAM = str(Path(__file__).resolve().with_name("compiler.py"))
+_PROGRAM_INSIDE = f"{SANDBOX}/grader/server/compiler.py"
+
+_INSTALL = "apt install g++" if sys.platform == "linux" else "xcode-select --install"
+
+#: Headers that torch/types.h stands for at first.
+_LARGER = re.compile(r'^(\s*#\s*include\s*)[<"]torch/(?:extension|torch|all)\.h[>"]', re.M)
+
+_ERROR = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
+)
+
+#: What needs more than torch/types.h.
+_MORE = re.compile(r"\b(?:py::|pybind|PYBIND|torch::(?:nn|jit|optim|data|serialize|python)\b)")
+
+#: Where the lines stand that bind the function; they are ours.
+_BINDING = "binding"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is to be compiled.
+
+    Attributes:
+        name: what the student calls the text.
+        text: in C++.
+        function: that is called from Python.
+        tensors: how many it takes.
+    """
+
+    name: str
+    text: str
+    function: str
+    tensors: int
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a source: a library, or a complaint.
+
+    Attributes:
+        library: its path, as ranks see it; empty if there is none.
+        complaint: the first error of the compiler.
+        line: of the source, where the complaint is about one.
+        late: whether the compiler was stopped.
+    """
+
+    library: str = ""
+    complaint: str = ""
+    line: int | None = None
+    late: bool = False
+
+
+def compiler() -> str | None:
+    """The C++ compiler of this machine; ``CXX`` names another one."""
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    return None
+
+
+def missing() -> str:
+    """Why nothing can be compiled here, and the mend; empty if it can."""
+    if sys.platform == "win32":
+        return "C++ is compiled on Linux and macOS only; on Windows, use WSL"
+    if compiler() is None:
+        return f"there is no C++ compiler; to install one: {_INSTALL}"
+    if not (_torch() / "include" / "torch" / "extension.h").is_file():
+        return "this torch has come without its C++ headers; pip install torch brings them"
+    return ""
+
+
+def _torch() -> Path:
+    import torch
+
+    return Path(torch.__file__).resolve().parent
+
+
+class Workshop:
+    """Compiles, and keeps what it has made until it is closed.
+
+    Nothing is shared between workshops: what one student's source has become, no other
+    student's ranks can see.
+
+    Args:
+        folder: where libraries are put; one of its own if there is none.
+        seen: the same folder, as ranks see it.
+        sandbox: the command to compile under, which gives the compiler :data:`SCRATCH`.
+        user: to become in there.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        seen: str = "",
+        sandbox: Sequence[str] = (),
+        user: int | None = None,
+    ) -> None:
+        self._own = tempfile.TemporaryDirectory(prefix="grader-") if folder is None else None
+        self._folder = Path(self._own.name) if self._own is not None else Path(folder or "")
+        self._seen = seen or str(self._folder)
+        self._sandbox = tuple(sandbox)
+        self._user = user
+        self._made: dict[Source, Built] = {}
+
+    def build(self, source: Source) -> Built:
+        """A library of this source; the second time, the one of the first."""
+        if source not in self._made:
+            built = self._build(source)
+            if built.late:
+                return built  # the machine may have had no time for it
+            self._made[source] = built
+        return self._made[source]
+
+    def _build(self, source: Source) -> Built:
+        built = Built()
+        for header in ("torch/types.h", "torch/extension.h"):
+            try:
+                status, library, said = self._compile(_unit(source, header))
+            except subprocess.TimeoutExpired:
+                told = f"the compiler is not done after {PATIENCE:.0f} s"
+                return Built(complaint=told, late=True)
+            if status == 0:
+                return Built(library=self._keep(library))
+            built = _complaint(source, said)
+            if not _may_lack_headers(source, built):
+                break
+        return built
+
+    def _keep(self, library: bytes) -> str:
+        name = f"{secrets.token_hex(8)}.so"
+        path = self._folder / name
+        path.write_bytes(library)
+        path.chmod(0o444)
+        return f"{self._seen}/{name}"
+
+    def _compile(self, unit: str) -> tuple[int, bytes, str]:
+        """The compiler's status, the library, and what the compiler says."""
+        with tempfile.TemporaryDirectory(prefix="grader-") as scratch:
+            program, where = (_PROGRAM_INSIDE, SCRATCH) if self._sandbox else (_PROGRAM, scratch)
+            user = "-" if self._user is None else str(self._user)
+            process = subprocess.Popen(
+                [*self._sandbox, sys.executable, "-I", program, user, where, *_command()],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                start_new_session=True,
+            )  # fmt: skip
+            try:
+                library, said = process.communicate(unit.encode("utf-8", "replace"), PATIENCE)
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                raise
+            return process.returncode, library, said.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Forget what was made."""
+        for built in self._made.values():
+            if built.library:
+                (self._folder / Path(built.library).name).unlink(missing_ok=True)
+        self._made.clear()
+        if self._own is not None:
+            self._own.cleanup()
+
+
+def _unit(source: Source, header: str) -> str:
+    """What the compiler reads: the header, the source as it is, and what binds its function."""
+    text = source.text
+    if header == "torch/types.h":
+        text = _LARGER.sub(r"\1<torch/types.h>", text)
+    function, tensors = source.function, ", torch::Tensor" * source.tensors
+    asked = f"{function} must take {source.tensors} torch::Tensor and return one"
+    return (
+        f"#include <{header}>\n#include <type_traits>\n"
+        f'#line 1 "{source.name}"\n{text}\n#line 1 "{_BINDING}"\n'
+        f"static_assert(std::is_invocable_r_v<torch::Tensor, decltype(&{function}){tensors}>,"
+        f' "{asked}");\n'
+        f'TORCH_LIBRARY({NAMESPACE}, m) {{ m.def("{function}", &{function}); }}\n'
+    )
+
+
+def _command() -> list[str]:
+    """A compiler and its options, those of torch's own builder; what it writes is added."""
+    include, lib = _torch() / "include", _torch() / "lib"
+    places = (
+        include,
+        include / "torch" / "csrc" / "api" / "include",
+        sysconfig.get_path("include"),
+    )
+    shared = (
+        ["-shared"] if sys.platform != "darwin" else ["-shared", "-undefined", "dynamic_lookup"]
+    )
+    return [
+        str(compiler()), "-std=c++20", "-fPIC", "-O0", "-w", "-Wfatal-errors",
+        "-fdiagnostics-color=never", *(f"-isystem{place}" for place in places),
+        *shared, "-x", "c++", "-", f"-L{lib}", "-lc10", "-ltorch_cpu",
+    ]  # fmt: skip
+
+
+def _may_lack_headers(source: Source, built: Built) -> bool:
+    """Whether more headers could mend an error: not a slip of the pen, nor a missing function."""
+    slip = built.line is None or built.complaint.startswith("expected")
+    return bool(_MORE.search(source.text)) or not slip
+
+
+def _complaint(source: Source, said: str) -> Built:
+    """The first error that is about the source, in one line."""
+    errors = list(_ERROR.finditer(said))
+    for error in errors:
+        line = int(error["line"])
+        if error["file"] == source.name:
+            return Built(complaint=error["what"], line=line)
+        if error["file"] == _BINDING:
+            what = error["what"].removeprefix("static assertion failed: ")
+            return Built(complaint=f"{source.function} cannot be called from Python: {what}")
+    if errors:
+        # deep in a header; what the compiler said first tells who went there
+        through = re.search(rf"^\s*{re.escape(source.name)}:(\d+)", said, re.M) or re.search(
+            rf"from {re.escape(source.name)}:(\d+)", said
+        )
+        return Built(complaint=errors[0]["what"], line=int(through[1]) if through else None)
+    last = said.strip().splitlines()[-1:] or ["the compiler ended without a word"]
+    return Built(complaint=last[0])

@@ -1,0 +1,199 @@
+"""What a rank says, looked at before it is believed.
+
+The recorder lives in the stranger's process, so anything may come over a
+rank's socket.  Frames have the right types when they get here; this says
+whether they can be meant.  What passes can still be a lie, but one that the
+judge can compute with: no rank, operation, group or word that is not there,
+and not more of anything than an honest rank would send.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from grader.trace.message_matcher import Board
+from grader.core.events import (
+    ANY,
+    Blocked,
+    Done,
+    Expired,
+    Failed,
+    Grouped,
+    Held,
+    Inspected,
+    Marked,
+    Outside,
+    Polled,
+    Posted,
+    Seen,
+    Violated,
+)
+from grader.rank.methods import COLLECTIVES
+from grader.rank.recorder import GROUPS
+from grader.core.source_locations import NAME, TEXT
+from grader.core.verdict import Diagnosis
+from grader.core.wire_errors import BrokenFrame, TooMuch
+from grader.core.wire import Raised
+
+__all__ = ["NAME", "Scrutiny", "clipped"]
+
+#: Operations of one rank in one call, and news of them: far above what any exercise needs.
+OPERATIONS, MANY = 40_000, 200_000
+
+#: Threads of one rank beside what it has begun.
+THREADS = 10_000
+
+#: What the recorder itself finds fault with.
+_FAULTS = frozenset({Diagnosis.FORBIDDEN_CALL.value, Diagnosis.BUFFER_RACE.value})
+
+_KINDS = frozenset({"send", "recv", "new_group", *COLLECTIVES.values()})
+
+
+class Scrutiny:
+    """Looks at the events of one call.
+
+    Args:
+        board: where they are entered if they can be meant.
+        allowed: the collectives that may be called; ``None`` is all.
+        subgroups: whether ranks may make groups.
+        watched: whether contents of tensors were asked for.
+        views: by rank, members of each group as that rank sees it; ranks may disagree, which
+            is no forgery.  Groups outlive a call.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        allowed: frozenset[str] | None,
+        subgroups: bool,
+        watched: bool,
+        views: list[dict[str, list[int]]] | None = None,
+    ) -> None:
+        self._board = board
+        self._allowed = allowed
+        self._subgroups = subgroups
+        self._watched = watched
+        self._events = [0] * board.size
+        self._views = views if views is not None else [{} for _ in range(board.size)]
+
+    def look(self, rank: int, event: object) -> None:
+        """Let an event pass.
+
+        Raises:
+            BrokenFrame: no recorder of ours would say that.
+        """
+        if isinstance(event, Polled):
+            return  # an honest rank may ask very often, and nothing is kept
+        self._events[rank] += 1
+        if self._events[rank] > MANY:
+            raise TooMuch(
+                f"tells of more than {MANY:,} events in one call: it posts, waits or marks in a"
+                " loop that goes on for too long"
+            )
+        if isinstance(event, Posted):
+            self._posted(rank, event)
+        elif isinstance(event, Inspected):
+            self._inspected(rank, event)
+        elif isinstance(event, (Blocked, Done, Expired, Failed)):
+            if not 0 <= event.op < len(self._board.operations[rank]):
+                raise BrokenFrame(f"news of operation {event.op}, which it never began")
+            if isinstance(event, Blocked):
+                _name(event.file)
+                _thread(event.thread, event.limit)
+        elif isinstance(event, Grouped):
+            self._grouped(rank, event)
+        elif isinstance(event, Violated):
+            if event.diagnosis not in _FAULTS:
+                raise BrokenFrame("a fault that no recorder finds")
+            _name(event.file)
+            if len(event.message) > TEXT:
+                raise BrokenFrame(f"a text of {len(event.message)} characters")
+        elif isinstance(event, Marked):
+            _name(event.text)
+        elif isinstance(event, Outside):
+            _name(event.function)
+            _name(event.file)
+        elif isinstance(event, (Held, Seen)) and not self._watched:
+            raise BrokenFrame("contents of tensors, which nobody has asked for")
+
+    def _posted(self, rank: int, event: Posted) -> None:
+        expected = len(self._board.operations[rank])
+        if expected >= OPERATIONS:
+            raise TooMuch(
+                f"begins more than {OPERATIONS:,} operations in one call; that many are not"
+                " followed: send more at once"
+            )
+        if event.op != expected:
+            raise BrokenFrame(f"operation {event.op} where operation {expected} comes next")
+        if event.kind not in _KINDS:
+            raise BrokenFrame("an operation of no kind that there is")
+        known = self._board.groups.get(event.group)
+        members = self._views[rank].get(event.group) or (known.members if known else ())
+        if rank not in members:
+            raise BrokenFrame("an operation in a group that it is not in")
+        message = event.kind in ("send", "recv")
+        if event.peer not in members and (event.kind == "send" or event.peer != ANY):
+            raise BrokenFrame(f"an operation with rank {event.peer}, which is not in the group")
+        if message and event.peer == rank:
+            raise BrokenFrame("a message to itself, which gloo refuses")
+        if event.kind == "new_group":
+            refused = not self._subgroups
+        else:
+            refused = not message and self._allowed is not None and event.kind not in self._allowed
+        if refused:
+            raise BrokenFrame(f"a call of {event.kind}, which the recorder refuses")
+        if event.count < 0 or event.nbytes < 0:
+            raise BrokenFrame(f"a message of {event.nbytes} bytes")
+        for signature in event.signatures:
+            for numbers in (signature.gives, signature.takes):
+                if len(numbers) not in (0, 1, len(members)) or min(numbers, default=0) < 0:
+                    raise BrokenFrame("a collective for ranks that are not in the group")
+        for text in (event.file, event.dtype, event.detail, *(s.dtype for s in event.signatures)):
+            _name(text)
+        _thread(event.thread, event.limit)
+
+    def _inspected(self, rank: int, event: Inspected) -> None:
+        known = len(self._board.operations[rank])
+        if (
+            len(event.idle) + len(event.callbacks) + sum(map(len, event.callbacks))
+            > known + THREADS
+        ):
+            raise TooMuch(f"has more than {THREADS:,} threads and callbacks that wait")
+        if not all(0 <= op < known for ops in event.callbacks for op in ops):
+            raise BrokenFrame("a callback of an operation that it never began")
+        for thread, file, _ in event.idle:
+            _thread(thread, 0)
+            _name(file)
+
+    def _grouped(self, rank: int, event: Grouped) -> None:
+        members, size = event.members, self._board.size
+        if rank not in members or len(set(members)) != len(members):
+            raise BrokenFrame("a group that it is not in")
+        if not all(0 <= member < size for member in members):
+            raise BrokenFrame("a group of ranks that are not there")
+        if event.name not in self._views[rank] and len(self._views[rank]) >= GROUPS:
+            raise BrokenFrame(f"more than {GROUPS} groups, which the recorder refuses")
+        _name(event.name)
+        self._views[rank][event.name] = members
+
+
+def _thread(thread: int, limit: int) -> None:
+    if thread < 0 or limit < 0:
+        raise BrokenFrame(f"thread {thread} with a time limit of {limit} ms")
+
+
+def _name(text: str) -> None:
+    if len(text) > NAME:
+        raise BrokenFrame(f"a name of {len(text)} characters")
+
+
+def clipped(raised: Raised) -> Raised:
+    """An exception with texts as long as a message may have them."""
+    frames = [(file[:NAME], line, function[:NAME]) for file, line, function in raised.frames[-20:]]
+    return msgspec.structs.replace(
+        raised,
+        kind=raised.kind[:NAME],
+        message=raised.message[:TEXT],
+        frames=frames,
+        earlier=raised.earlier[:NAME],
+    )

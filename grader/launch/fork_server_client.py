@@ -1,0 +1,210 @@
+"""The client of a fork server: ranks in milliseconds."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import socket
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from grader.core.errors import WorldError
+from grader.launch.process_group_handle import Crew, Ends, Setting, living, readable
+from grader.launch.helper import HELPER_START, KILL_PATIENCE, Helper
+from grader.launch.kernel_counters import Counts
+from grader.launch.cpp_build import Workshop
+
+__all__ = ["Client", "ForkServer"]
+
+
+class Client(ABC):
+    """Speaks with a fork server, whoever has started that.
+
+    Args:
+        setting: what its ranks find around them; by default this process's.
+    """
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        self._setting = setting
+        self._socket, self._theirs = socket.socketpair()
+        self._reading = threading.Lock()
+        self._buffer = b""
+        self._names = map(str, itertools.count(1))
+        self._crews: dict[str, Crew] = {}
+        self._dying: set[str] = set()
+        self._ready: dict[str, Any] | None = None
+        self._workshop: Workshop | None = None
+
+    @property
+    def setting(self) -> Setting:
+        """What its ranks find around them."""
+        return self._setting or Setting.here()
+
+    @property
+    def largest(self) -> int | None:
+        """No bound."""
+        return None
+
+    def dangers(self) -> list[str]:
+        """Why its children would not be safe; waits until it has started."""
+        self._wait(lambda: self._ready is not None, HELPER_START)
+        assert self._ready is not None
+        return [what for what in ("threads", "cuda") if self._ready[what]]
+
+    def launch(self, size: int) -> Crew:
+        """Ask for the ranks of a world; they are forked while the caller goes on."""
+        ends, name = Ends.make(size), next(self._names)
+        crew = Crew(ends.controls, ends.outputs, ends.faults, [], self, name)
+        self._crews[name] = crew
+        request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
+        try:
+            socket.send_fds(self._socket, [request], ends.theirs)
+        except OSError as error:
+            crew.close()
+            raise WorldError(f"the fork server does not answer: {error}") from error
+        finally:
+            ends.close_theirs()
+        return crew
+
+    def notices(self, crew: Crew) -> int | None:
+        """The server's socket: it says when a rank ends."""
+        return self._socket.fileno()
+
+    def poll(self, crew: Crew | None = None, patience: float = 0.0) -> None:
+        """Read what the server has to say."""
+        if not readable(self._socket.fileno(), patience):
+            return
+        with self._reading:
+            try:
+                data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return  # another thread has read it; nothing more may ever come
+            except OSError as error:
+                raise WorldError(f"the fork server does not answer: {error}") from error
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            raise WorldError(f"the fork server has ended: {self._last_words()}")
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._ready = message
+        elif "forked" in message:
+            crew = self._crews.get(message["forked"])
+            if crew is not None:
+                crew.pids[:] = message["pids"]
+        elif "exited" in message:
+            crew = self._crews.get(message["exited"])
+            if crew is not None:
+                crew.statuses[message["rank"]] = message["status"]
+        elif "gone" in message:
+            self._dying.discard(message["gone"])
+
+    def _wait(self, done: Callable[[], bool], patience: float) -> None:
+        until = time.monotonic() + patience
+        while not done():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WorldError(f"the fork server took over {patience:.0f} s to answer")
+            self.poll(patience=min(left, 1.0))
+
+    @abstractmethod
+    def _last_words(self) -> str:
+        """What a server that has ended said of that."""
+
+    def signal(self, crew: Crew, number: int) -> None:
+        """Have a signal sent to every rank of a world that still runs."""
+        request = {"signal": crew.name, "number": int(number)}
+        # a server that is gone has taken its ranks with it
+        with contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+        """The ranks of a world that still run."""
+        return living(crew.pids)
+
+    def kill(self, crew: Crew) -> None:
+        """Ask for the end of a world; :meth:`settle` waits for it."""
+        self._crews.pop(crew.name, None)
+        self._send_kill(crew.name)
+
+    def _send_kill(self, name: str) -> None:
+        self._dying.add(name)
+        try:
+            self._socket.sendall(json.dumps({"kill": name}).encode() + b"\n")
+        except OSError:
+            # the server is gone, and its ranks with it
+            self._dying.discard(name)
+
+    def workshop(self) -> Workshop:
+        """Compiles what its ranks are to run."""
+        if self._workshop is None:
+            self._workshop = self._new_workshop()
+        return self._workshop
+
+    def _new_workshop(self) -> Workshop:
+        return Workshop()
+
+    def _put_away(self) -> None:
+        """Remove what was compiled."""
+        if self._workshop is not None:
+            self._workshop.close()
+            self._workshop = None
+
+    def counts(self) -> Counts | None:
+        """Nothing: others use the same network."""
+        return None
+
+    def settle(self) -> None:
+        """Wait until every world that was asked to end is gone."""
+        with contextlib.suppress(WorldError):
+            self._wait(lambda: not self._dying, KILL_PATIENCE)
+
+    def _hang_up(self) -> None:
+        """The server ends when nobody listens any more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class ForkServer(Client):
+    """A fork server of this process's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._helper = Helper("grader.server.fork_server", self._theirs)
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to its parent."""
+        return self._helper.usable
+
+    @property
+    def pid(self) -> int:
+        """Of the server."""
+        return self._helper.pid
+
+    def _last_words(self) -> str:
+        return self._helper.last_words()
+
+    def close(self) -> None:
+        """End the server, and with it all its worlds."""
+        if not self._helper.ours:
+            return
+        atexit.unregister(self.close)
+        self._put_away()
+        self._hang_up()
+        self._helper.end()

@@ -1,0 +1,201 @@
+"""Why a world failed: the cause among its consequences.
+
+When one rank raises, dies or waits for what never comes, the others soon fail
+too, and which failure is heard of first is chance.  So everything that went
+wrong is collected, and the cause is chosen by kind and by rank, never by time.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+
+from grader.trace.message_matcher import Board
+from grader.core.source_locations import is_students
+from grader.trace.deadlock import given_up
+from grader.core.verdict import Diagnosis, Failure, Frame, Site
+from grader.core.wire import Raised
+
+__all__ = ["Causes", "site_in_dump"]
+
+#: From causes to consequences.  What stands later never hides what stands earlier.
+_ORDER = (
+    Diagnosis.TAMPERING,
+    Diagnosis.FORBIDDEN_CALL,
+    Diagnosis.OUTPUT_LIMIT,
+    Diagnosis.TOO_MANY_MESSAGES,
+    Diagnosis.NOT_ATTEMPTED,
+    Diagnosis.ORDER_MISMATCH,
+    Diagnosis.DTYPE_MISMATCH,
+    Diagnosis.SIZE_MISMATCH,
+    Diagnosis.BUFFER_RACE,
+    Diagnosis.MEMORY_LIMIT,
+    Diagnosis.EXCEPTION,
+    Diagnosis.CRASHED,
+    Diagnosis.EXITED,
+    Diagnosis.DEADLOCK,
+    Diagnosis.TIMEOUT,
+)
+
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
+
+
+def site_in_dump(dump: str) -> Site | None:
+    """The innermost line of the student's in a dump of Python's fault handler."""
+    for match in _FRAME.finditer(dump):
+        if is_students(match["file"]):
+            return Site(match["file"], int(match["line"]))
+    return None
+
+
+class Causes:
+    """Everything that went wrong in one job.
+
+    Attributes:
+        urgent: whether to end the world at once, without hearing the others.
+    """
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._found: list[Failure] = []
+        self._expired: list[Failure] = []
+        self._victims: list[Failure] = []
+        self.urgent = False
+
+    def first(self) -> Failure | None:
+        """The cause, if anything is wrong; of several of a kind the lowest rank's."""
+        found = self._found + self._board.failures or self._expired or self._victims
+        return min(found, key=_precedence, default=None)
+
+    def leftover(self) -> Failure | None:
+        """What is wrong although every rank has returned."""
+        for op in self._board.unreceived():
+            return Failure(
+                Diagnosis.UNMATCHED_MESSAGE,
+                f"rank {op.rank} sends {op.count} {op.dtype} elements to rank {op.peer} at"
+                f" {op.site}, and rank {op.peer} never receives them",
+                op.rank,
+                op.site,
+            )
+        for op in self._board.unwaited():
+            towards = {"send": "to", "recv": "from"}.get(op.kind)
+            peer = "any rank" if op.wildcard and not op.matched else f"rank {op.peer}"
+            which = f"{op.kind} {towards} {peer}" if towards else op.kind
+            message = f"rank {op.rank} starts a {which} at {op.site} and never waits for it"
+            if op.limit:
+                message = (
+                    f"rank {op.rank} gives up waiting for the {which} at {op.blocked_site} after"
+                    f" {op.limit / 1000:g} s, and never waits for it again"
+                )
+            elif op.blocked is not None:
+                message = (
+                    f"rank {op.rank} returns while another of its threads still waits in the"
+                    f" {which} at {op.blocked_site}; end the thread first"
+                )
+            return Failure(
+                Diagnosis.UNWAITED_REQUEST,
+                message,
+                op.rank,
+                op.site,
+            )
+        return None
+
+    def forged(self, rank: int, what: str) -> None:
+        """A rank's pipe carried what no rank of ours writes."""
+        self._found.append(
+            Failure(Diagnosis.TAMPERING, f"rank {rank} sent the grader {what}", rank)
+        )
+        self.urgent = True
+
+    def refused(self, rank: int, diagnosis: Diagnosis, what: str) -> None:
+        """A rank says what it may mean, and what the judge does not take."""
+        self._found.append(Failure(diagnosis, f"rank {rank} {what}", rank))
+        self.urgent = True
+
+    def flooded(self, rank: int, limit: int) -> None:
+        """A rank printed too much."""
+        self._found.append(
+            Failure(
+                Diagnosis.OUTPUT_LIMIT,
+                f"rank {rank} prints more than {limit // 1024} kB",
+                rank,
+            )
+        )
+        self.urgent = True
+
+    def raised(self, rank: int, raised: Raised) -> None:
+        """A rank's call raised, or its program could not be loaded."""
+        site = Site(*raised.frames[-1][:2]) if raised.frames else None
+        where = f"rank {rank}, {site}" if site else f"rank {rank}"
+        what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
+        frames = tuple(Frame(Site(file, line), name) for file, line, name in raised.frames)
+        detail = (raised.earlier,) if raised.earlier else ()
+        if raised.unwritten:
+            diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
+        elif raised.forbidden:
+            diagnosis, message = Diagnosis.FORBIDDEN_CALL, f"{where}: {raised.message}"
+        elif raised.memory:
+            diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory{_asked(what)}"
+        elif raised.code is not None:
+            diagnosis = Diagnosis.EXITED
+            message = f"{where}: exits with status {raised.code} instead of returning"
+        else:
+            if raised.kind == "NotImplementedError" and not raised.message and raised.frames:
+                what = f"{raised.frames[-1][2]} still raises NotImplementedError"
+            diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
+        if raised.expired:
+            # one that is over is no deadlock; but what it was for is what one wants to know
+            facts = given_up(self._board, rank)
+            detail = (f"rank {rank} {facts}", *detail) if facts else detail
+        failure = Failure(diagnosis, message, rank, site, detail, frames)
+        if raised.expired:
+            # a limit that ends where another rank has failed is no cause, but what follows is
+            self._expired.append(failure)
+        else:
+            (self._victims if raised.transport else self._found).append(failure)
+
+    def ended(self, rank: int, status: int | None, site: Site | None, printed: str) -> None:
+        """A rank's process is gone."""
+        where = f"rank {rank}, {site}" if site else f"rank {rank}"
+        if "bad_alloc" in printed:
+            diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory"
+        elif status is not None and status >= 0:
+            diagnosis = Diagnosis.EXITED
+            message = f"{where}: the process exits with status {status} before it has returned"
+        else:
+            diagnosis = Diagnosis.CRASHED
+            name = "" if status is None else f" by {_signal_name(-status)}"
+            message = f"{where}: the process is killed{name}"
+        self._found.append(Failure(diagnosis, message, rank, site))
+
+    def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
+        """Ranks are still running when time is up; ``after`` says what time that was."""
+        if not running:
+            return
+        rank = running[0]
+        site = sites[rank]
+        at = f" at {site}" if site else ""
+        message = f"no end after {after}: rank {rank} is still running{at}"
+        detail = tuple(
+            f"rank {r} is at {sites[r]}" if sites[r] else f"rank {r} is still running"
+            for r in running
+        )
+        self._found.append(Failure(Diagnosis.TIMEOUT, message, rank, site, detail))
+
+
+def _precedence(failure: Failure) -> tuple[int, int]:
+    rank = -1 if failure.rank is None else failure.rank
+    return _ORDER.index(failure.diagnosis), rank
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _asked(message: str) -> str:
+    """How much memory torch says was asked for."""
+    found = re.search(r"allocate (\d+) bytes", message)
+    return f": asked for {int(found[1]) / 1e9:.1f} GB" if found else ""

@@ -1,0 +1,397 @@
+"""A simulation from outside: ask for it, and read what became of the ranks.
+
+It runs in one process, forked like a rank's (:mod:`grader.simulation.process`):
+whatever the student's code does to torch or Python ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from grader.core.errors import RequestError, WorldError
+from grader.core.program import Program
+from grader.simulation.algorithms.catalogue import choose
+from grader.simulation.clock import seconds_of
+from grader.simulation.clusters import Cluster
+from grader.simulation.ledger import Tally
+from grader.trace.message_matcher import Board
+from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
+from grader.trace.trace import Trace
+from grader.trace.deadlock import deadlock
+from grader.core.values import amount
+from grader.core.verdict import Diagnosis, Failure
+from grader.launch.world import Job, RankResult
+from grader.launch.root_cause import Causes
+from grader.core.codec import pack, unpack
+from grader.launch.process_group_handle import Crew, Launcher
+from grader.core.wire_errors import BrokenFrame
+from grader.core.framing import FrameReader, FrameWriter
+from grader.launch.event_validation import NAME
+from grader.core.wire import Answered, Raised, Simulate, Simulated
+
+__all__ = ["MEMORY", "Simulation", "simulate"]
+
+#: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
+MEMORY = 8 << 30
+
+#: Bytes that all ranks together may answer.
+ANSWERS = 1 << 30
+
+#: What ranks print is read in pieces of this size, and kept up to a limit.
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What became of simulated ranks.
+
+    Attributes:
+        results: by rank, if all have returned.
+        failure: why they have not, or what they have left over; or ``None``.
+        seconds: of virtual time, when the last rank had returned.
+        ticks: the same, exactly, see :mod:`grader.simulation.clock`.
+        messages, bytes: that were received.
+        output: what all ranks printed, in the order of virtual time.
+        trace: every message, if it was recorded and was not too much.
+        overflow: whether it was too much.
+        tally: what each rank has sent, if it was counted.
+        warnings: what is probably meant otherwise, though it breaks no rule.
+    """
+
+    results: tuple[RankResult, ...]
+    failure: Failure | None
+    ticks: int = 0
+    messages: int = 0
+    bytes: int = 0
+    output: str = ""
+    trace: Trace | None = None
+    overflow: bool = False
+    tally: Tally | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Virtual time, when the last rank had returned."""
+        return seconds_of(self.ticks)
+
+
+def simulate(
+    launcher: Launcher,
+    program: Program,
+    job: Job,
+    cluster: Cluster,
+    *,
+    eager: int = -1,
+    recorded: int = 0,
+    counted: bool = False,
+    answered: bool = True,
+    memory: int = MEMORY,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+) -> Simulation:
+    """Run a job on simulated ranks, as many as it has arguments for.
+
+    Args:
+        launcher: starts the process.
+        program: the answer's.
+        job: what to call; ``seconds`` are those of the wall clock.
+        cluster: says what messages cost.
+        eager: bytes up to which a message leaves its buffer at once, whether anybody
+            receives it or not; −1 for none.
+        recorded: events that are kept for a trace; 0 for none.
+        counted: whether to count what each rank sends.
+        answered: whether to tell what the ranks hold; without, ``results`` are empty.
+        memory: bytes that all ranks together may allocate.
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
+            what is missing has the default.
+
+    Raises:
+        RequestError: there is no such collective, or no such algorithm of it, or the
+            cluster is not one for so many ranks, or for eager messages.
+        WorldError: the process cannot be started.
+    """
+    choose(algorithms)
+    _require_network(cluster, len(job.arguments), eager)
+    setting = launcher.setting
+    request = Simulate(
+        program=program.to_bytes(),
+        entry=job.entry,
+        adapter=job.adapter,
+        arguments=_packed(job.arguments),
+        cluster=cluster,
+        eager=eager,
+        recorded=recorded,
+        counted=counted,
+        answered=answered,
+        memory=memory,
+        path=setting.path,
+        folder=setting.folder,
+        sealed=setting.sealed,
+        answer_limit=job.answer_limit,
+        answers=ANSWERS,
+        allowed=None if job.allowed is None else sorted(job.allowed),
+        algorithms=dict(algorithms),
+    )
+    crew = launcher.launch(1)
+    try:
+        listener = _Listener(crew, job)
+        listener.ask(request)
+        return _read(listener, request, len(job.arguments))
+    finally:
+        crew.close()
+        launcher.settle()
+
+
+def _require_network(cluster: Cluster, size: int, eager: int) -> None:
+    """Make sure, before there is a process, that the cluster can be made."""
+    network = cluster.network(size)
+    # an eager message is on its way before it is known when it will have arrived
+    if eager >= 0 and hasattr(network, "following"):
+        raise RequestError(
+            "eager messages need links that carry one message at a time; this cluster shares"
+            " them: choose sharing='fifo', or no eager messages"
+        )
+
+
+def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
+    """The arguments of every rank; those that are the same objects are packed once."""
+    known: dict[tuple[int, ...], bytes] = {}
+    packed = []
+    for one in arguments:
+        key = tuple(map(id, one))
+        if key not in known:
+            known[key] = pack(one)
+        packed.append(known[key])
+    return packed
+
+
+class _Listener:
+    """Hears the one process: its answer, what is printed, and its end."""
+
+    def __init__(self, crew: Crew, job: Job) -> None:
+        self._crew = crew
+        self._until = time.monotonic() + job.seconds
+        self._seconds = job.seconds
+        self._limit = job.output_limit
+        self._printed = bytearray()
+        self.failure: Failure | None = None
+        self.answer: Simulated | None = None
+        self.results: list[RankResult] = []
+        self._ended = False
+        self._most = len(job.arguments)
+        self._told = 0
+
+    @property
+    def output(self) -> str:
+        """What was printed."""
+        return self._printed.decode("utf-8", "replace")
+
+    def ask(self, request: Simulate) -> None:
+        """Send the request and wait for the answer, or for the reason why there is none."""
+        control, printed = self._crew.controls[0], self._crew.outputs[0]
+        try:
+            FrameWriter(control).write(request)
+        except OSError as error:
+            raise WorldError(f"the process of a simulation does not hear: {error}") from error
+        try:
+            self._hear(control, printed)
+        except BrokenFrame as error:
+            self.answer = None
+            message = f"the process of all ranks says what makes no sense: {error}"
+            self.failure = Failure(Diagnosis.TAMPERING, message)
+
+    def _hear(self, control: socket.socket, printed: int) -> None:
+        reader = FrameReader()
+        with selectors.DefaultSelector() as selector:
+            selector.register(control, selectors.EVENT_READ)
+            selector.register(printed, selectors.EVENT_READ)
+            while self.answer is None and self.failure is None:
+                ready = selector.select(max(self._until - time.monotonic(), 0))
+                if not ready:
+                    message = f"no end after {self._seconds:g} s"
+                    self.failure = Failure(Diagnosis.TIMEOUT, message)
+                for key, _ in ready:
+                    if key.fd == printed:
+                        if not self._take_output(printed):
+                            selector.unregister(printed)
+                    else:
+                        self._hear_process(control, reader)
+        # what was printed before its answer, or before its end, is there by now
+        os.set_blocking(printed, False)
+        with contextlib.suppress(BlockingIOError):
+            while len(self._printed) < self._limit and self._take_output(printed):
+                pass
+        if self._ended:
+            self.failure = self._gone()
+
+    def _hear_process(self, control: socket.socket, reader: FrameReader) -> None:
+        data = control.recv(1 << 20)
+        if not data:
+            self._ended = True
+            self.failure = self._gone()
+        for message in reader.feed(data):
+            self._take(message)
+
+    def _take(self, message: object) -> None:
+        if isinstance(message, Simulated):
+            self.answer = message
+        elif isinstance(message, Answered):
+            self._told += len(message.value) + len(message.arguments)
+            if len(self.results) == self._most or self._told > ANSWERS:
+                raise BrokenFrame("more answers than ranks can give")
+            after = unpack(message.arguments)
+            if not isinstance(after, tuple):
+                raise BrokenFrame("arguments that are none")
+            value = unpack(message.value)
+            self.results.append(RankResult(value, after, omitted=message.omitted[:NAME]))
+        elif isinstance(message, Raised):
+            if not message.memory:
+                raise WorldError(f"a simulation ends with {message.kind}: {message.message}")
+            text = "the ranks need more memory than all of them may have together"
+            self.failure = Failure(Diagnosis.MEMORY_LIMIT, text)
+        else:
+            raise BrokenFrame("an answer to what nobody has asked")
+
+    def _take_output(self, fd: int) -> bool:
+        data = os.read(fd, _PIECE)
+        self._printed += data
+        if len(self._printed) > self._limit:
+            del self._printed[self._limit :]
+            message = f"the ranks print more than {self._limit // 1024} kB"
+            self.failure = Failure(Diagnosis.OUTPUT_LIMIT, message)
+        return bool(data)
+
+    def _gone(self) -> Failure:
+        causes = Causes(Board(1))
+        causes.ended(0, self._crew.status(0), None, self.output)
+        found = causes.first()
+        assert found is not None
+        return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
+
+
+def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
+    answer = listener.answer
+    if answer is None or listener.failure is not None:
+        return Simulation((), listener.failure, output=listener.output)
+    try:
+        results = listener.results
+        if answer.excess:
+            return Simulation((), _too_much(answer.excess), output=listener.output)
+        _require_sense(answer, request, size, len(results))
+        failure = _failure(answer, size)
+        return Simulation(
+            tuple(results),
+            failure,
+            max(map(int, answer.ended), default=0),
+            answer.messages,
+            answer.nbytes,
+            listener.output,
+            _trace(answer, size) if answer.events else None,
+            answer.overflow,
+            answer.tally,
+            _warnings(answer, size),
+        )
+    except BrokenFrame as error:
+        # the answer's code lives in the process that says this
+        message = f"the process of all ranks says what makes no sense: {error}"
+        return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
+
+
+def _require_sense(answer: Simulated, request: Simulate, size: int, results: int) -> None:
+    """Make sure that an answer can be computed with.
+
+    Raises:
+        BrokenFrame: nothing that simulates ranks would say that.
+    """
+    ranks = range(size)
+    pending = answer.pending
+    named = [*answer.returned, *answer.raised, *(end.rank for end in pending)]
+    named += [member for members in answer.groups.values() for member in members]
+    named += [rank for rank, _ in answer.events]
+    if not all(rank in ranks for rank in named):
+        raise BrokenFrame("ranks that are not there")
+    groups = {WORLD, *answer.groups}
+    if not all(end.kind in ("send", "recv") or end.group in groups for end in pending):
+        raise BrokenFrame("a group that is not there")
+    if not all(len(text) < 100 and text.isdecimal() for text in answer.ended):
+        raise BrokenFrame("times that are none")
+    if len(answer.ended) == size and results != (size if request.answered else 0):
+        raise BrokenFrame(f"{results} results of {size} ranks")
+    if answer.events and not request.recorded:
+        raise BrokenFrame("a record that nobody has asked for")
+
+
+def _too_much(nbytes: int) -> Failure:
+    return Failure(
+        Diagnosis.OUTPUT_LIMIT,
+        f"the ranks return more than {amount(nbytes - 1)} in all, and up to {amount(ANSWERS)} can"
+        " be brought back; return less from each, such as a sum or a part, or simulate fewer",
+    )
+
+
+def _trace(answer: Simulated, size: int) -> Trace:
+    """The record of a run, from what its ranks have reported."""
+    board = Board(size)
+    try:
+        for rank, event in answer.events:
+            if isinstance(event, Matched):
+                board.resolve(board.operations[rank][event.op], event.source)
+            else:
+                board.take(rank, event)
+    except (LookupError, ValueError) as error:
+        raise WorldError(f"the record of a simulation contradicts itself: {error}") from error
+    for rank in answer.returned:
+        board.end(rank)
+    ends = [stay.left for stay in board.stays if stay.left is not None]
+    times = [op.posted for operations in board.operations for op in operations]
+    board.closed = max([*ends, *times], default=0)
+    return board.trace()
+
+
+def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
+    board = Board(size)
+    for rank, call in answer.outside:
+        if 0 <= rank < size:
+            board.take(rank, call)
+    return board.warnings
+
+
+def _failure(answer: Simulated, size: int) -> Failure | None:
+    """What went wrong: ranks raised, or wait for each other, or left something over."""
+    board = Board(size)
+    causes = Causes(board)
+    for rank, raised in answer.raised.items():
+        causes.raised(rank, raised)
+    for name, members in answer.groups.items():
+        for member in members:
+            board.take(member, Grouped(name, members))
+    numbers, waits = [0] * size, []
+    for end in answer.pending:
+        number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
+        posted = Posted(
+            number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
+            end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
+        )  # fmt: skip
+        board.take(end.rank, posted)
+        if end.matched:
+            board.operations[end.rank][number].matched = True
+        if end.awaited:
+            waits.append((end.rank, Blocked(number, *end.stands, 0)))
+    # a rank that posts waits no more, and so what it waits for comes last
+    for rank, blocked in waits:
+        board.take(rank, blocked)
+    for rank in answer.returned:
+        board.end(rank)
+    found = causes.first() or deadlock(board)
+    if len(answer.ended) == size:
+        return found or causes.leftover()
+    if found is None:
+        raise WorldError("a simulation has ended without a result and without a reason")
+    return found

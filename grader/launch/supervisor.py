@@ -1,0 +1,415 @@
+"""Watching the ranks of a world until they have all ended, or can never end."""
+
+from __future__ import annotations
+
+import math
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from grader.core.errors import WorldError
+from grader.trace.message_matcher import Board
+from grader.core.events import Event, Inspected
+from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
+from grader.core.verdict import Failure, Site
+from grader.launch.world import Job
+from grader.launch.root_cause import Causes, site_in_dump
+from grader.launch.process_group_handle import Crew
+from grader.core.wire_errors import BrokenFrame, Refused
+from grader.core.framing import FrameReader
+from grader.launch.printed import Printed
+from grader.launch.event_validation import Scrutiny, clipped
+from grader.launch.cpu_watchdog import Vigil
+from grader.core.wire import Joined, Put, Raised, Ready, Returned
+
+__all__ = ["Watch"]
+
+#: Once something is wrong, the other ranks have this long to end or to wait,
+#: so that the cause is named and not whatever was heard of first.
+GRACE = 1.0
+
+#: Ranks that hang have this long to say at which line.
+DUMP_PATIENCE = 0.5
+
+#: A rank that has threads which may still act is asked about them so often, while it seems stuck
+#: without them; one that seems to compute is asked when it has been silent for longer.
+ASK, SILENCE = 0.02, 0.1
+
+#: Who seems stuck is worked out at most this often, and not after every message.
+PAUSE = 0.005
+
+#: How often a world whose processes send no notice is asked about them.
+POLL = 0.1
+
+#: Reading what is left ends after so long: a hostile rank never stops writing.
+DRAIN = 1.0
+
+#: Bytes of a rank's fault handler; a dump of all its threads takes a few thousand.
+FAULTS = 1 << 18
+
+#: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
+STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
+
+#: Bytes of a rank that are read at a time.
+PAGE = 1 << 20
+
+#: What ranks do before the first call: they join, and load the program.
+_STARTING = Job("", (), allowed=None, output_limit=1 << 20)
+
+
+class Watch:
+    """Reads everything the ranks say, and decides when it is over.
+
+    Args:
+        crew: the processes.
+        resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
+        put: takes what a rank puts into the store: ``put(rank, entry)``.
+        joined: called once, when every rank has joined.
+        inspect: asks a rank what its threads do.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        resolve: Callable[[int, int, int], None],
+        put: Callable[[int, Put], None],
+        joined: Callable[[], None],
+        inspect: Callable[[int], None],
+    ) -> None:
+        self.crew = crew
+        self.size = len(crew.controls)
+        self._resolve = resolve
+        self._put = put
+        self._all_joined = joined
+        self._inspect = inspect
+        self.subgroups = True
+        # a new buffer for each read would cost more than the read; one of all watches would be
+        # written by one thread while another has not yet looked at what it read
+        self._page = memoryview(bytearray(PAGE))
+        self._readers = [FrameReader() for _ in range(self.size)]
+        self._lost: set[int] = set()
+        self._dumps = [b""] * self.size
+        self._selector = selectors.DefaultSelector()
+        for rank in range(self.size):
+            crew.controls[rank].setblocking(True)
+            for fd, kind in (
+                (crew.controls[rank].fileno(), "control"),
+                (crew.outputs[rank], "output"),
+                (crew.faults[rank], "faults"),
+            ):
+                os.set_blocking(fd, kind == "control")
+                self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+        if crew.notices is not None:
+            self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
+        self._joined: set[int] = set()
+        self._ready: set[int] = set()
+        self.board = Board(self.size)
+        self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
+        self._begin(self.board, _STARTING, LONGEST_BEFORE)
+
+    def _begin(self, board: Board, job: Job, longest: int) -> None:
+        """Listen to ranks that do ``job``, in frames of up to ``longest`` bytes."""
+        board.know_groups_of(self.board)
+        self.board = board
+        self._scrutiny = Scrutiny(
+            board, job.allowed, self.subgroups, bool(job.watched), self._views
+        )
+        for reader in self._readers:
+            reader.longest = longest
+        self.causes = Causes(board)
+        self._policy = job.policy
+        self._replies: dict[int, Returned] = {}
+        self._printed = Printed(self.size, job.output_limit)
+        self._vigil = Vigil(self.crew.processes, job.effort)
+        now = time.monotonic()
+        #: ranks that have been asked what their threads do, and have not yet answered
+        self._asked: set[int] = set()
+        #: when each rank last said something by itself, and when it last answered
+        self._heard = [now] * self.size
+        self._answered = [-math.inf] * self.size
+        self._asks = job is not _STARTING
+        self._ask_again = now
+
+    # What it has seen. -------------------------------------------------------
+
+    @property
+    def returned(self) -> bool:
+        """Whether every rank has returned."""
+        return len(self._replies) == self.size
+
+    def replies(self) -> list[Returned]:
+        """What the ranks returned, in rank order."""
+        return [self._replies[rank] for rank in range(self.size)]
+
+    def output(self) -> tuple[str, ...]:
+        """What each rank printed."""
+        return self._printed.texts()
+
+    # Waiting. ----------------------------------------------------------------
+
+    def until_ready(self, seconds: float) -> Failure | None:
+        """Wait until every rank has joined and loaded; why not, if not."""
+        return self._until(lambda: len(self._ready) == self.size, seconds)
+
+    def until_returned(self, board: Board, job: Job) -> Failure | None:
+        """Wait for a job; why it failed, if it did."""
+        self._begin(board, job, 4 * job.answer_limit + STRUCTURE)
+        failure = self._until(lambda: self.returned, job.seconds)
+        self._drain()
+        board.closed = time.monotonic_ns()
+        if failure is None:
+            failure = self.causes.first() or self.causes.leftover()
+        return failure
+
+    def _until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
+        deadline = time.monotonic() + seconds
+        grace: float | None = None
+        while not finished():
+            now = time.monotonic()
+            if grace is None and self._something_wrong():
+                grace = now + GRACE
+            if grace is not None and (self._settled() or now >= min(grace, deadline)):
+                break
+            if now >= deadline:
+                self._note_timeout(f"{seconds:g} s")
+                break
+            if now >= self._vigil.due and (after := self._vigil.look(self.board)):
+                self._note_timeout(after)
+                break
+            until = min(deadline, grace or deadline, self._vigil.due, self._ask())
+            self._read(until - now)
+            self._match_wildcards()
+        else:
+            return None
+        self._drain()
+        return self.causes.first() or deadlock(self.board, certain=True)
+
+    def _something_wrong(self) -> bool:
+        return bool(self.causes.first()) or bool(stuck(self.board, certain=True))
+
+    def _settled(self) -> bool:
+        """Whether every rank has ended or can never go on."""
+        over = self.board.ended | set(stuck(self.board, certain=True))
+        return len(over) == self.size or self.causes.urgent
+
+    def _ask(self) -> float:
+        """Ask ranks what their threads do, where it matters; when to come here again."""
+        now, due = time.monotonic(), math.inf
+        if not self._asks:
+            return due
+        if now < self._ask_again:
+            return self._ask_again
+        self._ask_again = now + PAUSE
+        board = self.board
+        suspects = set(stuck(board))
+        for rank in range(self.size):
+            if rank in board.ended or rank in self._asked:
+                continue
+            seen = board.inspected[rank]
+            if seen is not None and not seen.acting:
+                continue
+            # one that waits for no operation may wait for its own threads, but mostly it
+            # computes; and the longer nothing happens, the less often it is asked
+            heard, pause = self._heard[rank], (now - self._heard[rank]) / 8
+            if rank in suspects:
+                moment = self._answered[rank] + max(ASK, pause)
+            else:
+                moment = max(heard, self._answered[rank]) + max(SILENCE, pause)
+            if now < moment:
+                due = min(due, moment)
+                continue
+            self._asked.add(rank)
+            self._inspect(rank)
+        return due
+
+    def _match_wildcards(self) -> None:
+        """Choose what wildcard receives get."""
+        # one by one: what is chosen may let a rank go on, which may then send what the next
+        # receive could get as well; or it may not, and nobody would report anything any more
+        while quiescent(self.board) and self._match_one():
+            pass
+        for resolution in self.board.take_resolutions():
+            self._resolve(resolution.rank, resolution.op, resolution.source)
+
+    def _match_one(self) -> bool:
+        """Give one wildcard receive a message, if there is one for any."""
+        receives = sorted(self.board.first_wildcards(), key=lambda op: (op.rank, op.number))
+        candidates = [(receive, self.board.candidates(receive)) for receive in receives]
+        ready = [(receive, sources) for receive, sources in candidates if sources]
+        if not ready:
+            return False
+        self.board.resolve(*self._policy.choose(ready))
+        return True
+
+    # Reading. ----------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Take in what has been written and not yet read."""
+        until = time.monotonic() + DRAIN
+        while self._read(0.0) and time.monotonic() < until:
+            pass
+
+    def _read(self, seconds: float) -> bool:
+        """Wait for something to read, and read it; whether there was anything."""
+        if self.crew.notices is None:
+            seconds = min(seconds, POLL)
+        any_data = self._read_ready(seconds)
+        if self.crew.notices is None:
+            self.crew.poll()
+        for rank in list(self.crew.statuses):
+            if rank in self._lost:
+                continue
+            # its end counts only when all is read that it had written; and what
+            # it wrote last may have come after the look above
+            if any_data or self._read_ready(0.0):
+                return True
+            self._lose(rank)
+        return any_data
+
+    def _read_ready(self, seconds: float) -> bool:
+        """Read once from whatever is readable; whether a rank had written anything."""
+        ready = self._selector.select(max(seconds, 0.0))
+        any_data = False
+        for key, _ in ready:
+            kind, rank = key.data
+            if kind == "notices":
+                self.crew.poll()
+            elif kind == "control":
+                any_data |= self._read_control(key.fd, rank)
+            else:
+                any_data |= self._read_pipe(key.fd, kind, rank)
+        return any_data
+
+    def _read_control(self, fd: int, rank: int) -> bool:
+        try:
+            count = self.crew.controls[rank].recv_into(self._page)
+        except ConnectionResetError:
+            count = 0
+        if not count:
+            self._forget(fd)
+            self.crew.status(rank)
+            self._lose(rank)
+            return False
+        try:
+            for message in self._readers[rank].feed(self._page[:count]):
+                self._hear(rank, message)
+        except Refused as error:
+            self._forget(fd)
+            self.causes.refused(rank, error.diagnosis, str(error))
+        except BrokenFrame as error:
+            self._forget(fd)
+            self.causes.forged(rank, str(error))
+        except WorldError:
+            raise
+        except Exception as error:
+            # what passed the look above and is not understood here is a fault of ours
+            raise WorldError(
+                f"what rank {rank} reports is not understood: {type(error).__name__}: {error}"
+            ) from error
+        return True
+
+    def _forget(self, fd: int) -> None:
+        """Stop reading from a descriptor."""
+        with suppress(KeyError):
+            self._selector.unregister(fd)
+
+    def _read_pipe(self, fd: int, kind: str, rank: int) -> bool:
+        try:
+            data = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        self._vigil.stir()
+        if not data:
+            self._forget(fd)
+            return False
+        if kind == "faults":
+            self._dumps[rank] += data
+            if len(self._dumps[rank]) > FAULTS:
+                self._forget(fd)
+                return False
+        elif self._printed.add(rank, data):
+            self.causes.flooded(rank, self._printed.limit)
+            self._forget(fd)
+            return False
+        return True
+
+    def _hear(self, rank: int, message: object) -> None:
+        if not isinstance(message, Inspected):
+            self._heard[rank] = time.monotonic()
+            self._vigil.stir()
+        if isinstance(message, Inspected):
+            self._scrutiny.look(rank, message)
+            self.board.take(rank, message)
+            self._asked.discard(rank)
+            self._answered[rank] = time.monotonic()
+        elif isinstance(message, Event):
+            self._scrutiny.look(rank, message)
+            self.board.take(rank, message)
+        elif isinstance(message, Put):
+            self._put(rank, message)
+        elif isinstance(message, Joined):
+            if rank in self._joined:
+                raise BrokenFrame("that it has joined, twice")
+            self._joined.add(rank)
+            if len(self._joined) == self.size:
+                self._all_joined()
+        elif rank in self.board.ended:
+            self.causes.forged(rank, "a second answer")
+        elif isinstance(message, Returned):
+            self._replies[rank] = message
+            self.board.end(rank)
+        elif isinstance(message, Raised):
+            if message.stage == "join":
+                self._cannot_join(rank, message)
+            self.board.end(rank)
+            self.causes.raised(rank, clipped(message))
+        elif isinstance(message, Ready):
+            self._ready.add(rank)
+        else:
+            raise BrokenFrame("an answer to what nobody has asked")
+
+    def _cannot_join(self, rank: int, message: Raised) -> NoReturn:
+        if rank in self._joined:
+            raise BrokenFrame("that it cannot join, when it has joined")
+        raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
+
+    def _lose(self, rank: int) -> None:
+        """The process of ``rank`` is gone."""
+        if rank in self._lost:
+            return
+        self._lost.add(rank)
+        for fd in (self.crew.outputs[rank], self.crew.faults[rank]):
+            key = self._selector.get_map().get(fd)
+            while key is not None and self._read_pipe(fd, *key.data):
+                key = self._selector.get_map().get(fd)
+        if rank not in self.board.ended or rank in self._replies:
+            self._replies.pop(rank, None)
+            self.board.end(rank, time.monotonic_ns())
+            status, printed = self.crew.statuses.get(rank), self._printed.by(rank)
+            self.causes.ended(rank, status, self._dumped_site(rank), printed)
+
+    def _note_timeout(self, after: str) -> None:
+        """Ask the ranks that still run at which line they are."""
+        still = waiting(self.board) | self.board.ended
+        running = [rank for rank in range(self.size) if rank not in still]
+        self._dumps = [b""] * self.size
+        if hasattr(signal, "SIGUSR1"):
+            self.crew.signal(signal.SIGUSR1)
+            until = time.monotonic() + DUMP_PATIENCE
+            while time.monotonic() < until and not all(map(self._dumped_site, running)):
+                self._read(until - time.monotonic())
+        sites = {rank: self._dumped_site(rank) for rank in running}
+        self.causes.timed_out(running, sites, after)
+
+    def _dumped_site(self, rank: int) -> Site | None:
+        """Where the fault handler says that the rank is."""
+        return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Stop watching."""
+        with suppress(KeyError, ValueError):
+            self._selector.close()

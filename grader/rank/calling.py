@@ -1,0 +1,147 @@
+"""A call of the student's function in a rank, and what comes of it as data."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import torch
+
+from grader.core.errors import out_of_memory
+from grader.core.program import LoadedProgram, NotDefined
+from grader.rank.recorder import ForbiddenCall
+from grader.rank.requests import TransportError, WaitExpired
+from grader.core.source_locations import lines_of
+from grader.core.values import tensors_in
+from grader.core.wire import Raised
+from grader.launch.cpp_build import NAMESPACE
+
+__all__ = ["aliases", "raised", "replaced", "run"]
+
+
+def run(
+    loaded: LoadedProgram,
+    entry: str,
+    adapter: Callable[..., Any] | None,
+    arguments: Any,
+    library: str = "",
+) -> Any:
+    """Call what a program, or a library, defines, through its adapter if it has one."""
+    function = _compiled(library, entry) if library else loaded.entry(entry)
+    with warnings.catch_warnings():
+        # torch.distributed warns of its own internals, once a process; a
+        # student would read it once a rank and case
+        warnings.filterwarnings("ignore", module=r"torch\..*")
+        if adapter is not None:
+            return adapter(function, *arguments)
+        return function(*arguments)
+
+
+def _compiled(library: str, entry: str) -> Any:
+    """A function of a library that a :class:`~grader.launch.cpp_build.Workshop` has made."""
+    torch.ops.load_library(library)  # type: ignore[no-untyped-call]
+    return getattr(getattr(torch.ops, NAMESPACE), entry)
+
+
+def aliases(value: Any, arguments: Any) -> list[str]:
+    """Which arguments share memory with the result, by position."""
+
+    def storages(tree: Any) -> set[int]:
+        return {
+            t.untyped_storage().data_ptr()
+            for t in tensors_in(tree)
+            if t.layout is torch.strided and t.device.type in ("cpu", "cuda") and t.nbytes
+        }
+
+    mine = storages(value)
+    return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
+
+
+def replaced(before: Any, after: Any) -> list[str]:
+    """Which arguments, by position, hold other tensors than they did, lists of them say.
+
+    Args:
+        before: the tensors inside each argument, as they were.
+        after: the arguments.
+    """
+    return [
+        str(i)
+        for i, (old, argument) in enumerate(zip(before, after, strict=True))
+        if len(old) != len(new := tensors_in(argument))
+        or any(one is not other for one, other in zip(old, new, strict=True))
+    ]
+
+
+def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
+    """The exception as data; nothing the student's class does can stop that.
+
+    Args:
+        stage: see :class:`~grader.core.wire.Raised`.
+        error: the exception.
+        unwritten: whether what was called is still the stub.
+    """
+    cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
+    message = _text_of(cause)
+    if isinstance(cause, NotImplementedError):
+        message += _misspelt(cause)
+    code = None
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    chain: BaseException | None = error
+    transport = expired = False
+    while chain is not None and not transport:
+        transport, expired = isinstance(chain, TransportError), isinstance(chain, WaitExpired)
+        chain = chain.__cause__ or chain.__context__
+    return Raised(
+        stage,
+        _name_of(cause),
+        message,
+        # a function that calls itself on one line would fill the page with that line
+        [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
+        transport=transport,
+        expired=expired,
+        unwritten=unwritten and isinstance(error, NotImplementedError),
+        memory=out_of_memory(error) or out_of_memory(cause),
+        forbidden=isinstance(error, ForbiddenCall),
+        code=code,
+        earlier=_earlier(cause),
+    )
+
+
+def _name_of(error: BaseException) -> str:
+    return "RuntimeError" if isinstance(error, TransportError) else type(error).__name__
+
+
+def _earlier(error: BaseException) -> str:
+    """The exception that led to this one, in a line where Python prints a traceback."""
+    hidden = error.__suppress_context__
+    earlier = error.__cause__ or (None if hidden else error.__context__)
+    if earlier is None:
+        return ""
+    how = "caused by" if error.__cause__ else "raised while handling"
+    what = f"{_name_of(earlier)}: {_text_of(earlier)[:200]}".rstrip(": ")
+    lines = lines_of(earlier.__traceback__)
+    return f"{how} {what}" + (f" (line {lines[-1][1]})" if lines else "")
+
+
+def _misspelt(error: NotImplementedError) -> str:
+    """What a module may have in place of the ``forward`` that torch does not find in it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or traceback.tb_frame.f_code.co_name != "_forward_unimplemented":
+        return ""
+    own = [str(name) for name in vars(type(traceback.tb_frame.f_locals.get("self")))]
+    near = difflib.get_close_matches("forward", own, n=1)
+    return f"; should {near[0]} be called forward?" if near else ""
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException as broken:
+        return f"(its __str__ raised {type(broken).__name__})"
+    return text[:2000].encode("utf-8", "replace").decode()

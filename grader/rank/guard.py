@@ -1,0 +1,274 @@
+"""The ways around the recording group, closed.
+
+Two of them are honest mistakes (``new_group(backend="gloo")``, a collective
+called through the dispatcher), the others are not.  All run in the rank, so
+they stop a student and not an attacker; what an attacker can do is judged
+from outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from grader.rank.addressing import checks, default_group_stays, require_members
+from grader.core.events import ANY, WORLD
+from grader.rank.recording_group import RecordingGroup, short_limit
+from grader.rank.recorder import Recorder
+from grader.core.source_locations import line_here
+from grader.rank.transports.base import FOREVER, Backend
+from grader.core.verdict import Diagnosis
+
+__all__ = [
+    "BACKEND",
+    "MANAGEMENT",
+    "destroy_process_group",
+    "join",
+    "not_yours",
+    "override_dispatcher",
+]
+
+#: The name that the recording group is registered by.
+BACKEND = "recording"
+
+#: Functions that make and end the default group.
+MANAGEMENT = ("init_process_group", "destroy_process_group")
+
+_gloo_init = getattr(getattr(c10d, "ProcessGroupGloo", None), "__init__", None)
+
+
+class _Guard:
+    """Whose calls are let through; one per process."""
+
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.ours = False
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """While our own code makes a transport."""
+        self.ours = True
+        try:
+            yield
+        finally:
+            self.ours = False
+
+    def refuse(self, what: str) -> None:
+        """Report and raise, unless it is our own code that calls."""
+        if self.ours or self.recorder is None:
+            return
+        message = f"{what} would bypass the process group of this exercise"
+        self.recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
+        raise RuntimeError(message)
+
+
+_guard = _Guard()
+
+
+def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: Backend) -> None:
+    """Make the recording group the default process group of this process.
+
+    Args:
+        store: where the ranks of this world meet.
+        rank, size: of this process.
+        recorder: what the group reports to.
+        backend: what carries its messages.
+    """
+
+    def create(options: Any, _: Any) -> RecordingGroup:
+        members = list(options.global_ranks_in_group) or list(range(options.group_size))
+        name = options.group_id if options.global_ranks_in_group else WORLD
+        return _make_group(
+            backend,
+            options.store,
+            options.group_rank,
+            options.group_size,
+            members,
+            str(name),
+            recorder,
+            short_limit(options.timeout),
+        )
+
+    device = backend.device(rank).type
+    dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])
+    _close_private_gloo()
+    _reroute_new_groups(backend.name)
+    if backend.coalesces:
+        _batch_in_the_group()
+    with _guard.opened():
+        dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=FOREVER)
+    _check_what_calls_name(recorder)
+    _close_process_group_management()
+    _guard.recorder = recorder
+
+
+def _make_group(
+    backend: Backend,
+    store: c10d.Store,
+    rank: int,
+    size: int,
+    members: Sequence[int],
+    name: str,
+    recorder: Recorder,
+    limit: int,
+) -> RecordingGroup:
+    if name != WORLD:
+        # A subgroup forms when all its members have asked for it; until then
+        # they wait, and who waits for whom is worth knowing here too.
+        recorder.require_subgroups()
+        group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
+        group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
+        recorder.blocked(group_event)
+        try:
+            group._inner = _private(backend, store, rank, size, members, name)
+        except BaseException:
+            recorder.refused(group_event)
+            raise
+        recorder.resumed()
+        recorder.done(group_event)
+        return group
+    inner = _private(backend, store, rank, size, members, name)
+    return RecordingGroup(inner, backend, rank, size, members, name, recorder)
+
+
+def _private(
+    backend: Backend, store: c10d.Store, rank: int, size: int, members: Sequence[int], name: str
+) -> Any:
+    with _guard.opened():
+        return backend.connect(store, rank, size, members, name == WORLD)
+
+
+def _close_private_gloo() -> None:
+    """A gloo group made by hand would not be recorded."""
+
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> None:
+        _guard.refuse("a gloo group made by hand")
+        assert _gloo_init is not None
+        _gloo_init(self, *args, **kwargs)
+
+    c10d.ProcessGroupGloo.__init__ = guarded  # type: ignore[method-assign]
+
+
+def _reroute_new_groups(spoken: str) -> None:
+    """``new_group(backend="gloo")`` gives a recording group, called gloo as asked.
+
+    Args:
+        spoken: the name of the world's backend.
+    """
+    device = "cuda" if spoken == "nccl" else "cpu"
+    make = c10d._new_process_group_helper
+
+    def recorded(
+        group_size: Any, group_rank: Any, ranks: Any, backend: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        name = str(backend).lower()
+        if name in (spoken, f"{device}:{spoken}", "undefined", BACKEND):
+            backend = dist.Backend(BACKEND)
+        else:
+            raise ValueError(f"this world speaks {spoken}; backend {name!r} is not to be had in it")
+        made = make(group_size, group_rank, ranks, backend, *args, **kwargs)
+        group, store = made
+        if isinstance(group, RecordingGroup):
+            group.made = True
+            c10d._world.pg_map[group] = (dist.Backend(spoken), store)
+        return made
+
+    c10d._new_process_group_helper = recorded  # type: ignore[assignment]
+
+
+def _batch_in_the_group() -> None:
+    """``batch_isend_irecv`` hands the messages to the backend as one.
+
+    torch would ask for that only where the group's class is its own.
+    """
+    one_by_one = c10d.batch_isend_irecv
+
+    def batch_isend_irecv(p2p_op_list: list[Any]) -> Any:
+        c10d._check_p2p_op_list(p2p_op_list)
+        group: Any = p2p_op_list[0].group or c10d._get_default_group()
+        with group.batched():
+            return one_by_one(p2p_op_list)
+
+    for module in (dist, c10d):
+        module.batch_isend_irecv = batch_isend_irecv  # type: ignore[attr-defined]
+
+
+def _check_what_calls_name(recorder: Recorder) -> None:
+    """Ranks, roots and groups that are not there are said in one way."""
+    for name, check in checks(recorder.outside).items():
+        setattr(c10d, name, check)
+    make = c10d.new_group
+
+    @functools.wraps(make)
+    def new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if ranks is not None:
+            ranks = list(ranks)
+            require_members(ranks, dist.get_world_size())
+        return make(ranks, *args, **kwargs)
+
+    for module in (dist, c10d):
+        module.new_group = new_group  # type: ignore[attr-defined]
+
+
+def _close_process_group_management() -> None:
+    """The default group belongs to the grader, which reuses it for the next case."""
+    for module in (dist, c10d):
+        module.init_process_group = not_yours("init_process_group")  # type: ignore[attr-defined]
+        module.destroy_process_group = destroy_process_group  # type: ignore[attr-defined]
+
+
+def not_yours(name: str) -> Callable[..., None]:
+    """What stands for a function of :data:`MANAGEMENT` while an exercise runs."""
+
+    def call(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(default_group_stays(name))
+
+    return call
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """What stands for torch's: only a group of the student's own may go.
+
+    Nothing is torn down, since others may still use the group; but the rank that calls
+    has it no more.
+    """
+    if group is None or group is c10d.GroupMember.WORLD:
+        raise RuntimeError(default_group_stays("destroy_process_group"))
+    if group != c10d.GroupMember.NON_GROUP_MEMBER:
+        group.destroy(line_here()[1])
+
+
+def override_dispatcher() -> torch.library.Library:
+    """Refuse every ``c10d::`` operator on CPU tensors.
+
+    The recording group calls its transport directly, so whatever still
+    arrives at the dispatcher goes around it.  Registered once, in the process
+    that ranks are forked from; the caller keeps what is returned.
+    """
+    library = torch.library.Library("c10d", "IMPL")  # type: ignore[no-untyped-call]
+
+    def refusing(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            _guard.refuse(f"the operator {name}")
+            raise RuntimeError(f"{name} is closed in a recorded world")
+
+        return call
+
+    names = {
+        name.partition(".")[0]
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("c10d::") and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in sorted(names):
+            plain = name.removeprefix("c10d::")
+            library.impl(plain, refusing(name), "CPU", allow_override=True)  # type: ignore[no-untyped-call]
+    return library

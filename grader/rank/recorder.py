@@ -1,0 +1,436 @@
+"""The rank's side of the record: numbers operations, checks buffers, reports."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grader.core.events import (
+    ANY,
+    Blocked,
+    Done,
+    Event,
+    Expired,
+    Failed,
+    Grouped,
+    Marked,
+    Outside,
+    Polled,
+    Posted,
+    Signature,
+    Violated,
+)
+from grader.core.source_locations import NAME, TEXT, line_here
+from grader.rank.tensor_snapshots import Witness
+from grader.core.values import dtype_name
+from grader.core.verdict import Diagnosis
+
+if TYPE_CHECKING:
+    from grader.rank.requests import Deferred, Gated, Request
+
+__all__ = ["GROUPS", "ForbiddenCall", "Recorder", "checksum", "refusal"]
+
+#: A range of memory, first byte and one past the last.
+Span = tuple[int, int]
+
+
+#: Named places of one call, and groups of one world, that a rank reports.
+MARKS, GROUPS = 50_000, 64
+
+
+class ForbiddenCall(RuntimeError):
+    """The exercise asks the student to write what was called."""
+
+
+def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
+    """Why a collective is refused where these are allowed, ``None`` being all, if it is."""
+    if allowed is None or kind in allowed:
+        return None
+    message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
+    if allowed:
+        message += f" (allowed besides: {', '.join(sorted(allowed))})"
+    return message
+
+
+def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
+    """Where the tensors lie in memory; empty ones lie nowhere."""
+    return [(t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors if t.nbytes]
+
+
+def _overlap(some: list[Span], others: list[Span]) -> bool:
+    return any(a < d and c < b for a, b in some for c, d in others)
+
+
+def checksum(tensor: torch.Tensor) -> int:
+    """CRC-32 of a contiguous tensor's bytes, of any dtype; on the CPU without a copy."""
+    if not tensor.nbytes:
+        return 0
+    tensor = tensor.cpu()
+    memory = (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())
+    return zlib.crc32(memory)
+
+
+@dataclass
+class _Flight:
+    """An operation whose buffers belong to the transport for now."""
+
+    kind: str
+    file: str
+    line: int
+    reads: list[Span]
+    writes: list[Span]
+    blocking: bool
+    request: Request | None = None
+    #: tensors that are all of their memory, with torch's count of the writes to each
+    counted: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+    #: the last line on which nobody had written to them, and the first on which somebody had
+    clean: int = 0
+    written: int = 0
+
+    def look(self, line: int) -> None:
+        """Note whether somebody has written to the buffers, by the call on a line."""
+        if self.written:
+            return
+        if any(tensor._version != count for tensor, count in self.counted):
+            self.written = line
+        else:
+            self.clean = line
+
+
+def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
+    """The tensors whose writes torch counts for themselves: a view shares its base's count."""
+    return [
+        (tensor, tensor._version)
+        for tensor in tensors
+        if tensor.layout is torch.strided
+        and not tensor.is_inference()
+        and tensor.nbytes == tensor.untyped_storage().nbytes() > 0
+    ]
+
+
+@dataclass(eq=False)
+class Waiting:
+    """One wait of one thread; a new one each time, so that two looks can tell them apart."""
+
+    op: int
+
+
+@dataclass
+class Recorder:
+    """One per rank: every recording group of the rank reports through it.
+
+    Args:
+        rank: global rank.
+        emit: takes an event; ``flush=True`` asks that it, and all before it,
+            have left the process when the call returns.
+        allowed: names of the collectives that may be called; ``None`` is all.
+        strict: receive into a private buffer that reaches the student's only
+            on ``wait()``, and check that a buffer is unchanged while its send
+            is in flight.  Both make mistakes show every time instead of
+            sometimes; both cost a pass over the data.
+        witness: reports what lies in small tensors, for a replay.
+        subgroups: whether the rank may make groups, for which it has to connect.
+    """
+
+    rank: int
+    emit: Callable[[Event, bool], None]
+    allowed: frozenset[str] | None = None
+    strict: bool = True
+    witness: Witness | None = None
+    subgroups: bool = True
+    #: the thread that the student's functions are called in
+    main: int = field(default_factory=threading.get_ident)
+    #: by thread, the operation that it waits for
+    waits: dict[int, Waiting] = field(default_factory=dict)
+    #: for each callback of a future that has yet to run, the operations that it waits for
+    callbacks: dict[object, list[int]] = field(default_factory=dict)
+    #: threads of the grader's own, which do nothing for the student
+    helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
+    _marks: int = 0
+    _groups: int = 0
+    #: numbers go on from call to call, so that a thread of an earlier call that is late
+    #: does not speak about an operation of this one; reports count from this call's first
+    _next: int = 0
+    _first: int = 0
+    _flights: dict[int, _Flight] = field(default_factory=dict)
+    #: their requests stay alive: what the transport still does with them is its affair
+    _lost: list[_Flight] = field(default_factory=list)
+    _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
+    _outside: set[Outside] = field(default_factory=set)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
+        """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
+        self.allowed, self.strict = allowed, strict
+        self.witness = Witness(self.emit, watched) if watched else None
+        self._first, self._marks = self._next, 0
+        self._flights.clear()
+        self._lost.clear()
+        self._unresolved.clear()
+        self._outside.clear()
+        self.callbacks.clear()
+
+    def require_allowed(self, kind: str) -> None:
+        """Raise :class:`ForbiddenCall`, and report it, unless ``kind`` is allowed."""
+        message = refusal(kind, self.allowed)
+        if message is not None:
+            self.violated(Diagnosis.FORBIDDEN_CALL, message)
+            raise ForbiddenCall(message)
+
+    def require_subgroups(self) -> None:
+        """Raise :class:`ForbiddenCall`, and report it, unless groups may be made."""
+        if not self.subgroups:
+            message = "new_group is not allowed in this exercise; use the default group"
+            self.violated(Diagnosis.FORBIDDEN_CALL, message)
+            raise ForbiddenCall(message)
+
+    def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
+        """Report that this rank broke a rule, at the line that is running.
+
+        A callback of the transport's runs no line of the student's; then it is the line
+        that began operation ``op``.
+        """
+        file, line, _ = line_here()
+        if not file and op in self._flights:
+            file, line = self._flights[op].file, self._flights[op].line
+        event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
+        self.emit(event, True)
+
+    def outside(self, function: str) -> None:
+        """Report a call on a group that this rank is not in, once for each line."""
+        file, line, _ = line_here()
+        call = Outside(function, file, line)
+        if call not in self._outside:
+            self._outside.add(call)
+            self.emit(call, True)
+
+    def post(
+        self,
+        kind: str,
+        group: str,
+        *,
+        peer: int = ANY,
+        tag: int = 0,
+        measure: torch.Tensor | None = None,
+        reads: Iterable[torch.Tensor] = (),
+        writes: Iterable[torch.Tensor] = (),
+        detail: str = "",
+        signatures: Sequence[Signature] = (),
+        deferred: Deferred | Gated | None = None,
+        limit: int = 0,
+    ) -> int:
+        """Report an operation before it is handed to the transport; return its number.
+
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
+        and of a collective the one that the record shows; ``signatures`` are what the ranks
+        of a collective must agree on, and ``limit`` the milliseconds after which a blocking
+        call gives up.
+        """
+        file, line, blocking = line_here()
+        if self.witness is not None:
+            self.witness.look(measure)
+        reads, writes = list(reads), list(writes)
+        flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
+        if not blocking:
+            flight.counted, flight.clean = _counted([*reads, *writes]), line
+        ident = threading.get_ident()
+        if measure is None:
+            count, nbytes, dtype, buffer, offset = 0, 0, "", 0, 0
+        else:
+            count, nbytes, dtype = measure.numel(), measure.nbytes, dtype_name(measure.dtype)
+            buffer, offset = measure.untyped_storage().data_ptr(), int(measure.storage_offset())
+        # threads report their operations one after another, in the order of their numbers
+        with self._lock:
+            self._look(line)
+            self._check_race(flight)
+            op, self._next = self._next, self._next + 1
+            self._flights[op] = flight
+            if deferred is not None:
+                self._unresolved[op] = deferred
+            self.emit(
+                Posted(
+                    op - self._first, kind, peer, tag, group, count, nbytes, dtype,
+                    detail[:NAME], blocking, deferred is not None,
+                    file, line, time.monotonic_ns(), buffer, offset, list(signatures),
+                    self.thread(ident), limit,
+                ),
+                True,
+            )  # fmt: skip
+        if blocking:
+            self.waits[ident] = Waiting(op)  # not before the judge has been told
+        return op
+
+    def _check_race(self, new: _Flight) -> None:
+        for old in self._flights.values():
+            if _overlap(new.writes, old.writes + old.reads) or _overlap(new.reads, old.writes):
+                self.violated(
+                    Diagnosis.BUFFER_RACE,
+                    f"{new.kind} uses the buffer of the {old.kind} of line {old.line},"
+                    " which is still in flight; wait for that request first",
+                )
+                return
+
+    def _look(self, line: int) -> None:
+        """Note for every buffer in flight whether somebody has written to it by now."""
+        for flight in self._flights.values():
+            if flight.counted:
+                flight.look(line)
+
+    def waited_at_once(self, op: int) -> bool:
+        """Whether the call that began ``op`` waits for it, so that its caller cannot write."""
+        return self._flights[op].blocking
+
+    def written(self, op: int) -> bool:
+        """Whether torch has counted a write to the buffers of ``op``."""
+        flight = self._flights.get(op)
+        if flight is None:
+            return False
+        flight.look(line_here()[1])
+        return bool(flight.written)
+
+    def raced(self, op: int) -> None:
+        """Report that somebody has written to the buffers of ``op`` while it was in flight."""
+        kind, where = "operation", ""
+        flight = self._flights.get(op)
+        if flight is not None:
+            kind = flight.kind
+            if flight.written:
+                where = (
+                    f", after the call on line {flight.clean} and before the one on line"
+                    f" {flight.written}"
+                )
+        self.violated(
+            Diagnosis.BUFFER_RACE,
+            f"a buffer was changed while its {kind} was in flight{where}; wait for the request"
+            " before writing to the tensor",
+            op,
+        )
+
+    def hold(self, op: int, request: Request) -> None:
+        """Keep a request alive while its buffers are in flight."""
+        self._flights[op].request = request
+
+    def _tell(self, event: Callable[..., Event], op: int, *rest: Any, flush: bool = True) -> None:
+        """Report about an operation, unless an earlier call began it."""
+        if op >= self._first:
+            self.emit(event(op - self._first, *rest), flush)
+
+    def awaited_by_callbacks(self) -> list[list[int]]:
+        """For each callback that has yet to run, the operations of this call it waits for."""
+        return [[op - self._first for op in ops] for ops in self.callbacks.values()]
+
+    @property
+    def posted(self) -> int:
+        """Operations that this call has begun."""
+        return self._next - self._first
+
+    def thread(self, ident: int) -> int:
+        """What a thread is called in reports."""
+        return 0 if ident == self.main else ident
+
+    def blocked(self, op: int, limit: int = 0) -> None:
+        """Report that this thread now waits for ``op``, unless the post has said so."""
+        ident = threading.get_ident()
+        flight = self._flights.get(op)
+        if flight is not None and flight.blocking:
+            flight.blocking = False
+            return
+        file, line, _ = line_here()
+        with self._lock:
+            self._look(line)
+        self._tell(Blocked, op, file, line, time.monotonic_ns(), self.thread(ident), limit)
+        self.waits[ident] = Waiting(op)  # not before the judge has been told
+
+    def resumed(self) -> None:
+        """This thread waits no more; the event that says why has been emitted."""
+        self.waits.pop(threading.get_ident(), None)
+
+    def expired(self, op: int) -> None:
+        """Report that this thread has waited for ``op`` as long as it would."""
+        self.resumed()
+        self._tell(Expired, op, self.thread(threading.get_ident()), time.monotonic_ns())
+
+    def in_flight(self, op: int) -> bool:
+        """Whether nobody has seen ``op`` complete yet, nor fail."""
+        return op in self._flights
+
+    def polled(self, op: int) -> None:
+        """Report that the rank asks whether ``op`` is complete."""
+        self._tell(Polled, op, time.monotonic_ns())
+
+    def done(self, op: int) -> None:
+        """Report that the rank has seen ``op`` complete; leaves with the next event."""
+        with self._lock:
+            self._flights.pop(op, None)
+        self._tell(Done, op, time.monotonic_ns(), flush=False)
+        if self.witness is not None:
+            self.witness.look()
+
+    def mark(self, text: str) -> None:
+        """Report that the rank is at a named place; leaves with the next event.
+
+        Raises:
+            RuntimeError: there are too many of them.
+        """
+        self._marks += 1
+        if self._marks > MARKS:
+            raise RuntimeError(f"mark is called more than {MARKS:,} times in one call")
+        self.emit(Marked(text[:NAME], time.monotonic_ns()), False)
+
+    def grouped(self, name: str, members: list[int]) -> None:
+        """Report a group that the rank is in.
+
+        Raises:
+            RuntimeError: it is in too many, or the name is too long.
+        """
+        if len(name) > NAME:
+            raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
+        self._groups += 1
+        if self._groups > GROUPS:
+            raise RuntimeError(
+                f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"
+                " and memory: make a group once, and use it again"
+            )
+        self.emit(Grouped(name, members), False)
+
+    def failed(self, op: int) -> None:
+        """Report that the transport gave up on ``op``; its buffers are the student's again."""
+        with self._lock:
+            flight = self._flights.pop(op, None)
+            if flight is not None:
+                self._lost.append(flight)
+        self._tell(Failed, op, time.monotonic_ns())
+
+    def refused(self, op: int) -> None:
+        """Report that the transport did not take ``op``, nor then its buffers."""
+        self.resumed()
+        with self._lock:
+            self._flights.pop(op, None)
+        self.failed(op)
+
+    def must_defer(self, wildcard: bool, group: str, tag: int) -> bool:
+        """Whether a receive has to wait for the judge to name its source.
+
+        A wildcard has to, and so has every receive posted behind one on the
+        same tag, since the transport itself would not keep their order.
+        """
+        with self._lock:
+            return wildcard or any(d.holds(group, tag) for d in self._unresolved.values())
+
+    def resolve(self, op: int, source: int) -> None:
+        """The judge's word on deferred operation ``op``, see ``Resolution``."""
+        # under the lock, so that a receive that need not queue behind this one any more
+        # is handed to the transport after it, as it was posted
+        with self._lock:
+            deferred = self._unresolved.get(self._first + op)
+            if deferred is not None:
+                deferred.resolve(source)
+                del self._unresolved[self._first + op]

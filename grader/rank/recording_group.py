@@ -1,0 +1,425 @@
+"""The recording process group: torch.distributed sees a group, we see every call.
+
+A Python subclass of ``dist.ProcessGroup`` around a private group of a backend's.
+``torch.distributed`` calls its methods instead of the transport's; each call is
+refused or reported, and only then handed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from torch.distributed.constants import default_pg_timeout
+
+from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
+from grader.core.events import ANY
+from grader.rank.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
+from grader.rank.private_buffers import PrivateBuffers, tensors_of
+from grader.rank.recorder import Recorder, checksum
+from grader.rank.requests import (
+    Batched,
+    Deferred,
+    Gated,
+    Request,
+    TransportError,
+    WaitExpired,
+    hand_over,
+    milliseconds,
+)
+from grader.rank.signatures import signatures
+from grader.rank.transports.base import FOREVER, Backend, reduction_name
+from grader.core.verdict import Diagnosis
+
+__all__ = ["RecordingGroup", "short_limit"]
+
+
+class RecordingGroup(dist.ProcessGroup):
+    """A process group that reports to a :class:`Recorder` what goes through it.
+
+    Args:
+        inner: the transport, a group of the backend's of the same ranks.
+        backend: whose that is.
+        rank, size: of this process in the group.
+        members: global ranks, by rank in the group.
+        name: the group's name, the same on every member.
+        recorder: the rank's recorder.
+        limit: milliseconds after which its waits give up; 0 is never.
+    """
+
+    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
+    supports_coalescing = False
+
+    def __init__(
+        self,
+        inner: Any,
+        backend: Backend,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        name: str,
+        recorder: Recorder,
+        limit: int = 0,
+    ) -> None:
+        # the one constructor that torch lets a Python subclass use
+        super().__init__(rank, size)  # type: ignore[call-arg]
+        self._rank, self._size = rank, size
+        self._inner = inner
+        self._backend = backend
+        self._device = backend.device(recorder.rank)
+        self._batch: Batched | None = None
+        self._members = list(members)
+        self._name = name
+        self._torch_name = name
+        self._desc = ""
+        #: set when torch has finished making the group
+        self.made = False
+        #: the line that destroyed it
+        self._destroyed: int | None = None
+        self._recorder = recorder
+        self._limit = limit
+        recorder.grouped(name, self._members)
+
+    # What torch asks a group about itself. -----------------------------------
+
+    # asked several times a message, and torch's own answers go through C++
+    def rank(self) -> int:
+        """Rank of this process in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """Ranks of the group."""
+        return self._size
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        """Not ``gloo``: torch's DistributedDataParallel would ask for a gloo backend's threads."""
+        return f"recorded {self._backend.name}"
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """The name by which functional collectives find the group."""
+        return self._torch_name
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """Torch names the group after making it."""
+        self._torch_name = name
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """Torch's description of the group."""
+        return self._desc
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
+        """Torch describes the group after making it."""
+        self._desc = desc
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """Where its tensors may live; nowhere yet while torch is making the group.
+
+        Torch 2.15 hooks a flight recorder of its own into a new group that has
+        a device, and looks for a C++ backend there.
+        """
+        return [self._device] if self.made else []
+
+    def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
+        """This group: the transport below is private."""
+        return self
+
+    get_backend = _get_backend  # the public name, since torch 2.14
+
+    def mark(self, text: str) -> None:
+        """The rank is at a named place, see :func:`grader.core.marks.mark`."""
+        self._recorder.mark(text)
+
+    def destroy(self, line: int) -> None:
+        """The rank has destroyed the group, on that line."""
+        self._require_there()
+        self._destroyed = line
+
+    def _require_there(self) -> None:
+        if self._destroyed is not None:
+            raise ValueError(destroyed_text(self._members, self._destroyed))
+
+    # Point to point. ---------------------------------------------------------
+
+    def send(self, tensors: list[torch.Tensor], dst: int, tag: int) -> Request:
+        """Send to rank ``dst`` of the group."""
+        tensor = self._plain(tensors, "send")
+        self._require_there()
+        require_peer(dst, self.rank(), self.size())
+        require_tag(tag)
+        recorder = self._recorder
+        op = recorder.post(
+            "send", self._name, peer=self._members[dst], tag=tag, measure=tensor, reads=(tensor,),
+            limit=self._limit,
+        )  # fmt: skip
+        verify = self._unchanged_check(op, tensor) if recorder.strict else None
+        inner = hand_over(recorder, op, lambda: self._inner.send([tensor], dst, tag))
+        return Request(recorder, op, self._batch or inner, verify=verify, limit=self._limit)
+
+    def recv(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+        """Receive from rank ``src`` of the group."""
+        require_peer(src, self.rank(), self.size())
+        return self._receive(tensors, src, tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Request:
+        """Receive from any rank of the group."""
+        return self._receive(tensors, ANY, tag)
+
+    def _receive(self, tensors: list[torch.Tensor], src: int, tag: int) -> Request:
+        tensor = self._plain(tensors, "recv")
+        self._require_there()
+        require_tag(tag)
+        recorder, wildcard = self._recorder, src == ANY
+        # A strict receive becomes visible when the student waits for it, so
+        # that reading too early goes wrong every time and not now and then.
+        landing = torch.empty_like(tensor) if recorder.strict else tensor
+        finish = (lambda: _copy(tensor, landing)) if recorder.strict else None
+        deferred = None
+        if recorder.must_defer(wildcard, self._name, tag):
+            deferred = Deferred(self._name, tag, lambda s: self._start_receive(landing, s, tag))
+        op = recorder.post(
+            "recv",
+            self._name,
+            peer=ANY if wildcard else self._members[src],
+            tag=tag,
+            measure=tensor,
+            writes=(tensor,),
+            deferred=deferred,
+            limit=self._limit,
+        )
+        verify = None
+        if recorder.strict and not recorder.waited_at_once(op):
+            # a view counts what is written to its base anywhere, and to no element at all
+            counted = not tensors[0]._is_view()
+            verify = self._unwritten_check(op, tensor, counted)
+        inner: Any = deferred
+        if deferred is None:
+            inner = hand_over(recorder, op, lambda: self._inner.recv([landing], src, tag))
+            inner = self._batch or inner
+        return Request(
+            recorder, op, inner, source=src, verify=verify, finish=finish, limit=self._limit
+        )
+
+    def _start_receive(self, landing: torch.Tensor, source: int, tag: int) -> tuple[Any, int]:
+        src = self._members.index(source)
+        return self._inner.recv([landing], src, tag), src
+
+    def _unchanged_check(self, op: int, tensor: torch.Tensor) -> Callable[[], None]:
+        before = checksum(tensor)
+
+        def verify() -> None:
+            if checksum(tensor) != before:
+                self._recorder.raced(op)
+
+        return verify
+
+    def _unwritten_check(self, op: int, tensor: torch.Tensor, counted: bool) -> Callable[[], None]:
+        """The same of a receive, where even what is written without a change will be lost.
+
+        ``counted`` says that torch counts the writes to this tensor and to no other.
+        """
+        before = checksum(tensor)
+
+        def verify() -> None:
+            # it looks at the count in any case, for the lines between which it has changed
+            written = self._recorder.written(op)
+            if (written and counted) or checksum(tensor) != before:
+                self._recorder.raced(op)
+
+        return verify
+
+    @contextlib.contextmanager
+    def batched(self) -> Iterator[None]:
+        """Messages started inside are handed over as one, if the backend asks for that."""
+        if not self._backend.coalesces:
+            yield
+            return
+        self._inner.begin_batch()
+        self._batch = batch = Batched()
+        try:
+            yield
+        finally:
+            self._batch = None
+            batch.hold(self._inner.end_batch())
+
+    def _plain(self, tensors: list[torch.Tensor], what: str) -> torch.Tensor:
+        """The one tensor of a message, if the transport can take it."""
+        (tensor,) = tensors
+        if tensor.device != self._device or tensor.layout is not torch.strided:
+            where = "CPU" if self._device.type == "cpu" else self._device
+            raise ValueError(
+                f"{what} needs a dense {where} tensor here, not one on {tensor.device}"
+            )
+        if not tensor.is_contiguous():
+            raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+        return tensor.detach()
+
+    # Collectives. ------------------------------------------------------------
+
+    def _collective(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        kind = COLLECTIVES[method]
+        self._require_there()
+        recorder = self._recorder
+        recorder.require_allowed(kind)
+        written = list(tensors_of(args[0])) if args else []
+        read = list(tensors_of(args[1])) if len(args) > 1 else []
+        root, detail = self._agreement(args, kwargs)
+        found = signatures(
+            method, kind, args, rank=recorder.rank, place=self.rank(), size=self.size(),
+            root=-1 if root == ANY else self._members.index(root), even=self._backend.even_lists,
+        )  # fmt: skip
+        finish, given, private = None, args, None
+        if recorder.strict and _in_flight(args, kwargs) and PrivateBuffers.possible(args):
+            private = PrivateBuffers(args)
+            finish, given = private.deliver, private.args
+        gate = Gated(self._in_order(self._starter(method, given, kwargs)))
+        op = recorder.post(
+            kind,
+            self._name,
+            peer=root,
+            detail=detail,
+            deferred=gate,
+            measure=written[0] if kind in SAME_SIZE and written else None,
+            signatures=found,
+            reads=read,
+            writes=written,
+        )
+        verify = None if private is None else self._untouched_check(op, private)
+        return Request(
+            recorder, op, gate, verify=verify, finish=finish, private=private,
+            limit=self._limit, lasting=self._backend.name == "gloo", device=self._device,
+        )  # fmt: skip
+
+    def _untouched_check(self, op: int, private: PrivateBuffers) -> Callable[[], None]:
+        def verify() -> None:
+            if private.changed():
+                self._recorder.raced(op)
+
+        return verify
+
+    def _starter(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """What calls the transport, by whichever name it knows the method.
+
+        Raises:
+            NotImplementedError: it does not know it by any.
+        """
+        for name in (method, OTHER_NAME.get(method, method)):
+            if hasattr(self._inner, name):
+                call = getattr(self._inner, name)
+                return lambda: call(*args, **kwargs)
+        if method not in ONE_BY_ONE:
+            raise NotImplementedError(f"{self._backend.name} has no {method} here")
+        outputs, inputs, *rest = args
+        starters = [
+            self._starter(ONE_BY_ONE[method], (out, given, *rest), kwargs)
+            for out, given in zip(outputs, inputs, strict=True)
+        ]
+        return lambda: _Several([start() for start in starters])
+
+    def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
+        """The same for another thread: on a GPU, behind what this one has asked of the device."""
+        if self._device.type != "cuda":
+            return start
+        stream = torch.cuda.current_stream(self._device)
+
+        def call() -> Any:
+            with torch.cuda.stream(stream):
+                return start()
+
+        return call
+
+    def monitored_barrier(self, timeout: timedelta | None = None, **kwargs: Any) -> None:
+        """Record, or refuse, a barrier that blocks inside the transport."""
+        recorder = self._recorder
+        self._require_there()
+        recorder.require_allowed("barrier")
+        limit = short_limit(timeout)
+        op = recorder.post("barrier", self._name)
+        given = {"timeout": timeout if limit else FOREVER, **kwargs}
+        recorder.blocked(op, limit)
+        began = time.monotonic()
+        try:
+            hand_over(recorder, op, lambda: self._inner.monitored_barrier(**given))
+        except TransportError as error:
+            if limit and time.monotonic() - began >= limit / 1000:
+                raise WaitExpired(str(error)) from error
+            raise
+        finally:
+            recorder.resumed()
+        recorder.done(op)
+
+    def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
+        """Root (a global rank) and reduction, on which all ranks have to agree."""
+        root, reduction = ANY, ""
+        for options in (*args, *kwargs.values()):
+            if hasattr(options, "rootRank"):
+                require_rank(options.rootRank, self.size())
+                root = self._members[options.rootRank]
+            if hasattr(options, "reduceOp"):
+                reduction = reduction_name(options.reduceOp)
+        return root, reduction
+
+    def _start_coalescing(self, device: torch.device) -> NoReturn:
+        raise NotImplementedError("collectives are not coalesced here; call them one by one")
+
+    def _end_coalescing(self, device: torch.device) -> NoReturn:
+        raise NotImplementedError("collectives are not coalesced here; call them one by one")
+
+
+def short_limit(timeout: timedelta | None) -> int:
+    """A time limit that somebody has asked for, in milliseconds; torch's default is none."""
+    return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
+
+
+class _Several:
+    """Requests of the transport that are waited for as one."""
+
+    def __init__(self, requests: list[Any]) -> None:
+        self._requests = requests
+
+    def wait(self, *timeout: Any) -> None:
+        for request in self._requests:
+            request.wait(*timeout)
+
+
+def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the caller goes on while the collective is under way, and does not wait at once."""
+    return any(getattr(options, "asyncOp", False) for options in (*args, *kwargs.values()))
+
+
+def _copy(tensor: torch.Tensor, landing: torch.Tensor) -> None:
+    with torch.no_grad():
+        tensor.copy_(landing)
+
+
+def _collective_method(method: str) -> Callable[..., Request]:
+    def call(self: RecordingGroup, *args: Any, **kwargs: Any) -> Request:
+        return self._collective(method, args, kwargs)
+
+    call.__name__ = method
+    call.__doc__ = f"Record, or refuse, ``{COLLECTIVES[method]}``."
+    return call
+
+
+def _refusal(method: str) -> Callable[..., None]:
+    def call(self: RecordingGroup, *args: Any, **kwargs: Any) -> None:
+        message = f"{method} would bypass the recording group; use dist.new_group"
+        self._recorder.violated(Diagnosis.FORBIDDEN_CALL, message)
+        raise RuntimeError(message)
+
+    call.__name__ = method
+    call.__doc__ = f"Refuse ``{method}``."
+    return call
+
+
+for _method in COLLECTIVES:
+    setattr(RecordingGroup, _method, _collective_method(_method))
+for _method in REFUSED:
+    setattr(RecordingGroup, _method, _refusal(_method))

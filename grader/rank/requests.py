@@ -1,0 +1,433 @@
+"""What operations return: requests that can be waited for, and say so."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+
+from grader.core.events import ANY
+from grader.rank.futures import Future, settle_later
+from grader.rank.private_buffers import PrivateBuffers
+from grader.rank.recorder import Recorder
+
+__all__ = [
+    "Batched",
+    "Deferred",
+    "Gated",
+    "Request",
+    "TransportError",
+    "WaitExpired",
+    "hand_over",
+    "milliseconds",
+]
+
+
+class TransportError(RuntimeError):
+    """The transport failed: a peer died, or the connection broke.
+
+    Marked as such so that the judge can tell a victim from a culprit.
+    """
+
+
+class WaitExpired(TransportError):
+    """A wait with a time limit has ended without the operation; its rank is no victim."""
+
+
+class _NotYet(RuntimeError):
+    """A time limit ended before the transport was given anything, which then is as it was."""
+
+
+def milliseconds(limit: timedelta | None) -> int:
+    """A time limit as it is reported: at least one, and 0 for none, which 0 is in torch, too."""
+    if limit is None or limit <= timedelta(0):
+        return 0
+    return max(1, round(limit.total_seconds() * 1000))
+
+
+def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
+    """Start an operation that has been reported; the transport's request.
+
+    Raises:
+        TransportError: the transport has lost the peer, or will not have it.
+    """
+    try:
+        return start()
+    except RuntimeError as error:
+        recorder.refused(op)
+        raise TransportError(str(error)) from error
+    except Exception:
+        recorder.refused(op)
+        raise
+
+
+class Request(dist.Work):
+    """What ``isend``, ``irecv`` and collectives return: waits, and says so.
+
+    A second ``wait`` returns at once (gloo's own would hang), and
+    ``is_completed`` tells the truth without a wait (gloo's own stays false).
+
+    Args:
+        recorder: the rank's recorder.
+        op: the operation's number.
+        inner: the transport's request, or a :class:`Deferred` receive.
+        source: for a receive, the rank in the group that it comes from.
+        verify: called when the wait begins, while the buffers are in flight.
+        finish: called when the operation is complete.
+        private: a collective's, if it works on copies.
+        limit: milliseconds after which the group's own waits give up; 0 is never.
+        lasting: whether the operation is still in flight when a wait for it gives up, as a
+            collective of gloo's is; a message's connection is closed then.
+        device: where its tensors are; the CPU if it is not said.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        op: int,
+        inner: Any,
+        source: int = ANY,
+        verify: Callable[[], None] | None = None,
+        finish: Callable[[], None] | None = None,
+        private: PrivateBuffers | None = None,
+        limit: int = 0,
+        lasting: bool = False,
+        device: torch.device | None = None,
+    ) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._op = op
+        self._inner = inner
+        self._source = source
+        self._verify = self._check = verify
+        self._finish = finish
+        self._private = private
+        self._limit = limit
+        self._lasting = lasting
+        self.device = device or torch.device("cpu")
+        self._complete = False
+        self._poller: threading.Thread | None = None
+        self._future: Future | None = None
+        self._error: TransportError | None = None
+        # one thread at a time waits in the transport, and the first to see it end settles
+        self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
+        recorder.hold(op, self)
+
+    @property
+    def op(self) -> int:
+        """The operation's number."""
+        return self._op
+
+    @property
+    def recorder(self) -> Recorder:
+        """The rank's recorder."""
+        return self._recorder
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Block until the operation is complete.
+
+        Raises:
+            TransportError: it failed, or ``timeout`` ended first.
+        """
+        if self._complete:
+            self.observe()
+            return True
+        limit = milliseconds(timeout) or self._limit
+        self._recorder.blocked(self._op, limit)
+        try:
+            self._begin()
+            self._take_turn(limit)
+            self._settle()
+        finally:
+            self._recorder.resumed()
+        return True
+
+    def _begin(self) -> None:
+        """Check the buffers once, when the student first asks for completion."""
+        verify, self._verify = self._verify, None
+        if verify is not None:
+            verify()
+
+    def _take_turn(self, limit: int) -> None:
+        """Wait in the transport, after other threads that do."""
+        seconds, began = limit / 1000 if limit else -1, time.monotonic()
+        if not self._turn.acquire(timeout=seconds):
+            self._expire(limit, broken=False)
+        try:
+            if self._complete or self._error is not None:
+                return
+            if self._poller is not None:
+                self._poller.join(seconds if limit else None)
+                if self._poller.is_alive():
+                    self._expire(limit, broken=False)
+                return
+            try:
+                self._inner.wait(*([timedelta(milliseconds=limit)] if limit else []))
+            except _NotYet:
+                self._expire(limit, broken=False)
+            except RuntimeError as error:
+                if limit and time.monotonic() - began >= seconds:
+                    self._expire(limit, broken=not self._lasting, why=str(error))
+                self._error = TransportError(str(error))
+        finally:
+            self._turn.release()
+
+    def _expire(self, limit: int, *, broken: bool, why: str = "") -> NoReturn:
+        """Give up waiting, after as long as the student's code has asked for."""
+        error = WaitExpired(why or f"Timed out waiting {limit}ms for the operation to complete")
+        if broken:
+            self._error = error
+            self._recorder.failed(self._op)
+        else:
+            self._recorder.expired(self._op)
+        raise error
+
+    def _poll_inner(self) -> None:
+        try:
+            self._inner.wait()
+        except RuntimeError as error:
+            self._error = TransportError(str(error))
+
+    def _settle(self) -> None:
+        """See that the operation is complete, or that it failed."""
+        with self._settling:
+            if self._error is not None:
+                if self._recorder.in_flight(self._op):
+                    self._recorder.failed(self._op)
+                raise self._error
+            if not self._complete:
+                self._begin()
+                if self._finish is not None:
+                    self._finish()
+                self._complete = True
+                self._recorder.done(self._op)
+
+    def is_completed(self) -> bool:
+        """Whether the operation is complete, without blocking."""
+        if not self._complete:
+            self._begin()
+            if self._poller is None:
+                # gloo's point-to-point requests learn that they are done only
+                # inside wait(), so something has to wait for them
+                self._poller = threading.Thread(target=self._poll_inner, daemon=True)
+                self._recorder.helpers.add(self._poller)
+                self._poller.start()
+            if isinstance(self._inner, Deferred) and not self._inner.posted:
+                self._recorder.polled(self._op)
+            self._poller.join(timeout=1e-4)
+            if not self._poller.is_alive():
+                self._settle()
+        return self._complete
+
+    def is_success(self) -> bool:
+        """Whether the operation completed."""
+        return self._complete
+
+    def source_rank(self) -> int:
+        """Rank in the group that the message came from."""
+        return int(self._inner.source) if isinstance(self._inner, Deferred) else self._source
+
+    _source_rank = source_rank
+
+    def get_future(self) -> Future:
+        """A future of the operation; whoever waits for it waits for the operation, and says so."""
+        if self._future is None:
+            self._future = Future([self])
+            settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
+        return self._future
+
+    def _settled(self, value: Any) -> Any:
+        """The transport's future is complete; the value of the student's."""
+        self._settle()
+        private = self._private
+        if private is not None:
+            # whoever has not asked yet must not touch the buffers yet
+            private.remember()
+            self._verify = self._check
+            return private.originals(value)
+        return value
+
+    def _lost(self, error: Exception) -> TransportError:
+        """The transport's future has failed; the error of the student's."""
+        self._error = TransportError(str(error))
+        with self._settling:
+            if self._recorder.in_flight(self._op):
+                self._recorder.failed(self._op)
+        return self._error
+
+    def await_future(self) -> None:
+        """Block until the future of this operation is complete."""
+        if self._future is None or self._future.complete:
+            return
+        self._recorder.blocked(self._op, self._limit)
+        try:
+            self._begin()
+            self._future.block()
+        finally:
+            self._recorder.resumed()
+
+    def observe(self) -> None:
+        """The student knows now that the operation is complete: its buffers are theirs again."""
+        if self._complete:
+            self._begin()
+
+    def result(self) -> list[torch.Tensor]:
+        """The tensors of a finished collective."""
+        return list(self._inner.result())
+
+
+class Gated:
+    """A collective that the transport gets when everybody has called it, and not before.
+
+    By then the calls have been compared: gloo aborts the process, or misreads, if ranks
+    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before
+    others have come; MPI allows that and allows the opposite.  A program that works only in
+    one of the two is wrong, and shows it every time if nobody leaves early.
+
+    Args:
+        start: hands the collective to the transport; gives its request.
+    """
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start = start
+        self._inner: Any = None
+        self._error: Exception | None = None
+        self._shut = _thread.allocate_lock()
+        self._shut.acquire()
+        #: is complete when there is a request, or an error
+        self._started: torch.futures.Future[Any] = torch.futures.Future()
+
+    def holds(self, group: str, tag: int) -> bool:
+        """Whether receives of a tag have to queue behind it: never."""
+        return False
+
+    def resolve(self, _: int) -> None:
+        """Start it: everybody has called it, and all mean the same."""
+        try:
+            with torch.no_grad():  # as C++ would; the mode belongs to the caller's thread
+                self._inner = self._start()
+        except Exception as error:
+            self._error = error  # for whoever waits; this thread has others to serve
+        finally:
+            self._shut.release()
+            self._started.set_result(None)
+
+    def _request(self) -> Any:
+        """The transport's request, now that there is one."""
+        if self._error is not None:
+            raise self._error
+        return self._inner
+
+    def wait(self, *timeout: timedelta) -> None:
+        """Block until everybody has called, and the transport is done."""
+        left = _left(self._shut, *timeout)
+        self._request().wait(*left)
+
+    def get_future(self) -> Any:
+        """A future that is complete when the transport's own is."""
+        whole: torch.futures.Future[Any] = torch.futures.Future()
+
+        def settle(done: torch.futures.Future[Any]) -> None:
+            try:
+                whole.set_result(done.value())
+            except Exception as error:
+                whole.set_exception(error)
+
+        def follow(_: torch.futures.Future[Any]) -> None:
+            try:
+                self._request().get_future().add_done_callback(settle)
+            except Exception as error:
+                whole.set_exception(error)
+
+        self._started.add_done_callback(follow)
+        return whole
+
+    def result(self) -> Any:
+        """The transport's tensors."""
+        _left(self._shut)
+        return self._request().result()
+
+
+class Batched:
+    """The one request of all messages that were handed over in a batch."""
+
+    def __init__(self) -> None:
+        self._inner: Any = None
+
+    def hold(self, inner: Any) -> None:
+        """Take the transport's request, once there is one."""
+        self._inner = inner
+
+    def wait(self, *timeout: Any) -> None:
+        """Block until the transport is done with all of them."""
+        self._inner.wait(*timeout)
+
+
+class Deferred:
+    """A receive that is handed to the transport once its source is known.
+
+    Looks like a transport's request, so that :class:`Request` can hold it.
+
+    Args:
+        group: name of the process group.
+        tag: the receive's tag.
+        start: posts the receive from a global rank; gives the transport's
+            request and the rank in the group.
+    """
+
+    def __init__(self, group: str, tag: int, start: Callable[[int], tuple[Any, int]]) -> None:
+        self.group = group
+        self.tag = tag
+        self.source = ANY
+        self._start = start
+        self._inner: Any = None
+        self._error: RuntimeError | None = None
+        self._shut = _thread.allocate_lock()
+        self._shut.acquire()
+
+    def holds(self, group: str, tag: int) -> bool:
+        """Whether receives of a tag have to queue behind it."""
+        return (group, tag) == (self.group, self.tag)
+
+    @property
+    def posted(self) -> bool:
+        """Whether the transport has the receive."""
+        return not self._shut.locked()
+
+    def resolve(self, source: int) -> None:
+        """Post the receive, now that the judge has named its source."""
+        try:
+            self._inner, self.source = self._start(source)
+        except RuntimeError as error:
+            self._error = error  # for whoever waits; this thread has others to serve
+        finally:
+            self._shut.release()
+
+    def wait(self, *timeout: timedelta) -> None:
+        """Block until the source is known and the message is here."""
+        left = _left(self._shut, *timeout)
+        if self._error is not None:
+            raise self._error
+        self._inner.wait(*left)
+
+
+def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
+    """Pass a lock that is opened once, for all; what is left of the time limit, if there is one.
+
+    Raises:
+        _NotYet: it stays shut that long.
+    """
+    began = time.monotonic()
+    seconds = timeout[0].total_seconds() if timeout else -1
+    if not shut.acquire(timeout=seconds):
+        raise _NotYet
+    shut.release()
+    if not timeout:
+        return ()
+    return (timedelta(seconds=max(seconds - (time.monotonic() - began), 1e-3)),)

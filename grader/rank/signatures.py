@@ -1,0 +1,231 @@
+"""What a rank gives to the others in a collective, and what it takes from them.
+
+MPI calls this the type signature of a call, and asks (MPI 4.1, chapter 6) that what rank i
+gives to rank j is what rank j takes from rank i.  That one rule covers every collective: a
+broadcast gives from the root alone, a gather takes at the root alone, a reduction gives as
+many elements to everybody as it takes, and an all-to-all has a number of its own for each
+pair.  Nothing else is asked of ranks: the lists of a rooted collective count on its root
+only, and blocks may have different lengths wherever both ends know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import starmap
+from typing import Any
+
+import torch
+
+from grader.core.events import Signature
+from grader.rank.methods import OTHER_NAME
+from grader.core.values import dtype_name
+
+__all__ = ["signatures"]
+
+
+def _counts(numbers: Sequence[int]) -> list[int]:
+    """One number for each member, or a single one where they are all the same."""
+    return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
+
+
+class _Reader:
+    """Reads the signatures of one call off its arguments.
+
+    Args:
+        kind: the collective's name, for complaints.
+        rank: who calls, for complaints.
+        place: its rank in the group.
+        size: how many members the group has.
+        root: rank in the group of the root, or −1.
+        even: whether the tensors of a list must be as long as the one for the rank itself.
+    """
+
+    def __init__(self, kind: str, rank: int, place: int, size: int, root: int, even: bool) -> None:
+        self.kind, self.rank, self.place, self.size = kind, rank, place, size
+        self.is_root, self.even = place == root, even
+
+    def signature(
+        self, tensors: Sequence[torch.Tensor], gives: Sequence[int], takes: Sequence[int]
+    ) -> Signature:
+        """Of ``tensors``, after a look at what the rank gives to itself."""
+        dtypes = list(dict.fromkeys(tensor.dtype for tensor in tensors))
+        if len(dtypes) > 1:
+            names = " and ".join(map(dtype_name, dtypes))
+            raise RuntimeError(
+                f"{self.kind} needs tensors of one dtype; rank {self.rank} has {names}"
+            )
+        found = Signature(dtype_name(dtypes[0]), _counts(gives), _counts(takes))
+        given, taken = found.gives_to(self.place), found.takes_from(self.place)
+        if given is not None and taken is not None and given != taken:
+            raise RuntimeError(
+                f"in {self.kind}, rank {self.rank} gives itself {given} elements and takes"
+                f" {taken} from itself"
+            )
+        return found
+
+    def whole(self, tensor: torch.Tensor, gives: bool, takes: bool) -> Signature:
+        """Of a tensor that is the same for everybody."""
+        number = [tensor.numel()]
+        return self.signature([tensor], number if gives else [], number if takes else [])
+
+    def lists(self, what: str, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """Elements of a list with a tensor for each member."""
+        if len(tensors) != self.size:
+            raise RuntimeError(
+                f"the {what} list of {self.kind} has {len(tensors)} tensors; a group of"
+                f" {self.size} ranks needs {self.size}"
+            )
+        return [tensor.numel() for tensor in tensors]
+
+    def even_lists(self, what: str, tensors: Sequence[torch.Tensor], own: int) -> list[int]:
+        """The same, of tensors that the backend may want to be as long as the rank's own."""
+        numbers = self.lists(what, tensors)
+        for place, number in enumerate(numbers):
+            if self.even and number != own:
+                raise RuntimeError(
+                    f"{self.kind} needs tensors of one size here: rank {self.rank}'s own has"
+                    f" {own} elements, and number {place} of its {what} list has {number}"
+                )
+        return numbers
+
+    def parts(self, what: str, tensor: torch.Tensor) -> list[int]:
+        """Elements of the equal parts of a tensor."""
+        if tensor.numel() % self.size:
+            raise RuntimeError(
+                f"the {what} of {self.kind} has {tensor.numel()} elements, which do not divide"
+                f" evenly among {self.size} ranks"
+            )
+        return [tensor.numel() // self.size]
+
+    def rows(self, what: str, tensor: torch.Tensor, splits: Sequence[int]) -> list[int]:
+        """Elements of the parts of a tensor that is cut along its first dimension."""
+        rows = tensor.shape[0] if tensor.dim() else 1
+        if not splits:
+            if rows % self.size:
+                raise RuntimeError(
+                    f"the {what} of {self.kind} has {rows} rows, which do not divide evenly"
+                    f" among {self.size} ranks; give split sizes"
+                )
+            return [tensor.numel() // self.size]
+        if len(splits) != self.size or sum(splits) != rows or min(splits) < 0:
+            raise RuntimeError(
+                f"the {what} split sizes of {self.kind} are {list(splits)}; for {self.size} ranks"
+                f" they have to be {self.size} numbers with the sum {rows}, its first dimension"
+            )
+        row = tensor.numel() // rows if rows else 0
+        return [split * row for split in splits]
+
+    # The methods, by one of their names. -------------------------------------
+
+    def broadcast(self, tensors: Any, *_: Any) -> list[Signature]:
+        return [self.whole(tensor, self.is_root, not self.is_root) for tensor in tensors]
+
+    def allreduce(self, tensors: Any, *_: Any) -> list[Signature]:
+        return [self.whole(tensor, True, True) for tensor in tensors]
+
+    def reduce(self, tensors: Any, *_: Any) -> list[Signature]:
+        return [self.whole(tensor, True, self.is_root) for tensor in tensors]
+
+    def allgather(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        return list(starmap(self._gathered, zip(outputs, inputs, strict=True)))
+
+    def allgather_coalesced(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        # by rank and then by tensor, where allgather has it the other way round
+        return self.allgather(list(zip(*outputs, strict=True)), inputs)
+
+    def _gathered(self, into: Any, tensor: torch.Tensor) -> Signature:
+        takes = self.even_lists("output", into, tensor.numel())
+        return self.signature([tensor, *into], [tensor.numel()], takes)
+
+    def all_gather_single(self, output: Any, tensor: Any, *_: Any) -> list[Signature]:
+        takes = self.parts("output", output)
+        return [self.signature([tensor, output], [tensor.numel()], takes)]
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        pairs = zip(outputs, inputs, strict=True)
+        return [found for pair in pairs for found in self.all_gather_single(*pair)]
+
+    def gather(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        (tensor,) = inputs
+        if self.is_root:
+            return [self._gathered(outputs[0], tensor)]
+        return [self.whole(tensor, True, False)]
+
+    def gather_single(self, output: Any, tensor: Any, *_: Any) -> list[Signature]:
+        if self.is_root:
+            return self.all_gather_single(output, tensor)
+        return [self.whole(tensor, True, False)]
+
+    def scatter(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        (output,) = outputs
+        if self.is_root:
+            gives = self.even_lists("input", inputs[0], output.numel())
+            return [self.signature([*inputs[0], output], gives, [output.numel()])]
+        return [self.whole(output, False, True)]
+
+    def _scattered(self, output: torch.Tensor, tensors: Any) -> Signature:
+        gives = self.lists("input", tensors)
+        return self.signature([*tensors, output], gives, [output.numel()])
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        return list(starmap(self._scattered, zip(outputs, inputs, strict=True)))
+
+    def reduce_scatter_single(self, output: Any, tensor: Any, *_: Any) -> list[Signature]:
+        gives = self.parts("input", tensor)
+        return [self.signature([tensor, output], gives, [output.numel()])]
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: Any, inputs: Any, *_: Any
+    ) -> list[Signature]:
+        pairs = zip(outputs, inputs, strict=True)
+        return [found for pair in pairs for found in self.reduce_scatter_single(*pair)]
+
+    def alltoall(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
+        own = inputs[self.place].numel() if self.place < len(inputs) else 0
+        gives = self.even_lists("input", inputs, own)
+        takes = self.even_lists("output", outputs, own)
+        return [self.signature([*inputs, *outputs], gives, takes)]
+
+    def all_to_all_single(
+        self, output: Any, tensor: Any, output_splits: Any, input_splits: Any, *_: Any
+    ) -> list[Signature]:
+        gives = self.rows("input", tensor, input_splits)
+        takes = self.rows("output", output, output_splits)
+        return [self.signature([tensor, output], gives, takes)]
+
+    def barrier(self, *_: Any) -> list[Signature]:
+        return []
+
+    allreduce_coalesced = allreduce
+
+
+def signatures(
+    method: str,
+    kind: str,
+    arguments: Sequence[Any],
+    *,
+    rank: int,
+    place: int,
+    size: int,
+    root: int = -1,
+    even: bool = False,
+) -> list[Signature]:
+    """The signatures of a call: one, or one for each tensor where several are coalesced.
+
+    Args:
+        method: of the process group, by any of its names.
+        kind: the collective's name.
+        arguments: of the method, options included.
+        rank: the global rank that calls.
+        place, size: its rank in the group, and how many members that has.
+        root: the root's rank in the group, if there is one.
+        even: whether the tensors of a list must have one size, as gloo wants it of all but
+            a reduce-scatter.
+
+    Raises:
+        RuntimeError: the rank's own arguments do not fit together.
+    """
+    reader = _Reader(kind, rank, place, size, root, even)
+    name = method if hasattr(reader, method) else OTHER_NAME[method]
+    found: list[Signature] = getattr(reader, name)(*arguments)
+    return found

@@ -1,0 +1,246 @@
+"""What a rank's threads do, looked at from inside.
+
+A thread that waits for an operation has said so.  The others are looked at when the judge
+asks: one that waits for other threads of the process, with no time limit, cannot go on by
+itself; every other one may.  Where it cannot be told, the thread counts as one that may.
+
+Only Python's own ways to wait are told apart, each by the function that a thread stands in
+and by the state of what it waits for, which is the truth at any moment: a condition (and so
+an event, a queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.
+The locks of the C library do not show who has been let through and has yet to run, so
+:meth:`Threads.install` puts Python's own in their place.
+"""
+
+from __future__ import annotations
+
+import _thread
+import queue
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.futures import Future as TorchFuture
+
+from grader.core.events import Inspected
+from grader.rank.futures import collect_all, wait_all
+from grader.rank.recorder import Recorder
+from grader.core.source_locations import is_students, told
+
+__all__ = ["Lock", "Threads"]
+
+#: How often the end of a call looks whether threads that it started have ended.
+_LOOK = 0.01
+
+
+class Lock:
+    """``threading.Lock`` that shows whether a thread that waits for it has been let through."""
+
+    def __init__(self) -> None:
+        self._block = _thread.allocate_lock()
+        #: whether a thread holds it and knows that it does
+        self._held = False
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take the lock."""
+        taken = self._block.acquire(blocking, timeout)
+        if taken:
+            self._held = True
+        return taken
+
+    def release(self) -> None:
+        """Give the lock up; any thread may."""
+        self._held = False
+        self._block.release()
+
+    def locked(self) -> bool:
+        """Whether somebody holds it."""
+        return self._block.locked()
+
+    __enter__ = acquire
+    acquire_lock, release_lock, locked_lock = acquire, release, locked
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _at_fork_reinit(self) -> None:
+        self._block = _thread.allocate_lock()
+        self._held = False
+
+
+class Threads:
+    """The threads of a rank.
+
+    Args:
+        recorder: the rank's recorder, which knows who waits for operations.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        #: by thread, the future that it waits for
+        self._futures: dict[int, TorchFuture[Any]] = {}
+        #: threads that have been asked for, and have yet to begin
+        self._starting: set[object] = set()
+        #: whether the student's function has returned, in the thread that called it
+        self._returned = False
+        self._joins = [threading.Thread.join.__code__]
+        older = getattr(threading.Thread, "_wait_for_tstate_lock", None)  # before Python 3.13
+        if older is not None:
+            self._joins.append(older.__code__)
+
+    def install(self) -> None:
+        """Let the process wait in ways that can be looked at; before any student's code."""
+        threading.Lock = Lock  # type: ignore[assignment]
+        threading.RLock = threading._PyRLock  # type: ignore[attr-defined]
+        queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
+        torch.futures.collect_all = collect_all
+        torch.futures.wait_all = wait_all
+        TorchFuture.wait = self._noted(TorchFuture.wait)  # type: ignore[method-assign]
+        start = _thread.start_new_thread
+
+        def start_new_thread(
+            function: Callable[..., object], args: Any, kwargs: Any = types.MappingProxyType({})
+        ) -> int:
+            token = object()
+
+            def run() -> None:
+                self._starting.discard(token)
+                function(*args, **kwargs)
+
+            self._starting.add(token)
+            return start(run, ())
+
+        _thread.start_new_thread = start_new_thread
+
+    def _noted(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(future: TorchFuture[Any]) -> Any:
+            ident = threading.get_ident()
+            self._futures[ident] = future
+            try:
+                return wait(future)
+            finally:
+                self._futures.pop(ident, None)
+
+        return noted
+
+    # Looking. ----------------------------------------------------------------
+
+    def inspect(self) -> Inspected:
+        """What the threads do that do not wait for operations.
+
+        They run while they are looked at, so they are looked at twice: a thread that stands
+        in the same wait both times has stood there in between, and so all did at one moment.
+        """
+        first = self._look()
+        second = self._look() if first is not None else None
+        if first is None or second is None or first.keys() != second.keys():
+            return Inspected(True, [], [])
+        if any(first[ident] is not second[ident] for ident in first):
+            return Inspected(True, [], [])
+        idle = []
+        for ident, held in first.items():
+            if isinstance(held, types.FrameType):
+                idle.append((self._recorder.thread(ident), *_place(held)))
+        return Inspected(False, idle, self._recorder.awaited_by_callbacks())
+
+    def _look(self) -> dict[int, object] | None:
+        """In what each thread waits; ``None`` if one may go on by itself."""
+        waits, recorder = self._recorder.waits, self._recorder
+        if self._starting or threading._limbo or _alarmed():  # type: ignore[attr-defined]
+            return None
+        frames = sys._current_frames()
+        found: dict[int, object] = {}
+        for ident, frame in frames.items():
+            if self._is_ours(ident):
+                continue
+            waiting = waits.get(ident)
+            if waiting is not None:
+                if not recorder.in_flight(waiting.op):
+                    return None
+                found[ident] = waiting
+            elif self._is_idle(ident, frame, frames):
+                found[ident] = frame
+            else:
+                return None
+        return found
+
+    def _is_ours(self, ident: int) -> bool:
+        if ident == self._recorder.main:
+            return self._returned
+        return threading._active.get(ident) in self._recorder.helpers  # type: ignore[attr-defined]
+
+    def _is_idle(self, ident: int, frame: types.FrameType, frames: dict[int, Any]) -> bool:
+        """Whether a thread waits for others of the process, for as long as it takes."""
+        future = self._futures.get(ident)
+        if future is not None:
+            return not TorchFuture.done(future)
+        code = frame.f_code
+        if code is threading.Condition.wait.__code__:
+            mine = frame.f_locals
+            # until the lock is released it may let another thread go on; who is notified is
+            # taken off the list before the one who notifies does anything else
+            blocks = "saved_state" in mine and mine["timeout"] is None
+            return blocks and mine["waiter"] in mine["self"]._waiters
+        if code in self._joins:
+            mine = frame.f_locals
+            thread = mine["self"]
+            alive = thread.ident in frames and _active(thread)
+            return alive and mine["timeout"] in (None, -1)
+        if code is Lock.acquire.__code__:
+            mine = frame.f_locals
+            return bool(mine["self"]._held and mine["blocking"] and mine["timeout"] == -1)
+        if code is threading._PyRLock.acquire.__code__:  # type: ignore[attr-defined]
+            mine = frame.f_locals
+            owner = mine["self"]._owner
+            others = owner is not None and owner != ident
+            return bool(others and mine["blocking"] and mine["timeout"] == -1)
+        return False
+
+    # The end of a call. ------------------------------------------------------
+
+    def finish(self) -> None:
+        """Wait for the threads of a call whose function has returned, as Python does at its end.
+
+        Daemons are not waited for, nor threads that wait for others of the process, such as
+        the workers of a pool.
+        """
+        if threading.active_count() == 1:
+            return
+        self._returned = True
+        try:
+            while (thread := self._unfinished()) is not None:
+                thread.join(_LOOK)
+        finally:
+            self._returned = False
+
+    def _unfinished(self) -> threading.Thread | None:
+        frames = sys._current_frames()
+        for thread in threading.enumerate():
+            if thread.daemon or thread.ident is None or self._is_ours(thread.ident):
+                continue
+            frame = frames.get(thread.ident)
+            if frame is None or not self._is_idle(thread.ident, frame, frames):
+                return thread
+        return None
+
+
+def _active(thread: threading.Thread) -> bool:
+    """Whether it is this thread that has its number now, and not one that came after it."""
+    return threading._active.get(thread.ident) is thread  # type: ignore[attr-defined]
+
+
+def _alarmed() -> bool:
+    """Whether a signal may soon call a function of the student's."""
+    return hasattr(signal, "getitimer") and signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
+def _place(frame: types.FrameType | None) -> tuple[str, int]:
+    """The student's line that a thread stands on, if there is one."""
+    while frame is not None:
+        if is_students(frame.f_code.co_filename):
+            return told(frame.f_code.co_filename), frame.f_lineno
+        frame = frame.f_back
+    return "", 0

@@ -1,0 +1,255 @@
+"""A watched run, round by round: what every rank holds, and what travels.
+
+A round is a unit of time of the replay in :mod:`grader.trace.rounds`.  What a
+rank holds after a round is what was last seen in its tensors before it finished
+a message of a later one, so sums that it makes in place belong to the round
+whose message brought the term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.core.provenance import Tag, read
+from grader.core.events import Held, Seen
+from grader.trace.trace import Operation, Trace
+from grader.core.values import show
+
+__all__ = ["MOST_CELLS", "Arrow", "Content", "Film", "Frame", "film"]
+
+#: More cells in a rank's row than this are not drawn; the text says how many.
+MOST_CELLS = 32
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is in a cell or in a message.
+
+    Attributes:
+        text: as it is written.
+        owners: ranks whose data is in it, for the colour; none if unknown.
+    """
+
+    text: str = ""
+    owners: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A message of a round.
+
+    Attributes:
+        source, destination: ranks.
+        content: what it carries.
+        size: "2 × float32 (8 bytes)".
+        site: the line that sent it.
+        leaves, enters: number of the cell in the source's and the
+            destination's column where it begins and ends, if that is drawn.
+        cells: how many cells it takes from there.
+    """
+
+    source: int
+    destination: int
+    content: Content
+    size: str
+    site: str
+    leaves: int | None
+    enters: int | None
+    cells: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is seen at one step.
+
+    Attributes:
+        cells: for each rank its column of cells, before the round.
+        arrows: the messages of the round.
+    """
+
+    cells: tuple[tuple[Content, ...], ...]
+    arrows: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True)
+class Film:
+    """A run: a frame for every round, and one of how it ends.
+
+    Attributes:
+        headings: what the cells of every column are, one for each group of
+            cells: ("argument", 4), ("result", 4).
+        frames: the rounds; the last has no messages.
+        ring: whether ranks talk to their neighbours on a ring alone.
+    """
+
+    title: str
+    headings: tuple[tuple[str, int], ...]
+    frames: tuple[Frame, ...]
+    ring: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+        return len(self.frames[0].cells)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+        return len(self.frames) - 1
+
+    def table(self) -> str:
+        """The rounds as text, one line each."""
+        lines = []
+        for number, frame in enumerate(self.frames[:-1], 1):
+            routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
+            lines.append(f"round {number}:  " + ",  ".join(routes))
+        for rank, column in enumerate(self.frames[-1].cells):
+            cells = [cell.text or "·" for cell in column]
+            if cells:
+                lines.append(f"rank {rank} ends with  {' '.join(cells)}")
+        return "\n".join(lines) or "no messages"
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Elements that are drawn as cells."""
+
+    buffer: int
+    offset: int
+    count: int
+    role: str
+
+
+def film(trace: Trace, title: str, tags: bool) -> Film:
+    """The rounds of a watched run.
+
+    Args:
+        trace: of a run with ``watched`` set.
+        title: what ran.
+        tags: whether the values are :mod:`grader.core.provenance`.
+    """
+    content = _tag_content if tags else _number_content
+    rounds = trace.traffic.rounds
+    columns = [_Column(trace, rank, content) for rank in range(trace.world_size)]
+    frames = []
+    for number in range(rounds + 1):
+        arrows = tuple(_arrows(trace, number, columns)) if number < rounds else ()
+        frames.append(Frame(tuple(column.cells(number) for column in columns), arrows))
+    return Film(title, _headings(columns), tuple(frames), not trace.strangers())
+
+
+def _headings(columns: Sequence[_Column]) -> tuple[tuple[str, int], ...]:
+    """The groups of cells of the tallest column."""
+    tallest = max(columns, key=lambda column: column.height)
+    found: list[tuple[str, int]] = []
+    for region in tallest.regions:
+        if found and found[-1][0] == region.role:
+            found[-1] = (region.role, found[-1][1] + region.count)
+        else:
+            found.append((region.role, region.count))
+    return tuple(found)
+
+
+class _Column:
+    """One rank: its cells at any round."""
+
+    def __init__(self, trace: Trace, rank: int, content: Callable[[float], Content]) -> None:
+        self._content = content
+        sights = trace.sights[rank] if trace.sights else ()
+        self.regions = list(_regions(sights))
+        self.height = sum(region.count for region in self.regions)
+        finished = sorted(
+            (op.done, start + 1)
+            for op in trace.operations[rank]
+            if op.is_message and op.done is not None and (start := trace.start(op)) is not None
+        )
+        self._seen = [
+            (max((after for done, after in finished if done <= seen.time), default=0), seen)
+            for seen in sights
+            if isinstance(seen, Seen)
+        ]
+
+    def cells(self, number: int) -> tuple[Content, ...]:
+        """What it holds after ``number`` rounds."""
+        memory: dict[int, list[float]] = {}
+        for after, seen in self._seen:
+            if after <= number:
+                memory[seen.buffer] = seen.values
+        found: list[Content] = []
+        for region in self.regions:
+            values = memory.get(region.buffer)
+            found += [
+                self._content(values[region.offset + i]) if values else Content()
+                for i in range(region.count)
+            ]
+        return tuple(found)
+
+    def sent(self, op: Operation) -> tuple[Content, ...]:
+        """What a message of its carries, as it was when it was posted."""
+        values: list[float] = []
+        for _, seen in self._seen:
+            if seen.buffer == op.buffer and seen.time <= op.posted:
+                values = seen.values
+        return tuple(map(self._content, values[op.offset : op.offset + op.count]))
+
+    def place(self, op: Operation) -> int | None:
+        """The cell where an end of a message lies."""
+        above = 0
+        for region in self.regions:
+            inside = region.offset <= op.offset < region.offset + region.count
+            if region.buffer == op.buffer and inside:
+                return above + op.offset - region.offset
+            above += region.count
+        return None
+
+
+def _regions(sights: Sequence[Held | Seen]) -> Iterator[_Region]:
+    """The arguments and the result, as far as there is room; each memory once."""
+    shown: set[tuple[int, int]] = set()
+    room = MOST_CELLS
+    for held in sights:
+        if isinstance(held, Held) and (held.buffer, held.offset) not in shown and room:
+            count = min(held.count, room)
+            shown.add((held.buffer, held.offset))
+            room -= count
+            yield _Region(held.buffer, held.offset, count, held.role)
+
+
+def _arrows(trace: Trace, number: int, columns: Sequence[_Column]) -> Iterator[Arrow]:
+    for op in trace.sends():
+        if op.partner is None or trace.start(op) != number:
+            continue
+        yield Arrow(
+            op.rank,
+            op.partner.rank,
+            _joined(columns[op.rank].sent(op)) or Content("token" if not op.count else "data"),
+            f"{op.count} × {op.dtype} ({op.nbytes} bytes)",
+            str(op.site),
+            columns[op.rank].place(op),
+            columns[op.partner.rank].place(op.partner),
+            op.count,
+        )
+
+
+def _joined(contents: Sequence[Content]) -> Content | None:
+    """Several cells as one, such as the contents of a message."""
+    if not contents:
+        return None
+    text = " ".join(c.text or "·" for c in contents[:3]) + (" …" if len(contents) > 3 else "")
+    owners = sorted({owner for content in contents for owner in content.owners})
+    return Content(text, tuple(owners))
+
+
+def _tag_content(value: float) -> Content:
+    tag: Tag | None = read(value)
+    if tag is not None:
+        return Content(str(tag), tag.owners)
+    # a buffer that nothing was put into yet holds anything
+    return Content()
+
+
+def _number_content(value: float) -> Content:
+    whole = math.isfinite(value) and value == int(value)
+    return Content(show(int(value) if whole else value))

@@ -1,0 +1,252 @@
+"""The wait-for graph of a deadlock as a picture.
+
+It is an image in an ``img`` element, with a white ground of its own: notebooks
+that are not trusted strip vector graphics out of HTML, but keep images, and the
+style and the ids of a page cannot reach into its pictures.  It is written as
+SVG here, so that the same deadlock gives the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from grader.report.layout import Edge, Point, Rect, laid_out
+from grader.report.summary import listed, visible
+from grader.core.verdict import Wait
+
+__all__ = ["graph_image", "graph_svg", "graph_words"]
+
+#: Of a larger deadlock the circle alone is drawn, if it fits.
+MOST_RANKS = 12
+
+#: Letters of a call and its place; a longer call is cut, then a longer place.
+_LETTERS = 36
+
+#: Letters of a call and its place that stand on one line in a box.
+_SHORT = 22
+
+#: Pixels: a letter, generously, for fonts differ; a line of text; around everything.
+_LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
+
+#: Vermilion, dark enough to read on white, for the circle; all other ink.
+_CIRCLE, _INK, _FAINT = "#b34700", "#222222", "#666666"
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """What is drawn.
+
+    Attributes:
+        nodes: ranks, the circle first and in its order.
+        waits: of those that wait.
+        ring: the arrows of the circle.
+        ended: ranks that have returned.
+        left_out: how many ranks that wait are not drawn.
+    """
+
+    nodes: list[int]
+    waits: dict[int, Wait]
+    ring: list[Edge]
+    ended: frozenset[int]
+    left_out: int
+
+    @property
+    def edges(self) -> list[Edge]:
+        return [
+            (rank, peer)
+            for rank, wait in self.waits.items()
+            for peer in wait.peers
+            if peer in self.nodes and peer != rank
+        ]
+
+
+def graph_image(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+    """The graph as an ``img`` element; empty if there is nothing to draw, or too much."""
+    graph = _chosen(waits, cycle, ended)
+    if graph is None:
+        return ""
+    # what is left as it is can be read in a stored notebook, and ends no attribute
+    source = quote(_svg(graph), safe=" ='/:;,()-.")
+    words = html.escape(_words(graph))
+    return f'<img alt="{words}" style="max-width: 100%" src="data:image/svg+xml,{source}" />'
+
+
+def graph_words(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+    """What the picture shows, for those who do not see it; empty without one."""
+    graph = _chosen(waits, cycle, ended)
+    return "" if graph is None else _words(graph)
+
+
+def graph_svg(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+    """The graph as SVG; empty if there is nothing to draw, or too much."""
+    graph = _chosen(waits, cycle, ended)
+    return "" if graph is None else _svg(graph)
+
+
+def _chosen(waits: Sequence[Wait], cycle: Sequence[int], ended: Sequence[int]) -> _Graph | None:
+    """Everybody who waits, and for whom; the circle alone if these are too many."""
+    by_rank = {wait.rank: wait for wait in waits}
+    every = {rank for wait in waits for rank in (wait.rank, *wait.peers)}
+    for nodes in ([*cycle, *sorted(every - set(cycle))], list(cycle)):
+        if 2 <= len(nodes) <= MOST_RANKS:
+            drawn = {rank: by_rank[rank] for rank in nodes if rank in by_rank}
+            ring = list(zip(cycle, [*cycle[1:], *cycle[:1]], strict=True))
+            return _Graph(nodes, drawn, ring, frozenset(ended), len(by_rank) - len(drawn))
+    return None
+
+
+def _words(graph: _Graph) -> str:
+    parts = ["Who waits for whom."]
+    for rank in sorted(graph.waits):
+        wait = graph.waits[rank]
+        peers = f"rank {wait.peers[0]}" if len(wait.peers) == 1 else f"ranks {listed(wait.peers)}"
+        which = "" if len(wait.peers) == 1 else "any of " if wait.any_of else "all of "
+        parts.append(f"Rank {rank} waits for {which}{peers} ({_call(wait)}).")
+    parts += [f"Rank {rank} has returned." for rank in sorted(graph.ended) if rank in graph.nodes]
+    if graph.ring:
+        circle = [rank for rank, _ in graph.ring]
+        parts.append(f"The circle: {' → '.join(map(str, [*circle, circle[0]]))}.")
+    parts += [f"{graph.left_out} more wait."] if graph.left_out else []
+    return " ".join(parts)
+
+
+def _call(wait: Wait, separator: str = ", ") -> str:
+    """``send, line 8``."""
+    site = _cut("" if wait.site is None else str(wait.site), _LETTERS)
+    call = _cut(wait.call, max(8, _LETTERS - len(site)))
+    return separator.join(part for part in (call, site) if part)
+
+
+def _cut(text: str, letters: int) -> str:
+    """A text without its middle if it is long; the end of a place is its line."""
+    text = " ".join(visible(text).split())
+    return text if len(text) <= letters else f"{text[: letters // 2]}…{text[1 - letters // 2 :]}"
+
+
+def _lines(graph: _Graph, rank: int) -> list[str]:
+    """What stands in a box.  A call is on its arrow, unless it has several."""
+    wait = graph.waits.get(rank)
+    if wait is None:
+        return [f"rank {rank}", "has returned" if rank in graph.ended else "can go on"]
+    if len(wait.peers) == 1:
+        return [f"rank {rank}"]
+    needs = "any one" if wait.any_of else "all"
+    call = [_call(wait)] if len(_call(wait)) <= _SHORT else _call(wait, "\n").split("\n")
+    return [f"rank {rank}", *call, f"needs {needs} of {len(wait.peers)}"]
+
+
+# Drawing. -------------------------------------------------------------------------
+
+
+def _svg(graph: _Graph) -> str:
+    lines = {rank: _lines(graph, rank) for rank in graph.nodes}
+    box = (
+        max(64.0, _LETTER * max(len(line) for of in lines.values() for line in of) + 16),
+        12 + _LINE * max(map(len, lines.values())),
+    )
+    names = {(w.rank, w.peers[0]): _call(w) for w in graph.waits.values() if len(w.peers) == 1}
+    edges = graph.edges
+    layout = laid_out(
+        graph.nodes,
+        edges,
+        box,
+        {edge: (_LETTER * len(name), _LINE) for edge, name in names.items() if edge in edges},
+    )
+    legend = list(_legend(graph))
+    longest = max((len(text) for text, _ in legend), default=0)
+    wide = max(layout.width, 42 + _LETTER * longest) + 2 * _MARGIN
+    high = layout.height + 2 * _MARGIN + 20 * len(legend)
+    indent = (wide - layout.width) / 2
+    parts = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{wide:.0f}' height='{high:.0f}'"
+        f" viewBox='0 0 {wide:.0f} {high:.0f}' font-family='system-ui, sans-serif'"
+        f" font-size='12' text-anchor='middle' fill='{_INK}'>",
+        # a frame, since the ground around it may be white as well
+        f"<rect x='.5' y='.5' width='{wide - 1:.0f}' height='{high - 1:.0f}' rx='6'"
+        f" fill='white' stroke='{_FAINT}'/>",
+        f"<g transform='translate({indent:.1f} {_MARGIN:.1f})'>",
+        # the circle last, so that it lies on top
+        *(
+            _arrow(graph, edge, *layout.arrows[edge])
+            for edge in sorted(edges, key=lambda edge: edge in graph.ring)
+        ),
+        *(_box(graph, rank, place, lines[rank]) for rank, place in layout.boxes.items()),
+        *(_name(graph, edge, place, names[edge]) for edge, place in layout.words.items()),
+        "</g>",
+    ]
+    for i, (text, look) in enumerate(legend):
+        y = layout.height + 2 * _MARGIN + 20 * i + 4
+        parts.append(
+            f"<path d='M{_MARGIN:.1f} {y:.1f}h32' {look}/>"
+            f"<text x='{_MARGIN + 42:.1f}' y='{y + 4:.1f}' text-anchor='start'>{text}</text>"
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
+    """What the kinds of lines mean, as far as they are there."""
+    several = {wait.any_of for wait in graph.waits.values() if len(wait.peers) > 1}
+    if graph.ring:
+        yield "the circle: each waits for the next", _stroke(True, False)
+    if False in several:
+        yield "it needs all that it points to (AND)", _stroke(False, False)
+    if True in several:
+        yield "any one that it points to would do (OR)", _stroke(False, True)
+
+
+def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
+    bold, wait = edge in graph.ring, graph.waits[edge[0]]
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(dx, dy)
+    ux, uy = dx / length, dy / length
+    size = 13.0 if bold else 10.0
+    half = size * 0.45
+    # the line ends inside of its head, so that the point stays sharp
+    x, y = end[0] - ux * size, end[1] - uy * size
+    return (
+        f"<path d='M{start[0]:.1f} {start[1]:.1f}L{x:.1f} {y:.1f}'"
+        f" {_stroke(bold, wait.any_of and len(wait.peers) > 1)}/>"
+        f"<path d='M{end[0]:.1f} {end[1]:.1f}L{x - uy * half:.1f} {y + ux * half:.1f}"
+        f"L{x + uy * half:.1f} {y - ux * half:.1f}z' fill='{_CIRCLE if bold else _INK}'/>"
+    )
+
+
+def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
+    if any(rank in edge for edge in graph.ring):
+        look = f"fill='#fbeee6' stroke='{_CIRCLE}' stroke-width='3'"
+    elif rank in graph.waits:
+        look = f"fill='#f4f4f4' stroke='{_INK}' stroke-width='1.3'"
+    else:
+        look = f"fill='white' stroke='{_FAINT}' stroke-dasharray='4 3'"
+    first = place.y - _LINE * (len(lines) - 1) / 2 + 4
+    texts = "".join(
+        f"<text x='{place.x:.1f}' y='{first + _LINE * i:.1f}'"
+        f"{'' if i else _BOLD}>{html.escape(line)}</text>"
+        for i, line in enumerate(lines)
+    )
+    return (
+        f"<rect x='{place.x - place.width / 2:.1f}' y='{place.y - place.height / 2:.1f}'"
+        f" width='{place.width:.1f}' height='{place.height:.1f}' rx='7' {look}/>{texts}"
+    )
+
+
+def _name(graph: _Graph, edge: Edge, place: Rect, text: str) -> str:
+    """A call and its line on an arrow, readable where another arrow crosses it."""
+    look = f" fill='{_CIRCLE}'{_BOLD}" if edge in graph.ring else ""
+    return (
+        f"<text x='{place.x:.1f}' y='{place.y + 4:.1f}'{look} paint-order='stroke'"
+        f" stroke='white' stroke-width='4'>{html.escape(text)}</text>"
+    )
+
+
+_BOLD = " font-weight='bold'"
+
+
+def _stroke(bold: bool, dashed: bool) -> str:
+    """How a line looks."""
+    dash = " stroke-dasharray='6 5'" if dashed else ""
+    return f"stroke='{_CIRCLE if bold else _INK}' stroke-width='{3.6 if bold else 1.5}'{dash}"

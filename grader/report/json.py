@@ -1,0 +1,105 @@
+"""Verdicts as JSON: the form that the command line promises to other programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.judge.progress import Overview, Standing
+from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
+from grader.core.version import __version__
+
+__all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]
+
+#: Raised whenever a field changes its meaning or goes away.
+SCHEMA_VERSION = 1
+
+
+def to_json(report: SubmissionVerdict | Overview) -> str:
+    """A submission's verdict, or a learner's progress, as one JSON object."""
+    if isinstance(report, Overview):
+        fields = progress_as_dict(report)
+    else:
+        fields = submission_as_dict(report)
+    # lone surrogates in a student's text have no UTF-8; they are escaped
+    return json.dumps(fields, ensure_ascii=True, indent=1)
+
+
+def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
+    """The fields of a submission's verdict."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": __version__,
+        "submission": verdict.submission,
+        "seed": verdict.seed,
+        "backend": verdict.backend,
+        "score": verdict.score,
+        "max_score": verdict.max_score,
+        "exercises": [_exercise(exercise) for exercise in verdict.exercises],
+    }
+
+
+def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
+    return {
+        "name": verdict.name,
+        "chapter": verdict.chapter,
+        "status": verdict.status.value,
+        "score": verdict.score,
+        "max_score": verdict.max_score,
+        "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,
+        "message": verdict.message,
+        "hint": verdict.hint,
+        "seconds": verdict.seconds,
+        "cases": [case_as_dict(case) for case in verdict.cases],
+    }
+
+
+def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
+    """The fields of a case."""
+    traffic = verdict.traffic
+    return {
+        # the fields are a promise, and the number of ranks does not tell
+        "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
+        "world_size": verdict.world_size,
+        "status": verdict.status.value,
+        "diagnosis": verdict.diagnosis.value if verdict.diagnosis else None,
+        "message": verdict.message,
+        "rank": verdict.rank,
+        "line": verdict.site.line if verdict.site and verdict.site.line else None,
+        "traffic": None
+        if traffic is None
+        else {
+            "messages": traffic.messages,
+            "bytes": traffic.bytes,
+            "max_sent": traffic.max_sent,
+            "rounds": traffic.rounds,
+        },
+    }
+
+
+def progress_as_dict(overview: Overview) -> dict[str, Any]:
+    """The fields of a learner's progress."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": __version__,
+        "file": str(overview.file) if overview.file else None,
+        "trouble": list(overview.trouble),
+        "unknown": list(overview.unknown),
+        "passed": overview.passed,
+        "exercises": [_standing(standing) for standing in overview.standings],
+    }
+
+
+def _standing(standing: Standing) -> dict[str, Any]:
+    entry = standing.entry
+    return {
+        "name": standing.exercise.name,
+        "chapter": standing.exercise.chapter,
+        "state": standing.state.value,
+        "score": entry.best if entry else 0.0,
+        "max_score": standing.exercise.points,
+        "checks": entry.checks if entry else 0,
+        "last_check": entry.when.isoformat() if entry else None,
+        "last_passed": entry.last_passed if entry else None,
+        "seconds": entry.seconds if entry else None,
+    }

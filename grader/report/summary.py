@@ -1,0 +1,139 @@
+"""What every report says of an exercise, before it is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from grader.judge.progress import Overview, Standing, State
+from grader.core.verdict import Bound, CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
+
+__all__ = [
+    "failure_text",
+    "headline",
+    "key_traffic",
+    "listed",
+    "orders_tried",
+    "output_lines",
+    "points",
+    "shown",
+    "standing_cells",
+    "sum_of",
+    "visible",
+]
+
+#: Lines of a rank's output that are shown; the rest is counted.
+OUTPUT_LINES = 8
+
+
+def visible(text: str) -> str:
+    """Text of a student's with its control characters spelled out.
+
+    A terminal would obey them, and HTML has no place for them.
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def points(score: float) -> str:
+    """A number of points, without zeros that say nothing."""
+    return f"{score:.2f}".rstrip("0").rstrip(".")
+
+
+def listed(items: Iterable[object]) -> str:
+    """``1, 2 and 3``."""
+    words = [str(item) for item in items]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def headline(verdict: ExerciseVerdict) -> str:
+    """How the exercise ended, in one line."""
+    if verdict.status is Status.PASSED:
+        real = sorted({case.world_size for case in verdict.cases if not case.simulated})
+        simulated = sorted({case.world_size for case in verdict.cases if case.simulated})
+        word = "rank" if real == [1] else "ranks"
+        text = f"passed: {len(verdict.cases)} cases on {listed(real)} {word}"
+        return f"{text}, and {listed(simulated)} simulated" if simulated else text
+    if verdict.status is Status.SKIPPED:
+        return f"not judged here: {verdict.message}"
+    if verdict.status is Status.ERROR:
+        return verdict.message
+    if verdict.diagnosis is Diagnosis.NOT_ATTEMPTED or not verdict.cases:
+        return f"{verdict.diagnosis}"
+    failed = sum(not case.passed for case in verdict.cases)
+    return f"{verdict.diagnosis}: {failed} of {len(verdict.cases)} cases failed"
+
+
+def key_traffic(verdict: ExerciseVerdict) -> str:
+    """The traffic on the largest world beside what is asked of it; empty without limits."""
+    limits = [case for case in verdict.cases if case.bounds]
+    if not limits:
+        return ""
+    largest = max(case.world_size for case in limits)
+    told: dict[str, list[Bound]] = {}
+    for case in limits:
+        if case.world_size == largest:
+            bound = case.bounds[0]
+            # two bounds on one number are told together
+            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+    texts = [f"{number} ({_asked(bounds)})" for number, bounds in told.items()]
+    simulated = any(case.simulated for case in limits if case.world_size == largest)
+    return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
+
+
+def orders_tried(verdict: ExerciseVerdict) -> str:
+    """In how many orders of arrival receives from any rank were right; empty without a choice."""
+    orders = [case.orders for case in verdict.cases if case.orders is not None]
+    return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
+
+
+def shown(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """The frames worth showing: one without its source says no more than the message."""
+    return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
+
+
+def failure_text(failure: Failure) -> str:
+    """Why a run failed, as the message of an exception."""
+    lines = [f"{failure.diagnosis}: {failure.message}"]
+    lines += [f"  · {line}" for line in failure.detail]
+    lines += [f"    {frame}" for frame in shown(failure.frames)]
+    return visible("\n".join(lines))
+
+
+def _asked(bounds: Sequence[Bound]) -> str:
+    """``at most 5 and at least 3``; ``exactly 5`` where both bounds are the same number."""
+    if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
+        bounds = [replace(bounds[0], relation="=")]
+    return " and ".join(bound.asks for bound in bounds)
+
+
+def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
+    """What the ranks printed, as (rank, line), in rank order and cut to a few."""
+    found = []
+    for rank, text in enumerate(case.output):
+        lines = text.splitlines()
+        found += [(rank, line) for line in lines[:OUTPUT_LINES]]
+        if len(lines) > OUTPUT_LINES:
+            found.append((rank, f"… {len(lines) - OUTPUT_LINES} more lines"))
+    return found
+
+
+def standing_cells(standing: Standing) -> tuple[str, str, str]:
+    """How far the learner is with an exercise; when the last check was, and how long it took."""
+    entry = standing.entry
+    if entry is None:
+        return standing.state.value, "", ""
+    state = standing.state.value
+    if standing.state is State.TRIED:
+        state += f", best {points(entry.best)} of {points(entry.max_score)}"
+    elif not entry.last_passed:
+        state += ", not the last time"
+    return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}", f"{entry.seconds:.1f} s"
+
+
+def sum_of(overview: Overview) -> str:
+    """How much of the course is done, in one line."""
+    if overview.file is None:
+        return "Progress is not kept: GRADER_PROGRESS is set to nothing."
+    if not overview.standings:
+        return "What you have passed is not known until that is mended."
+    return f"{overview.passed} of {len(overview.standings)} exercises passed"

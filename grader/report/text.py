@@ -1,0 +1,169 @@
+"""Verdicts as text: coloured on a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from grader.report.summary import (
+    headline,
+    key_traffic,
+    orders_tried,
+    output_lines,
+    points,
+    shown,
+    standing_cells,
+    sum_of,
+    visible,
+)
+from grader.judge.progress import Overview, State
+from grader.core.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Status,
+    SubmissionVerdict,
+)
+
+__all__ = ["exercise_report", "failure_report", "plain", "progress_report", "submission_report"]
+
+#: Width of plain text, as in a terminal of the usual size.
+WIDTH = 80
+
+_MARKS = {
+    Status.PASSED: ("✓", "green"),
+    Status.FAILED: ("✗", "red"),
+    Status.SKIPPED: ("–", "yellow"),
+    Status.ERROR: ("!", "magenta"),
+}
+
+_STATES = {
+    State.PASSED: ("✓", "green"),
+    State.TRIED: ("✗", "red"),
+    State.UNTOUCHED: ("·", "dim"),
+}
+
+
+def plain(renderable: RenderableType, width: int = WIDTH) -> str:
+    """A report as text without colours or trailing blanks."""
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer, width=width, color_system=None, force_jupyter=False, legacy_windows=False
+    )
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
+
+
+def submission_report(verdict: SubmissionVerdict) -> RenderableType:
+    """Every exercise of a submission, by chapter, and the score."""
+    parts: list[RenderableType] = []
+    chapter = None
+    for exercise in verdict.exercises:
+        if exercise.chapter != chapter:
+            chapter = exercise.chapter
+            parts += [Text(""), Text(chapter, style="bold")]
+        parts.append(Padding(exercise_report(exercise), (0, 0, 0, 2)))
+    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
+    how = f"seed {verdict.seed}" + f", on {verdict.backend}" * (verdict.backend != "gloo")
+    parts += [Text(""), Text(f"{score}   ({how})", style="bold")]
+    return Group(*parts)
+
+
+def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
+    """One exercise: how it ended, and if badly, where first and what to try."""
+    return Group(*_exercise_lines(verdict))
+
+
+def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    mark, colour = _MARKS[verdict.status]
+    head = Table.grid(expand=True, padding=(0, 1))
+    head.add_column(no_wrap=True)
+    head.add_column(no_wrap=True)
+    head.add_column(ratio=1)
+    head.add_column(justify="right", no_wrap=True)
+    score = f"{points(verdict.score)}/{points(verdict.max_score)}"
+    head.add_row(
+        Text(mark, style=colour),
+        Text(verdict.name, style="bold"),
+        Text(headline(verdict)),
+        Text(score, style=colour),
+    )
+    yield head
+    yield from (Padding(line, (0, 0, 0, 2)) for line in _body(verdict))
+
+
+def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    if verdict.status is Status.PASSED:
+        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (Text(line, style="dim") for line in told)
+        if verdict.message:
+            yield Text(f"remark: {visible(verdict.message)}")
+    if verdict.status is not Status.FAILED:
+        return
+    yield Text(visible(verdict.message))
+    if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
+        yield from _details(verdict.first_failure)
+    if verdict.hint:
+        yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
+
+
+def _details(case: CaseVerdict) -> Iterator[RenderableType]:
+    if case.by_rank:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+        table.add_column("rank", justify="right")
+        table.add_column("")
+        table.add_column("expected", overflow="fold")
+        table.add_column("actual", overflow="fold")
+        for row in case.by_rank:
+            mark = Text("✓", "green") if row.right else Text("✗", "red")
+            table.add_row(
+                str(row.rank), mark, Text(visible(row.expected)), Text(visible(row.actual))
+            )
+        yield table
+    yield from (Text(visible(f"· {line}")) for line in case.detail)
+    yield from (Padding(Text(visible(str(frame))), (0, 0, 0, 4)) for frame in shown(case.frames))
+    yield from (Text(visible(f"[rank {rank}] {line}")) for rank, line in output_lines(case))
+
+
+def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
+    """Why a run of ranks failed."""
+    lines: list[RenderableType] = [
+        Text.assemble((f"✗ {failure.diagnosis}: ", "red"), visible(failure.message))
+    ]
+    lines += [Text(visible(f"  · {line}")) for line in failure.detail]
+    lines += [Padding(Text(visible(str(one))), (0, 0, 0, 4)) for one in shown(failure.frames)]
+    lines += [Text(visible(f"[rank {rank}] {line}")) for rank, line in output]
+    return Group(*lines)
+
+
+def progress_report(overview: Overview) -> RenderableType:
+    """How far a learner is, chapter by chapter; the sum is the last line."""
+    parts: list[RenderableType] = []
+    # one width for all chapters, so that the columns stand below each other
+    width = max((len(s.exercise.name) for s in overview.standings), default=0)
+    for chapter, standings in overview.chapters().items():
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, width=2 + width)
+        table.add_column(width=25)
+        for _ in range(2):
+            table.add_column(no_wrap=True, style="dim")
+        for standing in standings:
+            mark, colour = _STATES[standing.state]
+            state, when, took = standing_cells(standing)
+            name = Text.assemble((mark, colour), " ", standing.exercise.name)
+            table.add_row(name, Text(state, style=colour), when, took)
+        done = sum(standing.state is State.PASSED for standing in standings)
+        head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
+        parts += [head, Padding(table, (0, 0, 0, 2))]
+    if overview.unknown:
+        names = ", ".join(visible(name) for name in overview.unknown)
+        parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
+    parts += [Text(visible(f"! {text}"), style="yellow") for text in overview.trouble]
+    parts.append(Text(sum_of(overview), style="bold"))
+    return Group(*parts)

@@ -1,0 +1,181 @@
+"""A run in time as a still picture: a lane for every rank, messages between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
+from grader.report.lanes import CODE, Bar, Lanes, Line, Mark
+
+__all__ = ["unit_of", "timeline_png"]
+
+#: Inches.
+_WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 10.0, 0.8, 1.35, 0.56, 0.45, 0.95
+
+#: Inches that a letter of a label takes.
+_LETTER = 0.082
+
+#: Inches: what lasts shorter is drawn as wide as this, so that it is seen.
+_THINNEST = 0.012
+
+#: More of either are not drawn: nobody could tell them apart.
+_MOST_BARS, _MOST_LINES = 1500, 400
+
+#: What a rank may do, and in which colour of the palette it is drawn.
+_COLOURS = {CODE: 7, "send": 1, "recv": 0, "collective": 3}
+
+#: Pixels per inch.
+_DPI = 110
+
+
+def unit_of(nanoseconds: float) -> tuple[float, str]:
+    """The unit in which a time reads best, in nanoseconds, and its name."""
+    for size, name in ((1e9, "s"), (1e6, "ms")):
+        if nanoseconds >= size:
+            return size, name
+    return 1e3, "µs"
+
+
+def timeline_png(lanes: Lanes) -> bytes:
+    """The run as a PNG."""
+    return _Drawing(lanes).sheet.small_png(_DPI)
+
+
+class _Drawing:
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        rows = len(lanes.lanes)
+        self.sheet = Sheet(_WIDTH, (_TOP if lanes.hangs else 0.1) + rows * _ROW + _BOTTOM)
+        # a rank that hangs is drawn on beyond the end of the record
+        self.span = lanes.end * (1.06 if lanes.hangs else 1.0)
+        self._axis(rows)
+        for rank, lane in enumerate(lanes.lanes):
+            self.sheet.text(
+                _LEFT - 0.15, self.y(rank), f"rank {rank}", 10, bold=True, align="right"
+            )
+            many = len(lane.bars) > _MOST_BARS
+            for bar in lane.bars:
+                if not many or self._width(bar) > _THINNEST / 4:
+                    self._bar(rank, bar)
+            for flight in lane.flights[:_MOST_BARS]:
+                self._flight(rank, flight)
+            self._marks(rank, lane.marks[:_MOST_BARS])
+            self._ending(rank, lane.end)
+        for line in lanes.lines[:_MOST_LINES]:
+            self._line(line)
+        self._legend()
+
+    def x(self, time: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * time / self.span
+
+    def y(self, rank: int) -> float:
+        return _BOTTOM + (len(self.lanes.lanes) - rank - 0.5) * _ROW
+
+    def _width(self, bar: Bar) -> float:
+        return self.x(bar.end) - self.x(bar.start)
+
+    def _axis(self, rows: int) -> None:
+        top = _BOTTOM + rows * _ROW
+        size, name = unit_of(self.lanes.end)
+        end = self.lanes.end / size
+        ticks = MaxNLocator(nbins=7, steps=[1, 2, 5, 10]).tick_values(0, end)
+        for tick in (t for t in ticks if t <= end):
+            x = self.x(tick * size)
+            self.sheet.axes.plot([x, x], [_BOTTOM - 0.06, top], color="#e2e2e2", lw=0.8, zorder=0)
+            self.sheet.text(x, _BOTTOM - 0.19, f"{tick:g} {name}" if tick else "0", 9, colour=FAINT)
+        if self.lanes.hangs:
+            x = self.x(self.lanes.end)
+            self.sheet.axes.plot(
+                [x, x], [_BOTTOM - 0.06, top + 0.06], color=INK, lw=1.2, ls="--", zorder=0
+            )
+            self.sheet.text(x, top + 0.2, "the run was ended here", 9, align="right")
+
+    def _bar(self, rank: int, bar: Bar) -> None:
+        start = self.x(bar.start)
+        end = _WIDTH - _RIGHT if not bar.over else self.x(bar.end)
+        width = max(end - start, _THINNEST)
+        y, colour = self.y(rank), colour_of(_COLOURS[bar.what])
+        if bar.what == CODE:
+            # lower than what waits, so that shape tells as well as colour
+            fill = tint(colour)
+            piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, lw=0, zorder=0.5)
+            self.sheet.axes.add_patch(piece)
+        else:
+            self.sheet.bar(start, y, width, "", colour, "" if bar.over else "////", not bar.over)
+            text = _fitting(bar.text, width)
+            ground = tint(colour) if bar.over else "white"
+            self.sheet.text(start + width / 2, y, text, 9, halo=ground)
+
+    def _flight(self, rank: int, flight: Bar) -> None:
+        """A collective under way, below what the rank does meanwhile."""
+        start = self.x(flight.start)
+        end = self.x(flight.end) if flight.over else _WIDTH - _RIGHT
+        piece = Rectangle(
+            (start, self.y(rank) - 0.24), max(end - start, _THINNEST), 0.07,
+            fc=colour_of(_COLOURS["collective"]), ec="white", lw=0.6, zorder=1,
+        )  # fmt: skip
+        self.sheet.axes.add_patch(piece)
+
+    def _marks(self, rank: int, marks: Sequence[Mark]) -> None:
+        """Named places, with their names where there is room."""
+        places = [*(self.x(mark.time) for mark in marks), _WIDTH - 0.1]
+        y = self.y(rank)
+        for mark, (x, following) in zip(marks, pairwise(places), strict=True):
+            self.sheet.axes.plot([x, x], [y + 0.06, y + 0.26], color=INK, lw=1.0, zorder=1.5)
+            if len(mark.text) * _LETTER < following - x:
+                self.sheet.text(x + 0.04, y + 0.2, mark.text, 8, align="left")
+
+    def _ending(self, rank: int, end: str) -> None:
+        """How the rank ended, in a column of its own."""
+        well = end == "returned"
+        text = end.partition(" in ")[0] if "wait" in end else end
+        text = "process gone" if "gone" in text else text
+        mark = "✓" if well else "✗"
+        x = _WIDTH - _RIGHT + 0.12
+        self.sheet.text(x, self.y(rank), f"{mark} {text}", 9, bold=not well, align="left")
+
+    def _line(self, line: Line) -> None:
+        down = line.destination > line.source
+        start = self.x(line.start), self.y(line.source) + (-0.15 if down else 0.15)
+        end = self.x(line.end), self.y(line.destination) + (0.15 if down else -0.15)
+        self.sheet.arrow(start, end, width=1.0 if len(self.lanes.lines) < 50 else 0.6)
+
+    def _legend(self) -> None:
+        used = {bar.what for lane in self.lanes.lanes for bar in lane.bars}
+        x = _LEFT
+        for what in _COLOURS:
+            if what not in used:
+                continue
+            colour, text = colour_of(_COLOURS[what]), what if what == CODE else f"waits in {what}"
+            text = "waits in a collective" if what == "collective" else text
+            high = 0.1 if what == CODE else 0.2
+            fill = Rectangle((x, 0.3 - high / 2), 0.3, high, fc=tint(colour), ec=colour, lw=1)
+            self.sheet.axes.add_patch(fill)
+            x = self._said(x + 0.38, text)
+        if any(lane.flights for lane in self.lanes.lanes):
+            thin = Rectangle((x, 0.27), 0.3, 0.07, fc=colour_of(_COLOURS["collective"]), lw=0)
+            self.sheet.axes.add_patch(thin)
+            x = self._said(x + 0.38, "collective in flight")
+        if self.lanes.hangs:
+            box = Rectangle((x, 0.2), 0.3, 0.2, fc="white", ec=INK, lw=2.2, hatch="////")
+            self.sheet.axes.add_patch(box)
+            x = self._said(x + 0.38, "did not end")
+        if self.lanes.lines:
+            self.sheet.arrow((x, 0.3), (x + 0.32, 0.3), width=1.0)
+            self._said(x + 0.4, "message")
+
+    def _said(self, x: float, text: str) -> float:
+        """Words of the legend; where the next entry may begin."""
+        self.sheet.text(x, 0.3, text, 9, align="left")
+        return x + len(text) * _LETTER + 0.25
+
+
+def _fitting(text: str, width: float) -> str:
+    """As much of a label as has room: all of it, without the line, the call alone."""
+    call = text.partition(" (")[0]
+    shorter: Iterator[str] = iter((text, call, call.partition(" ")[0]))
+    return next((words for words in shorter if len(words) * _LETTER < width), "")

@@ -1,0 +1,281 @@
+"""The fork server: a process that has imported torch and forks ranks on request.
+
+Why not ``multiprocessing``'s own fork server: it runs the caller's main module
+again in every child, there is one of it in a process and the student may want
+it, and it cannot end what its children leave behind.  This one forks a whole
+world per request, and kills and reaps it as a whole.
+
+The server is a clean process: it runs nothing but imports before it forks, no
+tensor operation and no thread, and it never sees the student's code.  It
+serves one client over an inherited socket and ends with it.
+
+Requests (JSON, one per line):
+
+- ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
+  output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
+- ``{"signal": id, "number": s}``: send a signal to every rank that still runs.
+- ``{"kill": id}``: end every process of the world, and whatever they left.
+  Answered by ``{"gone": id}``.
+
+In a sandbox (``sealed``, see :mod:`grader.launch.sandbox_pool`) its ranks cannot start
+processes, so there are no strays, and there is no ``/proc`` to see them in.
+
+When a rank ends by itself: ``{"exited": id, "rank": r, "status": s}``, where a
+negative status is a signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import psutil
+
+__all__ = ["get_ready", "main", "serve"]
+
+#: descriptors per rank, see grader.server.process.Handles
+FDS = 3
+
+
+@dataclass
+class _World:
+    pids: dict[int, int]  # pid -> rank
+    alive: set[int] = field(default_factory=set)
+
+
+class _Server:
+    def __init__(self, client: socket.socket, sealed: bool) -> None:
+        self.client = client
+        self.sealed = sealed
+        self.worlds: dict[str, _World] = {}
+        self.buffer = b""
+        self.fds: list[int] = []
+
+    def serve(self) -> None:
+        """Answer requests until the client is gone."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        os.set_blocking(reader, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.client, selectors.EVENT_READ, self.request)
+            selector.register(reader, selectors.EVENT_READ, lambda: self.reap(reader))
+            self.say({"ready": os.getpid(), **_dangers()})
+            while True:
+                for key, _ in selector.select():
+                    if key.data() is False:
+                        return
+
+    def say(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.client.sendall(json.dumps(message).encode() + b"\n")
+
+    def request(self) -> bool:
+        """Read from the client; False when it is gone."""
+        data, fds, _, _ = socket.recv_fds(self.client, 1 << 16, 253)
+        if not data:
+            self.end()
+            return False
+        self.buffer += data
+        self.fds += fds
+        *lines, self.buffer = self.buffer.split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "fork" in message:
+                count = FDS * message["size"]
+                mine, self.fds = self.fds[:count], self.fds[count:]
+                self.fork(message["fork"], mine)
+            elif "signal" in message:
+                self.signal(message["signal"], message["number"])
+            elif "kill" in message:
+                self.kill(message["kill"])
+                self.say({"gone": message["kill"]})
+        return True
+
+    def fork(self, name: str, fds: list[int]) -> None:
+        """Fork the ranks of a world."""
+        world = self.worlds[name] = _World({})
+        # a child's first collection would write to all that was made since the last
+        gc.freeze()
+        for rank in range(len(fds) // FDS):
+            pid = os.fork()
+            if pid == 0:
+                self.become_rank(fds, rank)
+            world.pids[pid] = rank
+            world.alive.add(pid)
+        for fd in fds:
+            os.close(fd)
+        self.say({"forked": name, "pids": list(world.pids)})
+
+    def become_rank(self, fds: list[int], rank: int) -> NoReturn:
+        """In the child: keep this rank's descriptors and no others."""
+        try:
+            from grader.rank import process_limits
+            from grader.server.process import Handles
+            from grader.server.process import main as rank_main
+
+            process_limits.own_session()
+            process_limits.die_with_parent()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            mine = fds[FDS * rank : FDS * (rank + 1)]
+            keep = {0, 1, 2, *mine}
+            for fd in _open_descriptors():
+                if fd not in keep:
+                    with contextlib.suppress(OSError):
+                        os.close(fd)
+            rank_main(Handles(*mine))
+        finally:
+            os._exit(70)
+
+    def signal(self, name: str, number: int) -> None:
+        """Signal the ranks of a world that have not been reaped."""
+        world = self.worlds.get(name)
+        for pid in world.alive if world is not None else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def reap(self, reader: int) -> None:
+        """Collect children that have ended, and say so."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(reader, 4096):
+                pass
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.note_exit(pid, os.waitstatus_to_exitcode(status))
+
+    def note_exit(self, pid: int, status: int) -> None:
+        for name, world in self.worlds.items():
+            if pid in world.alive:
+                world.alive.discard(pid)
+                self.say({"exited": name, "rank": world.pids[pid], "status": status})
+
+    def kill(self, name: str) -> None:
+        """Kill and reap every process of a world, and whatever it left running."""
+        world = self.worlds.pop(name, None)
+        if world is None:
+            return
+        for pid in world.pids:
+            # the rank leads its own process group; its children share it
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+        for pid in world.alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        if not self.sealed:
+            self.kill_strays()
+
+    def kill_strays(self) -> None:
+        """Kill processes that left their rank's process group.
+
+        The server is their reaper (see :func:`_adopt_orphans`), so they are
+        its children, and no child of the server but a rank is welcome.
+        """
+        while _has_children():
+            ranks = {pid for world in self.worlds.values() for pid in world.alive}
+            strays = [pid for pid in _children() if pid not in ranks]
+            if not strays:
+                return
+            for pid in strays:
+                # its own children become ours when it is gone, and are next
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+
+    def end(self) -> None:
+        """The client is gone: leave nothing behind."""
+        for name in list(self.worlds):
+            self.kill(name)
+
+
+def _has_children() -> bool:
+    """Whether this process has any child, running or not; far cheaper than a list."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _children() -> list[int]:
+    """Process ids of this process's children."""
+    return [process.pid for process in psutil.Process().children()]
+
+
+def _open_descriptors() -> list[int]:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        if os.path.isdir(folder):
+            return [int(name) for name in os.listdir(folder) if name.isdigit()]
+    return list(range(3, 256))
+
+
+def _adopt_orphans() -> None:
+    """Linux: a process whose rank has died becomes a child of the server."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+
+
+def _dangers() -> dict[str, Any]:
+    """What would make forking unsafe; both should be false in a clean process."""
+    import torch
+
+    return {"threads": threading.active_count() > 1, "cuda": torch.cuda.is_initialized()}  # type: ignore[no-untyped-call]
+
+
+def get_ready() -> object:
+    """Import all that a rank uses, so that children share it; keep what this returns."""
+    import grader.server.process  # noqa: F401 - with it torch
+    from grader.rank.guard import override_dispatcher
+    from grader.rank.process_limits import let_others_finish
+    from grader.server.hugepages import gather
+
+    let_others_finish()
+    closed = override_dispatcher()
+    gather()
+    # Objects made so far are never collected, so the collector does not touch
+    # their pages and children go on sharing them.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    return closed
+
+
+def serve(client: socket.socket, sealed: bool) -> None:
+    """Serve a client until it is gone."""
+    client.set_inheritable(False)
+    _Server(client, sealed).serve()
+
+
+def main(fd: int) -> None:
+    """Serve the client at the other end of socket ``fd``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _adopt_orphans()
+    kept = get_ready()
+    serve(socket.socket(fileno=fd), sealed=False)
+    del kept
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,335 @@
+"""What runs in a rank: join the group, load the program, answer calls.
+
+A rank is forked from the server or started by itself; either way it is given
+the file descriptors below and speaks :mod:`grader.core.wire` on the first.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import io
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import cloudpickle
+import torch
+
+from grader.submission.definitions import Broken
+from grader.core.errors import UnreadableFile
+from grader.core.program import LoadedProgram, Program, load
+from grader.rank import guard
+from grader.core.events import Entered, Event, Left
+from grader.rank.recorder import Recorder
+from grader.core.source_locations import remember_thread_starts
+from grader.rank.threads import Threads
+from grader.rank.transports import named
+from grader.core.values import tensors_in
+from grader.rank import process_limits
+from grader.rank.calling import aliases, raised, replaced, run
+from grader.core.codec import pack, pack_answer, unpack
+from grader.core.framing import FrameWriter, read_frames
+from grader.rank.rank_store import RankStore
+from grader.simulation.process import simulated
+from grader.core.wire import (
+    Call,
+    Inspect,
+    Joined,
+    Load,
+    Parse,
+    Parsed,
+    Ready,
+    Resolved,
+    Returned,
+    Setup,
+    Simulate,
+    Told,
+)
+
+__all__ = ["Handles", "main"]
+
+
+@dataclass(frozen=True)
+class Handles:
+    """The file descriptors of a rank.
+
+    Attributes:
+        control: a stream socket to the judge.
+        output: a pipe for what the rank prints.
+        faults: a pipe for Python's fault handler: where it crashed or hangs.
+    """
+
+    control: int
+    output: int
+    faults: int
+
+
+def main(handles: Handles) -> NoReturn:
+    """Serve calls until the judge hangs up; never returns."""
+    _redirect(handles)
+    sock = socket.socket(fileno=handles.control)
+    try:
+        _Rank(sock).serve()
+    finally:
+        # no atexit handlers, no flushing of buffers that belong to the parent
+        _leave(0)
+
+
+def _redirect(handles: Handles) -> None:
+    """Make the pipes the standard streams, at the level of file descriptors."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(handles.output, 1)
+    os.dup2(handles.output, 2)
+    os.close(handles.output)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        raw = io.FileIO(fd, "w", closefd=False)
+        stream = io.TextIOWrapper(_Through(raw), "utf-8", "backslashreplace", write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    faulthandler.enable(handles.faults)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, handles.faults, all_threads=True)
+    _note_where_it_leaves(handles.faults)
+
+
+#: The grader's own way out.
+_leave = os._exit
+
+
+def _note_where_it_leaves(faults: int) -> None:
+    """Let this process say at which line it calls ``os._exit`` or kills itself.
+
+    Nothing can say so afterwards: the one runs no handler, the other cannot be handled.
+    """
+    mine, kill = os.getpid(), os.kill
+
+    def exit_noting(status: int) -> NoReturn:
+        if os.getpid() == mine:  # and not in a child that the student's code has forked
+            faulthandler.dump_traceback(faults, all_threads=False)
+        _leave(status)
+
+    def kill_noting(pid: int, signal_number: int) -> None:
+        if pid == mine == os.getpid() and signal_number == signal.SIGKILL:
+            faulthandler.dump_traceback(faults, all_threads=False)
+        kill(pid, signal_number)
+
+    os._exit = exit_noting
+    os.kill = kill_noting
+
+
+class _Through(io.BufferedWriter):
+    """Writes at once, and all of it: a rank may leave or be killed at any moment."""
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        self.flush()
+        return written
+
+
+class _Rank:
+    """The rank's side of one world."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._writer = FrameWriter(sock)
+        self._frames = read_frames(sock)
+        self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
+        self._recorder: Recorder | None = None
+        self._threads: Threads | None = None
+        self._store: RankStore | None = None
+        self._device = torch.device("cpu")
+
+    def serve(self) -> None:
+        setup = next(self._frames, None)
+        if isinstance(setup, Parse):
+            self._writer.write(_parsed(setup))
+        if isinstance(setup, Simulate):
+            self._simulate(setup)
+        if not isinstance(setup, Setup):
+            return
+        try:
+            self._start(setup)
+        except Exception as error:
+            self._fail("join", error)
+        self._writer.write(Joined())
+        # nobody's code runs while others join: it could end their connections
+        program = Program.from_bytes(self._programs.get())
+        if not setup.subgroups:
+            assert self._store is not None
+            self._store.close()
+        try:
+            loaded = load(program)
+        except BaseException as error:
+            self._fail("load", error)
+        self._writer.write(Ready(setup.backend))
+        while True:
+            self._answer(loaded, self._calls.get())
+
+    def _simulate(self, request: Simulate) -> None:
+        """Run simulated ranks, and say what became of them."""
+        try:
+            told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
+        except Exception as error:
+            # what ranks raise is told by them: this is for want of memory, or the grader's own
+            self._writer.write(raised("simulate", error))
+        else:
+            self._writer.write(told)
+
+    def _fail(self, stage: str, error: BaseException) -> NoReturn:
+        """Say what went wrong, and stay until the judge hangs up.
+
+        A rank that left would break the connections of those that still join,
+        and it would be chance whose complaint came first.
+        """
+        self._writer.write(raised(stage, error))
+        while True:
+            time.sleep(60)  # the listening thread ends the process, or the launcher does
+
+    def _start(self, setup: Setup) -> None:
+        """Become rank ``setup.rank``: limits, thread count, process group."""
+        gc.enable()
+        os.chdir(setup.folder)
+        sys.path[:] = setup.path or sys.path
+        os.environ.update(
+            RANK=str(setup.rank),
+            LOCAL_RANK=str(setup.rank),
+            WORLD_SIZE=str(setup.size),
+            **setup.surroundings,
+        )
+        torch.set_num_threads(1)
+        self._recorder = Recorder(setup.rank, self._emit)
+        self._recorder.subgroups = setup.subgroups
+        remember_thread_starts()
+        self._store = RankStore(setup.rank, self._writer.write)
+        self._threads = Threads(self._recorder)
+        listener = threading.Thread(target=self._listen, daemon=True, name="grader")
+        self._recorder.helpers.add(listener)
+        listener.start()
+        backend = named(setup.backend)
+        self._device = backend.device(setup.rank)
+        if self._device.type != "cpu":
+            # an answer that says nothing of devices is to work on all
+            torch.set_default_device(self._device)
+        self._threads.install()
+        guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
+        if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
+            process_limits.limit_memory(setup.memory)
+        if setup.sealed:
+            from grader.rank.seccomp import seal
+
+            seal(setup.subgroups)
+
+    def _emit(self, event: Event, flush: bool) -> None:
+        self._writer.write(event, flush)
+
+    def _listen(self) -> None:
+        """Read from the judge while the student's code runs: it matches wildcards."""
+        recorder, store, threads = self._recorder, self._store, self._threads
+        assert recorder is not None
+        assert store is not None
+        assert threads is not None
+        for frame in self._frames:
+            if isinstance(frame, Told):
+                store.hear(frame)
+            elif isinstance(frame, Resolved):
+                recorder.resolve(frame.op, frame.source)
+            elif isinstance(frame, Inspect):
+                self._emit(threads.inspect(), True)
+            elif isinstance(frame, Load):
+                self._programs.put(frame.program)
+            elif isinstance(frame, Call):
+                self._calls.put(frame)
+        # the judge has hung up: whatever runs here runs for nobody
+        _leave(0)
+
+    def _answer(self, loaded: LoadedProgram, call: Call) -> None:
+        assert self._recorder is not None
+        arguments = unpack(call.arguments, self._device)
+        adapter = cloudpickle.loads(call.adapter) if call.adapter else None
+        allowed = None if call.allowed is None else frozenset(call.allowed)
+        self._recorder.begin(allowed, call.strict, call.watched)
+        witness = self._recorder.witness
+        stage = "call"
+        given = [tensors_in(argument) for argument in arguments]
+        try:
+            if witness is not None:
+                witness.hold("argument", tensors_in(arguments))
+            value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
+            if witness is not None:
+                witness.hold("result", tensors_in(value))
+            stage = "pack"
+            packed, omitted = pack_answer(value, call.answer_limit, self._device)
+            reply = Returned(
+                packed,
+                pack(arguments, call.answer_limit, self._device),
+                aliases(value, arguments),
+                finished,
+                replaced(given, arguments),
+                omitted,
+            )
+        except BaseException as error:
+            self._writer.write(raised(stage, error, loaded.unwritten(call.entry)))
+        else:
+            self._writer.write(reply)
+
+    def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
+        """Make the call and report when it began and ended; its value, and the latter."""
+        assert self._threads is not None
+        # the first must leave now: a rank that never communicates sends nothing more
+        self._emit(Entered(time.monotonic_ns()), True)
+        try:
+            value = run(loaded, *call)
+            self._threads.finish()
+        except BaseException:
+            self._emit(Left(True, time.monotonic_ns()), False)
+            raise
+        finished = time.monotonic_ns()
+        self._emit(Left(False, finished), False)
+        return value, finished
+
+
+def _parsed(request: Parse) -> Parsed:
+    """A file's definitions, as data."""
+    from grader.submission.submission import Submission
+    from grader.submission.winnowing import prints_of
+
+    process_limits.limit_memory(1 << 30)
+    if request.sealed:
+        from grader.rank.seccomp import seal
+
+        seal(subgroups=False)
+
+    def plain(text: str) -> str:
+        # a lone surrogate has no UTF-8, and a string literal may hold one
+        return text.encode("utf-8", "replace").decode()
+
+    def row(fault: Broken) -> tuple[str, int, str]:
+        return plain(fault.label), fault.line, plain(fault.message)[:500]
+
+    try:
+        found = Submission.from_bytes(request.data, request.label, request.wanted)
+    except UnreadableFile as error:
+        return Parsed(b"", [], {}, [], {}, error=plain(str(error)))
+    return Parsed(
+        found.program.to_bytes(),
+        sorted(map(plain, found.names)),
+        {plain(name): row(fault) for name, fault in found.broken.items()},
+        [row(fault) for fault in found.unparsed],
+        {plain(label): plain(text) for label, text in found.sources.items()},
+        prints_of(found.sources.values(), request.wanted),
+        found.outlines,
+    )
+
+
+if __name__ == "__main__":
+    main(Handles(*map(int, sys.argv[1:4])))

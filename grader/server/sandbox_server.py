@@ -1,0 +1,188 @@
+"""A process that has imported torch, and forks sandboxes that have it, too.
+
+It is started by bubblewrap, sees what a sandbox may see, and runs nobody's
+code.  For every request it forks a fork server (:mod:`grader.server.fork_server`)
+into namespaces of its own: processes, network, System V IPC, host name.  That
+one gives up every right before it forks a rank.  So a submission's sandbox
+costs milliseconds and shares nothing with the next one's but read-only files.
+
+Requests are lines of JSON with one descriptor attached, the socket on which
+the new server's client speaks: ``{"user": u}``, where ``u`` is the user to
+become, or null where there is only one to be.  It ends when its client does,
+and all sandboxes with it.
+
+Run without a socket, it makes one sandbox with nothing in it, to see whether
+that can be done here; its exit status says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+from grader.rank import process_limits
+from grader.rank import seccomp
+from grader.server import fork_server
+
+__all__ = ["main", "rehearse"]
+
+#: Of a sandbox: two worlds of 8 ranks need about a hundred threads.
+THREADS = 1024
+
+#: Of one process in a sandbox: every rank has a connection with every other.
+FILES = 256
+
+#: A user of a trial, where root has the choice.
+_NOBODY = 65534
+
+# <linux/sched.h>, <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
+_NEW_PID, _NEW_NET, _NEW_IPC, _NEW_UTS = 0x20000000, 0x40000000, 0x08000000, 0x04000000
+_CAPBSET_READ, _CAPBSET_DROP, _GET_NO_NEW_PRIVS = 23, 24, 39
+_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL = 47, 4
+_CAPABILITY_VERSION_3 = 0x20080522
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+
+
+def main(fd: int) -> None:
+    """Fork a sandbox for every request that comes over socket ``fd``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    client = socket.socket(fileno=fd)
+    kept = fork_server.get_ready()
+    process_limits.remember_memory()
+    seccomp.get_ready()
+    signal.signal(signal.SIGCHLD, _reap)
+    client.sendall(b"ready\n")
+    while True:
+        data, fds, _, _ = socket.recv_fds(client, 1 << 12, 1)
+        if not data:
+            break
+        if os.fork() == 0:
+            client.close()
+            _make_sandbox(json.loads(data)["user"], partial(_serve, fds[0]))
+        for passed in fds:
+            os.close(passed)
+    del kept
+
+
+def _reap(*_: object) -> None:
+    """Nobody asks how a sandbox has ended, but the kernel wants it to be noticed."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _serve(fd: int) -> None:
+    fork_server.serve(socket.socket(fileno=fd), sealed=True)
+
+
+def rehearse() -> int:
+    """Make a sandbox that ends at once; its exit status."""
+    seccomp.get_ready()
+    made = os.fork()
+    if made == 0:
+        _make_sandbox(_NOBODY if os.geteuid() == 0 else None, lambda: None)
+    return os.waitstatus_to_exitcode(os.waitpid(made, 0)[1])
+
+
+def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
+    """In a child: be the one outside, that waits for the one inside."""
+    status = 70
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        process_limits.own_session()
+        process_limits.die_with_parent()
+        _call("unshare", _NEW_PID | _NEW_NET | _NEW_IPC | _NEW_UTS)
+        _raise_loopback()
+        _give_up_rights(user)
+        # the first process of a namespace takes all others with it when it ends
+        inside = os.fork()
+        if inside == 0:
+            _be_inside(act)
+        # the socket, too: whoever has it keeps the client waiting
+        os.closerange(3, FILES)
+        status = os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1])
+    except BaseException as error:
+        _complain(error)
+    finally:
+        os._exit(status & 0xFF)
+
+
+def _be_inside(act: Callable[[], None]) -> NoReturn:
+    try:
+        process_limits.die_with_parent()
+        seccomp.limit_process(THREADS, FILES)
+        seccomp.hide()
+        act()
+        os._exit(0)
+    except BaseException as error:
+        _complain(error)
+    finally:
+        os._exit(70)
+
+
+def _complain(error: BaseException) -> None:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+
+def _raise_loopback() -> None:
+    """A new network has a loopback that is down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+def _give_up_rights(user: int | None) -> None:
+    """Become nobody in particular, for good.
+
+    Raises:
+        OSError: something of root's is left.
+    """
+    _call("prctl", _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    for capability in range(64):
+        if _libc().prctl(_CAPBSET_READ, capability, 0, 0, 0) == 1:
+            _call("prctl", _CAPBSET_DROP, capability, 0, 0, 0)
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0))
+    _call("capset", header, ctypes.create_string_buffer(24))
+    left = ctypes.create_string_buffer(24)
+    _call("capget", header, left)
+    if any(left.raw) or 0 in os.getresuid() or 0 in os.getresgid():
+        raise PermissionError("a sandbox has kept rights of root's")
+    if _libc().prctl(_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+        raise PermissionError("a sandbox could get rights by running a program")
+    # forgotten by the kernel when the user changes
+    process_limits.die_with_parent()
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Call the C library.
+
+    Raises:
+        OSError: it says no.
+    """
+    if getattr(_libc(), name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(int(sys.argv[1]))
+    else:
+        sys.exit(rehearse())

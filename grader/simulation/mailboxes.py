@@ -1,0 +1,222 @@
+"""What simulated ranks send each other, on the clock of :mod:`grader.simulation.scheduler`.
+
+A message needs both its ends, as in a real world: a send that waits for its
+receive (rendezvous), unless it is so short that it may leave at once (eager).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from grader.simulation.requests import Misfit, Request, sort_of
+from grader.simulation.ledger import Ledger
+from grader.simulation.network import Network
+from grader.simulation.scheduler import Scheduler
+from grader.core.events import ANY
+
+if TYPE_CHECKING:
+    from grader.simulation.trace_recorder import Tap
+
+__all__ = ["Hub"]
+
+
+class Hub(Scheduler):
+    """Ranks that send each other messages.
+
+    Args:
+        functions: one per rank, called without arguments.
+        network: what their messages travel through.
+        eager: bytes up to which a message leaves its buffer at once, whether
+            anybody receives it or not; with −1 none does.
+        ledger: counts what is sent, if it is wanted.
+
+    Attributes:
+        bytes: that were sent and received so far.
+        order: how many ends of messages were posted before their other end.
+        carry: of the network.
+        tap: follows every message, if a record is wanted.
+        open: requests that nobody has seen complete, in the order of their posts.
+        misfits: messages whose ends are not of one size and type.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[Callable[[], Any]],
+        network: Network,
+        eager: int = -1,
+        ledger: Ledger | None = None,
+    ) -> None:
+        super().__init__(functions, network)
+        self.bytes = 0
+        self.order = 0
+        self.eager = eager
+        self.ledger = ledger
+        self.tap: Tap | None = None
+        self.open: dict[Request, None] = {}
+        self.misfits: list[Misfit] = []
+        self.carry = network.carry
+        #: by rank, ends of messages that were posted and have no other end yet
+        self.sending = [0] * self.size
+        self.receiving = [0] * self.size
+        #: by destination, what was sent, and what is waited for, by channel
+        self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        #: by destination, what is waited for from any rank: (tag and group, request)
+        self.anybody: list[list[tuple[Any, Request]]] = [[] for _ in functions]
+
+    def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
+        """Send from the current rank on a channel to a rank; its request."""
+        request = Request(self, self.current, "send", destination, tensor)
+        if tensor.nbytes <= self.eager:
+            self._leave(request)
+        receive = self.taker(destination, channel)
+        if receive is not None:
+            self.receiving[destination] -= 1
+            self.deliver(request, receive)
+        else:
+            self.sending[self.current.number] += 1
+            self._enqueue(self.sends[destination], channel, request)
+        return request
+
+    def _leave(self, send: Request) -> None:
+        """An eager message is on its way, and its buffer the rank's own again."""
+        tensor = send.tensor
+        send.tensor = tensor.detach().clone()
+        send.done = self.now
+        send.arrives = self.carry(self.now, send.rank.number, send.peer, tensor.nbytes)
+
+    def taker(self, destination: int, channel: Any) -> Request | None:
+        """The receive that a message on a channel goes to: the first that was posted."""
+        waiting = self.receives[destination].get(channel)
+        anybody = self.anybody[destination]
+        if anybody:
+            wanted = sort_of(channel)
+            for place, (sort, request) in enumerate(anybody):
+                if sort == wanted:
+                    if waiting and waiting[0].order < request.order:
+                        break
+                    del anybody[place]
+                    return request
+        return waiting.popleft() if waiting else None
+
+    def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> Request:
+        """Receive into a tensor of the current rank; its request."""
+        me = self.current
+        request = Request(self, me, "recv", source, tensor)
+        sent = self.sends[me.number].get(channel)
+        if sent:
+            self._deliver_sent(sent.popleft(), request)
+        else:
+            self.receiving[me.number] += 1
+            self._enqueue(self.receives[me.number], channel, request)
+        return request
+
+    def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> Request:
+        """Receive the message that was sent first, of those with a tag in a group."""
+        me = self.current
+        request = Request(self, me, "recv", ANY, tensor)
+        queues = self.sends[me.number]
+        first = min(
+            (queue for channel, queue in queues.items() if queue and sort_of(channel) == sort),
+            key=lambda queue: queue[0].order,
+            default=None,
+        )
+        if first is not None:
+            self._deliver_sent(first.popleft(), request)
+        else:
+            self.receiving[me.number] += 1
+            self.order = request.order = self.order + 1
+            self.anybody[me.number].append((sort, request))
+        return request
+
+    def _deliver_sent(self, send: Request, receive: Request) -> None:
+        self.sending[send.rank.number] -= 1
+        self.deliver(send, receive)
+
+    def _enqueue(self, queues: dict[Any, deque[Request]], channel: Any, request: Request) -> None:
+        self.order = request.order = self.order + 1
+        queue = queues.get(channel)
+        if queue is None:
+            queue = queues[channel] = deque()
+        queue.append(request)
+
+    def deliver(self, send: Request, receive: Request) -> None:
+        """A message has both its ends: when it arrives, and what is in it."""
+        theirs = send.tensor
+        mine = receive.tensor
+        nbytes = theirs.nbytes
+        if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
+            receive.peer = send.rank.number
+            self.misfits.append(Misfit(send, receive))
+            if nbytes > mine.nbytes:
+                return  # gloo ends the process that receives; here nobody goes on
+            # gloo takes bytes for what they are not
+            mine = mine.detach().reshape(-1).view(torch.uint8)[:nbytes]
+            theirs = theirs.detach().reshape(-1).view(torch.uint8)
+        source, destination = send.rank.number, receive.rank.number
+        done = send.arrives
+        met = False
+        if done is None:
+            met = bool(self.met or self.sending[source] or self.receiving[destination])
+            if not met:
+                done = send.done = self.carry(self.now, source, destination, nbytes)
+        self.messages += 1
+        self.bytes += nbytes
+        if self.ledger is not None:
+            self.ledger.note(source, destination, send.tensor)
+        if mine.requires_grad or theirs.requires_grad:
+            # no gradient comes with a message
+            mine, theirs = mine.detach(), theirs.detach()
+        mine.copy_(theirs)
+        receive.peer = source
+        receive.done = done
+        if met:
+            self._meet(send, receive)
+            return
+        if done is None:
+            self.travelling.add(send, receive)
+            return
+        if send.waiter is not None:
+            self.at(done, send.waiter)
+        if receive.waiter is not None:
+            self.at(done, receive.waiter)
+
+    def _meet(self, send: Request, receive: Request) -> None:
+        """Leave it to the end of the moment which port a message gets, and when.
+
+        One of its ranks has posted other ends before: until all ranks have run, one of
+        those may meet its other end, too, and then its turn comes first.
+        """
+        for end in (send, receive):
+            if not end.order:
+                self.order = end.order = self.order + 1
+        self.met.append((send, receive))
+
+    def _assign(self) -> None:
+        # a port takes messages in the order of their posts; so the first of every sender
+        # come before the second ones, and of those for one receiver, what it has asked
+        # for first
+        met = sorted(self.met, key=lambda ends: ends[0].order)
+        self.met.clear()
+        places = [0] * self.size
+        turns = []
+        for send, receive in met:
+            source = send.rank.number
+            turns.append((places[source], receive.order, send, receive))
+            places[source] += 1
+        for _, _, send, receive in sorted(turns, key=lambda turn: turn[:2]):
+            source, destination = send.rank.number, receive.rank.number
+            done = self.carry(self.now, source, destination, send.tensor.nbytes)
+            send.done = receive.done = done
+            if done is None:
+                self.travelling.add(send, receive)
+                continue
+            # those who poll have looked before it was known
+            self.stop_at(done)
+            for end in (send, receive):
+                if end.waiter is not None:
+                    self.at(done, end.waiter)

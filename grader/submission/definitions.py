@@ -1,0 +1,338 @@
+"""Which statements of a student's file are kept: what defines, not what does.
+
+A notebook or script that a student hands in is full of experiments: calls of
+``check``, plots, prints, loops that train.  The ranks need its definitions
+only.  Kept are imports, functions and classes; assignments of plain values;
+and assignments that call something if a kept definition uses the name (so
+``table = make_table()`` is run where ``broadcast`` reads ``table``, and
+``losses = train()`` is not).  ``if``, ``try``, ``with`` and ``for`` are kept
+with what is kept inside them.  Everything else is dropped: calls for their
+effect, ``if __name__ == "__main__"``, and whatever calls the grader itself.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import dis
+import marshal
+import re
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from grader.core.program import Program, Unit
+
+__all__ = ["Broken", "Chunk", "Definitions", "select"]
+
+#: Functions of the grader; a statement that calls one is an experiment.
+_GRADERS = frozenset({"check", "hint", "points", "replay", "run", "simulate"})
+
+_DEFINES = re.compile(r"^[^\S\n]*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of source that is parsed by itself: a file, or a cell."""
+
+    label: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A piece of source that is no Python."""
+
+    label: str
+    line: int
+    message: str
+
+
+@dataclass
+class Definitions:
+    """What a submission defines.
+
+    Attributes:
+        program: the kept statements, compiled.
+        names: every name defined at top level.
+        broken: names whose last definition does not parse, and why.
+        unparsed: every piece that does not parse.
+    """
+
+    program: Program
+    names: frozenset[str]
+    broken: dict[str, Broken]
+    unparsed: list[Broken]
+
+
+@dataclass
+class _Statement:
+    chunk: Chunk
+    node: ast.stmt
+    defines: set[str]
+    code: types.CodeType
+    uses: set[str] = field(default_factory=set)
+    optional: bool = False
+
+
+def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
+    """Keep the definitions of a submission.
+
+    Args:
+        chunks: its pieces, in order; a later definition of a name wins.
+        wanted: names that are kept however they are defined: the exercises.
+    """
+    broken: dict[str, Broken] = {}
+    unparsed: list[Broken] = []
+    statements: list[_Statement] = []
+    flags = 0
+    graders = _GRADERS
+    for chunk in chunks:
+        try:
+            tree = ast.parse(chunk.source, chunk.label)
+            # a student's own function called run is not ours
+            graders -= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+            flags |= _future_flags(tree)
+            found = [s for node in tree.body for s in _kept(chunk, node, flags, graders)]
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            fault = Broken(chunk.label, getattr(error, "lineno", None) or 1, _reason(error))
+            unparsed.append(fault)
+            for names in _DEFINES.findall(chunk.source):
+                broken[names[0] or names[1]] = fault
+        else:
+            statements += found
+            for statement in found:
+                for name in statement.defines:
+                    broken.pop(name, None)
+    kept = _needed(_without_experiments(statements), set(wanted))
+    units = [
+        Unit(s.chunk.label, s.node.lineno, sorted(s.defines), marshal.dumps(s.code)) for s in kept
+    ]
+    names = frozenset(name for s in kept for name in s.defines)
+    return Definitions(Program(units=units), names, broken, unparsed)
+
+
+def _future_flags(tree: ast.Module) -> int:
+    """Compiler flags of the ``from __future__`` imports; later cells inherit them."""
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for alias in node.names:
+                feature = getattr(__future__, alias.name, None)
+                flags |= feature.compiler_flag if feature else 0
+    return flags
+
+
+def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
+    """Drop calls on what the submission did not itself make a value of.
+
+    ``table.append(1)`` builds a table that an assignment began;
+    ``torch.manual_seed(1)`` and ``verdict.show()`` build nothing.
+    """
+    assigned: set[str] = set()
+    kept = []
+    for statement in statements:
+        if isinstance(statement.node, ast.Expr):
+            if statement.defines <= assigned:
+                kept.append(statement)
+            continue
+        kept.append(statement)
+        if isinstance(statement.node, (ast.Assign, ast.AnnAssign)):
+            assigned |= statement.defines
+        else:
+            assigned -= statement.defines
+    return kept
+
+
+def _reason(error: BaseException) -> str:
+    return error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
+
+
+def _needed(statements: list[_Statement], wanted: set[str]) -> list[_Statement]:
+    """Drop the optional statements whose names nobody uses."""
+    needed = set(wanted)
+    kept = [s for s in statements if not s.optional]
+    for statement in kept:
+        needed |= statement.uses
+    left = [s for s in statements if s.optional]
+    while True:
+        newly = [s for s in left if s.defines & needed]
+        if not newly:
+            break
+        left = [s for s in left if s not in newly]
+        kept += newly
+        for statement in newly:
+            needed |= statement.uses
+    place = {id(s): i for i, s in enumerate(statements)}
+    return sorted(kept, key=lambda s: place[id(s)])
+
+
+def _kept(
+    chunk: Chunk, node: ast.stmt, flags: int, graders: frozenset[str]
+) -> Iterator[_Statement]:
+    """The statement as it is kept, if it is, compiled on its own."""
+    slim = _slim(node, graders)
+    if slim is None:
+        return
+    module = ast.Module([slim], [])
+    try:
+        code = compile(module, chunk.label, "exec", flags, dont_inherit=True)
+    except SyntaxError:
+        # IPython allows await outside of functions; as a definition it is none
+        compile(
+            module, chunk.label, "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
+        )
+        return
+    statement = _Statement(chunk, slim, _defined_by(slim), code)
+    statement.uses = set(_globals_used(code))
+    statement.optional = _acts(slim)
+    yield statement
+
+
+def _slim(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:
+    """A statement without what is not kept in it; None if nothing is left."""
+    if _calls_grader(node, graders) or _imports_grader(node):
+        return None
+    simple = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    if isinstance(node, (*simple, ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        return node
+    if type(node).__name__ == "TypeAlias":
+        return node
+    if isinstance(node, ast.Expr):
+        return node if _mutated(node) else None
+    if isinstance(node, ast.If):
+        return None if _is_main_guard(node) else _slim_block(node, graders, "body", "orelse")
+    if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+        for handler in node.handlers:  # type: ignore[attr-defined]
+            handler.body = _slim_body(handler.body, graders) or [_pass_at(handler)]
+        return _slim_block(node, graders, "body", "orelse", "finalbody")
+    if isinstance(node, (ast.For, ast.With)):
+        return _slim_block(node, graders, "body")
+    return None
+
+
+def _slim_block(node: ast.stmt, graders: frozenset[str], *parts: str) -> ast.stmt | None:
+    bodies = {part: _slim_body(getattr(node, part), graders) for part in parts}
+    handlers = [s for h in getattr(node, "handlers", []) for s in h.body]
+    if not any(bodies.values()) and all(isinstance(s, ast.Pass) for s in handlers):
+        return None
+    for part, body in bodies.items():
+        setattr(node, part, body)
+    if not node.body:  # type: ignore[attr-defined]
+        node.body = [_pass_at(node)]  # type: ignore[attr-defined]
+    return node
+
+
+def _slim_body(body: list[ast.stmt], graders: frozenset[str]) -> list[ast.stmt]:
+    keep_as_is = (ast.Pass, ast.Raise)
+    found = [node if isinstance(node, keep_as_is) else _slim(node, graders) for node in body]
+    kept = [node for node in found if node is not None]
+    return [] if all(isinstance(node, keep_as_is) for node in kept) else kept
+
+
+def _pass_at(node: ast.AST) -> ast.Pass:
+    return ast.copy_location(ast.Pass(), node)
+
+
+def _is_main_guard(node: ast.If) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
+
+
+def _imports_grader(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import):
+        return all(alias.name.split(".")[0] == "grader" for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "grader"
+
+
+def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
+    """What runs when the statement runs: not the bodies of functions in it."""
+    yield node
+    closed: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if not into_classes:
+        closed = (*closed, ast.ClassDef)
+    for name, value in ast.iter_fields(node):
+        if isinstance(node, closed) and name == "body":
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.AST):
+                yield from _eager(item, into_classes)
+
+
+def _root(node: ast.expr) -> str | None:
+    """``table`` of ``table``, ``table[0]`` and ``table.rows.append``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    blocks = (ast.If, ast.Try, ast.For, ast.With)
+    parts: list[ast.AST] = [node]
+    if isinstance(node, blocks):
+        # what is inside is looked at statement by statement
+        inside = {
+            id(s) for part in ("body", "orelse", "finalbody") for s in getattr(node, part, [])
+        }
+        parts = [
+            child
+            for child in ast.iter_child_nodes(node)
+            if id(child) not in inside and not isinstance(child, ast.ExceptHandler)
+        ]
+    for part in parts:
+        for n in _eager(part):
+            if isinstance(n, ast.Call):
+                called = n.func
+                name = called.attr if isinstance(called, ast.Attribute) else _root(called)
+                owner = _root(called)
+                if owner == "get_ipython" or (name in graders and owner in (name, "grader")):
+                    return True
+    return False
+
+
+def _mutated(node: ast.Expr) -> set[str]:
+    """``{"table"}`` for ``table.append(1)``; nothing for other calls."""
+    call = node.value
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        root = _root(call.func)
+        return {root} if root else set()
+    return set()
+
+
+def _defined_by(node: ast.stmt) -> set[str]:
+    """Names that a statement binds, or whose object it changes."""
+    names: set[str] = set()
+    for n in _eager(node, into_classes=False):
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(n.name)
+        elif isinstance(n, (ast.Import, ast.ImportFrom)):
+            names.update((alias.asname or alias.name).split(".")[0] for alias in n.names)
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            names.add(n.id)
+        elif isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
+            root = _root(n)
+            names.update([root] if root else [])
+        elif isinstance(n, ast.Expr):
+            names |= _mutated(n)
+    return names
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether running the statement calls something, so that it must be needed."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    definitions = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    return not definitions and any(
+        isinstance(n, (ast.Call, ast.Await, ast.For)) for n in _eager(node)
+    )
+
+
+def _globals_used(code: types.CodeType) -> Iterator[str]:
+    """Global names that a code object reads, functions inside it included."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals_used(constant)

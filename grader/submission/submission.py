@@ -1,0 +1,234 @@
+"""A submission: a live function, a Python file or a notebook, as definitions.
+
+What ``from_bytes`` does to a stranger's file is pure and bounded, so that it
+can run wherever strangers' files are to be parsed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import itertools
+import json
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from grader.submission.definitions import Broken, Chunk, select
+from grader.core.errors import RequestError, UnreadableFile
+from grader.core.outline import Outline, outline, outline_live
+from grader.core.program import Program
+from grader.core.reading import contents
+from grader.core.source_locations import is_students, live_line
+from grader.core.verdict import Site
+
+__all__ = ["Submission", "live_program"]
+
+#: Cell magics that run their body as Python in the notebook's namespace.
+_PYTHON_MAGICS = frozenset({"time", "capture", "prun"})
+
+_PERCENT = re.compile(r"^# ?%%", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Definitions to be judged.
+
+    Attributes:
+        label: what reports call it: a path, or the name of a function.
+        program: the code, for the ranks.
+        names: what it defines.
+        broken: names whose definition does not parse.
+        unparsed: every piece that does not parse.
+        sources: text by file or cell, to quote lines from.
+        prints: fingerprints by exercise, where somebody asked for them.
+        outlines: what the source of each exercise says, for hints.
+    """
+
+    label: str
+    program: Program
+    names: frozenset[str]
+    broken: dict[str, Broken] = field(default_factory=dict)
+    unparsed: tuple[Broken, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
+    prints: dict[str, list[int]] = field(default_factory=dict)
+    outlines: dict[str, list[Outline]] = field(default_factory=dict)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
+        """A function as it is now, with everything of the caller's that it uses; or a text.
+
+        Raises:
+            RequestError: it cannot travel to another process.
+        """
+        found = {name: outline_live(function)} if callable(function) else {}
+        return cls(name, live_program(function), frozenset({name}), outlines=found)
+
+    @classmethod
+    def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
+        """A ``.py`` or ``.ipynb`` file.
+
+        Args:
+            path: where it is.
+            wanted: names to keep however they are defined, see
+                :func:`grader.submission.definitions.select`.
+
+        Raises:
+            UnreadableFile: it is no such file.
+        """
+        return cls.from_bytes(contents(Path(path)), str(path), wanted)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, label: str, wanted: Iterable[str] = ()) -> Submission:
+        """The contents of a file; ``label`` is its path.
+
+        Raises:
+            UnreadableFile: they are no Python and no notebook.
+        """
+        if not data.strip():
+            raise UnreadableFile(f"{label} is empty")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise UnreadableFile(f"{label} is not text in UTF-8; is it a binary file?") from None
+        suffix = Path(label).suffix.lower()
+        if suffix == ".ipynb":
+            chunks = _cells(text, label)
+        elif suffix == ".py":
+            chunks = _pieces(text, Path(label).name)
+        else:
+            raise UnreadableFile(f"{label} is neither a .py file nor an .ipynb notebook")
+        found = select(chunks, wanted)
+        return cls(
+            label,
+            found.program,
+            found.names,
+            found.broken,
+            tuple(found.unparsed),
+            {chunk.label: chunk.source for chunk in chunks},
+            outlines=outline((chunk.source for chunk in chunks), wanted),
+        )
+
+    def quote(self, site: Site) -> str:
+        """The text of a line, or nothing where it is not known."""
+        if self.program.live:
+            return live_line(site)
+        lines = self.sources.get(site.file, "").splitlines()
+        return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else ""
+
+
+def _pieces(text: str, label: str) -> list[Chunk]:
+    """A Python file; in the percent format, cell by cell if the whole does not parse."""
+    whole = [Chunk(label, text)]
+    if not _PERCENT.search(text) or not select(whole).unparsed:
+        return whole
+    starts = [0, *(match.start() for match in _PERCENT.finditer(text)), len(text)]
+    pieces = []
+    for start, end in itertools.pairwise(starts):
+        # empty lines before it keep the line numbers those of the file
+        pieces.append(Chunk(label, "\n" * text.count("\n", 0, start) + text[start:end]))
+    return pieces
+
+
+def _cells(text: str, label: str) -> list[Chunk]:
+    """The code cells of a notebook."""
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnreadableFile(f"{label} is no notebook: it does not hold JSON") from None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
+        raise UnreadableFile(f"{label} is no notebook: its JSON has no nbformat")
+    if notebook["nbformat"] != 4:
+        raise UnreadableFile(
+            f"{label} is a notebook of format {notebook['nbformat']}; format 4 is needed:"
+            f" jupyter nbconvert --to notebook --nbformat 4 {label}"
+        )
+    cells = notebook.get("cells")
+    if not isinstance(cells, list):
+        raise UnreadableFile(f"{label} is no notebook: it has no list of cells")
+    code = [c for c in cells if isinstance(c, dict) and c.get("cell_type") == "code"]
+    return [
+        Chunk(f"cell {number}", _without_magics(_source(cell)))
+        for number, cell in enumerate(code, 1)
+    ]
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    return source if isinstance(source, str) else ""
+
+
+def _without_magics(source: str) -> str:
+    """The cell as Python, with every line in its place."""
+    lines = source.splitlines(keepends=True)
+    first = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if first is not None and lines[first].startswith("%%"):
+        words = lines[first][2:].split()
+        if not words or words[0] not in _PYTHON_MAGICS:
+            return ""
+        lines[first] = "\n"
+    if not any(mark in source for mark in "%!?"):
+        return "".join(lines)
+    from IPython.core import inputtransformer2 as ipython
+
+    manager = ipython.TransformerManager()  # type: ignore[no-untyped-call]
+    # what would drop leading lines, or hide a cell in a string, is done above
+    manager.cleanup_transforms = [ipython.classic_prompt, ipython.ipython_prompt]
+    try:
+        return str(manager.transform_cell("".join(lines)))
+    except SyntaxError:
+        # then it is no Python either, and the parser says where
+        return "".join(lines)
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle, for modules of a class of their own too, such as ``torch.ops``."""
+
+    def reducer_override(self, value: Any) -> Any:
+        special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
+        if special and value.__name__ in sys.modules:
+            return importlib.import_module, (value.__name__,)
+        return super().reducer_override(value)
+
+
+def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
+    """A function as it is now, bound to arguments, with all that it uses; or a text.
+
+    Raises:
+        RequestError: it cannot travel to another process.
+    """
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    by_value = [module] if module is not None and _is_students(module) else []
+    live: Any = function
+    bound = functools.partial(live, *arguments) if arguments else live
+    try:
+        for one in by_value:
+            cloudpickle.register_pickle_by_value(one)
+        buffer = io.BytesIO()
+        _Pickler(buffer).dump(bound)
+        return Program(live=buffer.getvalue())
+    except Exception as error:
+        name = getattr(function, "__name__", "the function")
+        raise RequestError(
+            f"{name} cannot be sent to other processes: {error}; what it uses from outside must"
+            " be plain data, functions or modules"
+        ) from None
+    finally:
+        for one in by_value:
+            cloudpickle.unregister_pickle_by_value(one)
+
+
+def _is_students(module: types.ModuleType) -> bool:
+    """Whether a module is the student's own, so that its code must travel along."""
+    file = getattr(module, "__file__", None)
+    # cloudpickle takes __main__ by value as it is
+    return module.__name__ != "__main__" and bool(file) and is_students(str(file))

@@ -1,0 +1,317 @@
+"""Who waits for whom, and who can never go on.
+
+A rank is a set of threads.  A thread that waits for an operation can go on if the
+counterpart is posted, or if a live rank can still post it: one of several where a
+wildcard receive would take any message, all of them where a collective needs everybody.
+A thread that runs, sleeps, or waits with a time limit can go on by itself.  One that
+waits for other threads of its rank (a lock, a queue, ``join``) goes on only if another
+thread does.  So a rank is *live* if any of its threads can go on, and the live ranks are
+the least set closed under these rules.  Everyone else has reached a deadlock: the
+counterparts that they need can only be posted by ranks that will post nothing more.
+
+The ranks report what they wait for as they begin to.  What their other threads do is
+asked when it matters: a deadlock is certain when every rank of it has been asked, and has
+said nothing since.  If each thread of those ranks was waiting when its rank was asked, and
+none has been given what it waits for, none can have gone on: the first one to do so would
+have needed something from another of them.
+
+This is the AND-OR graph of Hilbrich et al., *MPI Runtime Error Detection with
+MUST: Advances in Deadlock Detection* (2012), section 3, evaluated on every
+post instead of after a timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.trace.message_matcher import Awaited, Board
+from grader.trace.trace import Operation
+from grader.core.verdict import Diagnosis, Failure, Site, Wait
+
+__all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
+
+#: Of each rank the operations that must complete before it goes on: all of one of the lists.
+_Needs = dict[int, list[list[Operation]]]
+
+#: Ranks that a message lists one by one; of more, the first and the last.
+_MANY = 16
+
+#: Follows the message of a deadlock that buffers would dissolve.
+_BUFFERS = (
+    ". This can only work where sends are buffered, as MPI may do with small messages;"
+    " with gloo, or with large messages, it hangs"
+)
+
+
+def quiescent(board: Board) -> bool:
+    """Whether nothing happens any more unless a wildcard is given a message."""
+    return all(
+        rank in board.ended or rank in board.polling or _pauses(board, rank)
+        for rank in range(board.size)
+    )
+
+
+def _pauses(board: Board, rank: int) -> bool:
+    """Whether the threads of a rank that are known of all wait for what has not come."""
+    held, seen = board.waits[rank], board.inspected[rank]
+    if any(_satisfied(awaited.op) for awaited in held.values()):
+        return False
+    return bool(held) or (seen is not None and not seen.acting)
+
+
+def _satisfied(op: Operation) -> bool:
+    """Whether the transport will complete the operation by itself, or has done so."""
+    if op.done is not None:
+        return True
+    lost = op.failed or op.doomed or (op.partner is not None and op.partner.failed)
+    return op.matched and not lost
+
+
+def stuck(board: Board, *, certain: bool = False) -> list[int]:
+    """Ranks that wait and can never go on, in rank order.
+
+    Args:
+        board: what the ranks have reported.
+        certain: take nobody for stuck who has not said what its other threads do.
+    """
+    needs = {
+        rank: needed
+        for rank in range(board.size)
+        if rank not in board.ended and (needed := _needs(board, rank, certain)) is not None
+    }
+    return sorted(needs.keys() - _live(board, needs)) if needs else []
+
+
+def _live(board: Board, needs: _Needs, buffered: bool = False) -> set[int]:
+    """Ranks that can go on: the least set that is closed under the rules above.
+
+    Args:
+        board: what the ranks have reported.
+        needs: what those that cannot go on by themselves wait for, by rank.
+        buffered: suppose that no send waits for its receive.
+    """
+    live = set(range(board.size)) - needs.keys() - board.ended
+    changed = True
+
+    def completes(op: Operation) -> bool:
+        return _satisfied(op) or (buffered and op.kind == "send") or _freed(board, op, live)
+
+    while changed:
+        newly = {
+            rank
+            for rank, needed in needs.items()
+            if rank not in live and any(all(map(completes, ops)) for ops in needed)
+        }
+        live |= newly
+        changed = bool(newly)
+    return live
+
+
+def _needs(board: Board, rank: int, certain: bool) -> list[list[Operation]] | None:
+    """What must complete before a rank goes on: for each of its threads, these operations.
+
+    ``None`` if it can go on by itself.
+    """
+    held, seen = board.waits[rank], board.inspected[rank]
+    if any(awaited.limit for awaited in held.values()):
+        return None
+    needed = [[awaited.op] for awaited in held.values()]
+    if seen is None:
+        return None if certain or not held else needed
+    if seen.acting:
+        return None
+    operations = board.operations[rank]
+    return needed + [[operations[op] for op in ops] for ops in seen.callbacks]
+
+
+def waiting(board: Board) -> set[int]:
+    """Ranks whose threads, as far as they are known of, all wait for what has not come."""
+    found = set()
+    for rank in range(board.size):
+        seen = board.inspected[rank]
+        known = not seen.acting if seen is not None else 0 in board.waits[rank]
+        if known and _pauses(board, rank):
+            found.add(rank)
+    return found
+
+
+def _freed(board: Board, op: Operation, live: set[int]) -> bool:
+    if op.is_message:
+        if op.wildcard or op.deferred:
+            # Served by anyone who can still send, or by a message that is
+            # there and only waits for the board to choose.
+            others = set(board.groups[op.group].members) - {op.rank}
+            return bool(others & live) or any(
+                board.candidates(first)
+                for first in board.first_wildcards()
+                if first.rank == op.rank
+            )
+        return op.peer in live
+    return not op.doomed and set(board.missing(op)) <= live
+
+
+def _peers(board: Board, op: Operation) -> tuple[int, ...]:
+    """The ranks that ``op`` waits for."""
+    if op.wildcard:
+        return tuple(m for m in board.groups[op.group].members if m != op.rank)
+    if op.is_message:
+        return (op.peer,)
+    return tuple(board.missing(op))
+
+
+def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
+    """The deadlock that has been reached, if one has, with its cycle; see :func:`stuck`."""
+    dead = stuck(board, certain=certain)
+    if not dead:
+        return None
+    waits = {rank: _wait(board, rank) for rank in dead}
+    cycle = _cycle(waits)
+    named = cycle or dead
+    message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
+    if len(named) > 4:
+        message += f", … ({len(named)} ranks in all)"
+    ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
+    if not cycle and ended:
+        message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
+    if _freed_by_buffers(board, dead):
+        message += _BUFFERS
+    shown = set(named[:4])
+    others = [] if shown == set(dead) else dead
+    detail = tuple(f"rank {rank} {waits[rank].text}" for rank in others)
+    first = waits[named[0]]
+    return Failure(
+        Diagnosis.DEADLOCK,
+        message,
+        first.rank,
+        first.site,
+        detail,
+        waits=tuple(waits.values()),
+        cycle=tuple(cycle),
+        ended=tuple(ended),
+    )
+
+
+def _freed_by_buffers(board: Board, dead: list[int]) -> bool:
+    """Whether every rank of a deadlock could go on if sends did not wait for their receives.
+
+    A send whose receiver has returned, or that is received on another tag, is a mistake
+    with buffers as well.
+    """
+    needs = {rank: _needs(board, rank, certain=False) or [] for rank in dead}
+    waited = [op for needed in needs.values() for ops in needed for op in ops]
+    sends = [op for op in waited if op.kind == "send"]
+    if not sends or any(op.peer in board.ended for op in sends):
+        return False
+    if any(_other_tag(board, op) for op in waited):
+        return False
+    return _live(board, needs, buffered=True) >= set(dead)
+
+
+def _wait(board: Board, rank: int) -> Wait:
+    """What a rank waits for, with all its threads."""
+    held = sorted(board.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
+    seen = board.inspected[rank]
+    idle = {thread: Site(file, line) for thread, file, line in (seen.idle if seen else ())}
+    if not held:
+        places = [site for _, site in sorted(idle.items()) if site.line]
+        site = places[0] if places else None
+        at = f" at {site}" if site else ""
+        text = f"waits{at} for another thread of its own, and none of them can go on"
+        return Wait(rank, (), text, site)
+    texts = [wait_text(board, awaited) for _, awaited in held]
+    first, (thread, awaited) = texts[0], held[0]
+    if thread != 0:
+        first += " in another thread"
+        if 0 in idle and idle[0].line:
+            first += f", for which its main thread waits at {idle[0]}"
+    if len(texts) > 1:
+        first += f", and {texts[1]} in another thread"
+    if len(texts) > 2:
+        first += f" ({len(texts)} threads in all)"
+    peers = dict.fromkeys(peer for _, one in held for peer in _peers(board, one.op))
+    op = awaited.op
+    site = awaited.site if awaited.site.line else None
+    return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard)
+
+
+def given_up(board: Board, rank: int) -> str:
+    """What a rank has waited for until its own time limit ended; empty if nothing."""
+    given = [op for op in board.operations[rank] if op.limit and op.done is None]
+    if not given:
+        return ""
+    op = max(given, key=lambda op: op.blocked or 0)
+    text = wait_text(board, Awaited(op, op.blocked_site or op.site, op.limit))
+    return text.replace("waits", "waited", 1)
+
+
+def wait_text(board: Board, awaited: Awaited) -> str:
+    """What a thread waits for, as in "waits to receive from rank 1 at line 5"."""
+    op, site, limit = awaited
+    peers = _peers(board, op)
+    # a pool's thread may call torch without a line of the student's
+    at = f" at {site}" if site.line else ""
+    if site != op.site and op.site.line:
+        at += f" (posted at {op.site})"
+    if limit:
+        at += f", for {limit / 1000:g} s at most"
+    if op.kind == "send":
+        text = f"waits to send to rank {op.peer}{at}"
+    elif op.wildcard:
+        text = f"waits to receive from any rank{at}"
+    elif op.kind == "recv":
+        text = f"waits to receive from rank {op.peer}{at}"
+    else:
+        text = f"waits in {op.kind}{at} for {_ranks(peers)}"
+    return text + _other_tag(board, op)
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    names = [str(rank) for rank in ranks]
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    shown = names if len(names) <= _MANY else [*names[: _MANY - 2], "…", names[-1]]
+    count = f" ({len(names)} in all)" if len(names) > _MANY else ""
+    return f"ranks {', '.join(shown)}{count}"
+
+
+def _other_tag(board: Board, op: Operation) -> str:
+    """Says so if the counterpart is there, but on another tag."""
+    if not op.is_message:
+        return ""
+    wanted = "recv" if op.kind == "send" else "send"
+    ranks = range(board.size) if op.wildcard else (op.peer,)
+    for rank in ranks:
+        for other in board.operations[rank]:
+            fits = other.kind == wanted and not other.matched and other.peer in (op.rank, -1)
+            if fits and (other.tag != op.tag or other.group != op.group):
+                verb = "sends" if wanted == "send" else "receives"
+                if other.tag != op.tag:
+                    return f" with tag {op.tag}, while rank {rank} {verb} with tag {other.tag}"
+                return f" in group {op.group}, while rank {rank} {verb} in group {other.group}"
+    return ""
+
+
+def _cycle(waits: dict[int, Wait]) -> list[int]:
+    """A cycle among ranks that wait for each other, from its lowest rank."""
+    seen: set[int] = set()
+    for start in sorted(waits):
+        if start in seen:
+            continue
+        # depth first, with a stack of its own: there may be thousands of ranks
+        seen.add(start)
+        path, ahead = {start: None}, [iter(waits[start].peers)]
+        while path:
+            peer = next((peer for peer in ahead[-1] if peer in waits), None)
+            if peer is None:
+                path.popitem()
+                ahead.pop()
+            elif peer in path:
+                ranks = list(path)
+                cycle = ranks[ranks.index(peer) :]
+                low = cycle.index(min(cycle))
+                return cycle[low:] + cycle[:low]
+            elif peer not in seen:
+                seen.add(peer)
+                path[peer] = None
+                ahead.append(iter(waits[peer].peers))
+    return []

@@ -1,0 +1,386 @@
+"""The judge's side of the record: matches sends with receives as they are posted.
+
+Matching follows MPI's rules (MPI 4.1, section 3.5): messages between one pair
+of ranks on one tag and group do not overtake, and a receive takes the first
+message that fits.  A wildcard receive fits the message of any rank; which one
+it gets is the board's choice, so that a program that relies on luck can be
+shown bad luck.  Once both ends of a message are known their sizes and types
+are compared, before the transport can abort or misread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+from grader.trace.agreement import disagreement, misfit
+from grader.core.events import (
+    ANY,
+    WORLD,
+    Blocked,
+    Done,
+    Entered,
+    Event,
+    Expired,
+    Failed,
+    Grouped,
+    Held,
+    Inspected,
+    Left,
+    Marked,
+    Outside,
+    Polled,
+    Posted,
+    Seen,
+    Violated,
+)
+from grader.trace.trace import Operation, Stay, Trace
+from grader.core.verdict import Diagnosis, Failure, Site
+
+__all__ = ["Awaited", "Board", "Resolution"]
+
+#: (group, tag, destination) of a message; the sender comes on top.
+Mailbox = tuple[str, int, int]
+
+#: Broken rules that are kept of one call.
+_ENOUGH = 1000
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The word that a deferred operation ``op`` of a rank waits for.
+
+    A receive has been matched with a send of ``source``; a collective has been
+    called by everybody, and ``source`` says nothing.
+    """
+
+    rank: int
+    op: int
+    source: int
+
+
+class Awaited(NamedTuple):
+    """What one thread of a rank waits for.
+
+    Attributes:
+        op: the operation.
+        site: the line on which the thread waits.
+        limit: milliseconds after which it gives up; 0 is never.
+    """
+
+    op: Operation
+    site: Site
+    limit: int
+
+
+@dataclass
+class _Group:
+    """A process group: its members, and how far each is in calling collectives.
+
+    ``agreed`` is the number of calls before the first on which its ranks do not agree.
+    """
+
+    members: tuple[int, ...]
+    agreed: float = math.inf
+    calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    slots: list[dict[int, Operation]] = field(default_factory=list)
+
+
+class Board:
+    """Everything that ranks have posted so far, and what fits together.
+
+    Args:
+        size: how many ranks there are.
+
+    Attributes:
+        operations: by rank, in program order.
+        waits: by rank, what its threads wait for now; thread 0 is the one that the
+            function was called in.
+        inspected: by rank, what its other threads do, if the rank has said so since it
+            last said anything else.
+        polling: ranks that ask again and again whether a request is complete.
+        ended: ranks that post nothing any more.
+        sights: by rank, what was seen in its tensors.
+        stays: by rank, when it was in the function.
+        marks: by rank, the named places that it has come by.
+        choices: wildcards that have been given a message, in that order.
+        closed: when the record was closed, if it has been.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.operations: list[list[Operation]] = [[] for _ in range(size)]
+        self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
+        self.inspected: list[Inspected | None] = [None] * size
+        self.polling: set[int] = set()
+        self.ended: set[int] = set()
+        self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
+        self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
+        self.stays = [Stay()] * size
+        self.marks: list[list[Marked]] = [[] for _ in range(size)]
+        self.choices: list[Operation] = []
+        self.closed: int | None = None
+        self._sends: dict[Mailbox, dict[int, deque[Operation]]] = defaultdict(dict)
+        self._receives: dict[Mailbox, list[Operation]] = defaultdict(list)
+        self._waiting: dict[Mailbox, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._resolutions: list[Resolution] = []
+        self._failures: list[Failure] = []
+        self._outside: dict[Outside, set[int]] = {}
+        self._agree = True
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The rules that were broken so far; lowest rank first within a kind."""
+        found = self._failures + ([] if self._agree else self._disagreements())
+        return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
+
+    def know_groups_of(self, before: Board) -> None:
+        """Take over the groups that an earlier call has made."""
+        self.groups |= {name: _Group(group.members) for name, group in before.groups.items()}
+
+    # Events. -----------------------------------------------------------------
+
+    def take(self, rank: int, event: Event) -> None:
+        """Enter what ``rank`` reports."""
+        if isinstance(event, Inspected):
+            self.inspected[rank] = event
+            return
+        self.polling.discard(rank)
+        self.inspected[rank] = None
+        if isinstance(event, Posted):
+            self._post(rank, event)
+        elif isinstance(event, Blocked):
+            op = self.operations[rank][event.op]
+            self._block(op, event.time, Site(event.file, event.line), event.thread, event.limit)
+        elif isinstance(event, Done):
+            op = self.operations[rank][event.op]
+            op.done = event.time
+            self._unblock(rank, op)
+        elif isinstance(event, Failed):
+            op = self.operations[rank][event.op]
+            op.failed, op.given_up = True, event.time
+            self._unblock(rank, op)
+        elif isinstance(event, Expired):
+            self.waits[rank].pop(event.thread, None)
+        elif isinstance(event, Polled):
+            self.polling.add(rank)
+        elif isinstance(event, Grouped):
+            # whether its members agree on who they are is seen in their calls of new_group
+            self.groups.setdefault(event.name, _Group(tuple(event.members)))
+        elif isinstance(event, Violated):
+            self._violated(rank, event)
+        elif isinstance(event, Outside):
+            self._outside.setdefault(event, set()).add(rank)
+        elif isinstance(event, Entered):
+            self.stays[rank] = Stay(event.time)
+        elif isinstance(event, Left):
+            how = "raised" if event.raised else "returned"
+            self.stays[rank] = self.stays[rank].until(event.time, how)
+        elif isinstance(event, Marked):
+            self.marks[rank].append(event)
+        elif isinstance(event, (Held, Seen)):
+            self.sights[rank].append(event)
+
+    def end(self, rank: int, gone: int | None = None) -> None:
+        """``rank`` has returned or raised, or its process was found ``gone`` at that time."""
+        self.ended.add(rank)
+        if gone is not None:
+            self.stays[rank] = self.stays[rank].until(gone, "gone")
+        self.waits[rank].clear()
+        self.inspected[rank] = None
+
+    def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
+        op.blocked, op.blocked_site, op.limit = time, site, limit
+        if op.done is None and not op.failed:
+            # else a future's callback has seen it complete before this thread began to wait
+            self.waits[op.rank][thread] = Awaited(op, site, limit)
+
+    def _unblock(self, rank: int, op: Operation) -> None:
+        held = self.waits[rank]
+        for thread in [thread for thread, awaited in held.items() if awaited.op is op]:
+            del held[thread]
+
+    def _violated(self, rank: int, event: Violated) -> None:
+        site = Site(event.file, event.line)
+        message = f"rank {rank}, {site}: {event.message}"
+        if len(self._failures) < _ENOUGH:
+            self._failures.append(Failure(Diagnosis(event.diagnosis), message, rank, site))
+
+    def _post(self, rank: int, event: Posted) -> None:
+        op = Operation(
+            rank=rank,
+            number=event.op,
+            kind=event.kind,
+            peer=event.peer,
+            tag=event.tag,
+            group=event.group,
+            count=event.count,
+            nbytes=event.nbytes,
+            dtype=event.dtype,
+            detail=event.detail,
+            site=Site(event.file, event.line),
+            posted=event.time,
+            buffer=event.buffer,
+            offset=event.offset,
+            signatures=event.signatures,
+            deferred=event.deferred,
+            wildcard=event.kind == "recv" and event.peer == ANY,
+        )
+        self.operations[rank].append(op)
+        if event.blocking:
+            self._block(op, event.time, op.site, event.thread, event.limit)
+        else:
+            self.waits[rank].pop(event.thread, None)
+        if event.kind == "send":
+            box = (op.group, op.tag, op.peer)
+            self._sends[box].setdefault(rank, deque()).append(op)
+            if self._waiting[box][rank]:
+                self._match(box)
+        elif event.kind == "recv":
+            box = (op.group, op.tag, rank)
+            self._receives[box].append(op)
+            waiting = self._waiting[box]
+            waiting[op.peer] += 1
+            if waiting[op.peer] == 1 and not waiting[ANY]:
+                self._match(box)
+        else:
+            self._call(op)
+
+    # Messages. ---------------------------------------------------------------
+
+    def _match(self, box: Mailbox) -> None:
+        """Match what can be matched without a choice."""
+        left = []
+        wildcard_ahead = False
+        for receive in self._receives[box]:
+            queue = self._sends[box].get(receive.peer)
+            if receive.wildcard or wildcard_ahead or not queue:
+                # What stands behind a wildcard waits: its message may be the
+                # one that the wildcard gets.
+                wildcard_ahead |= receive.wildcard
+                left.append(receive)
+            else:
+                self._waiting[box][receive.peer] -= 1
+                self._pair(queue.popleft(), receive)
+        self._receives[box] = left
+
+    def _pair(self, send: Operation, receive: Operation) -> None:
+        send.partner, receive.partner = receive, send
+        send.matched = receive.matched = True
+        receive.peer = send.rank
+        if receive.deferred:
+            self._resolutions.append(Resolution(receive.rank, receive.number, send.rank))
+        failure = misfit(send, receive)
+        if failure:
+            self._failures.append(failure)
+
+    def candidates(self, receive: Operation) -> list[int]:
+        """Ranks whose message a waiting wildcard could take."""
+        box = (receive.group, receive.tag, receive.rank)
+        return sorted(rank for rank, queue in self._sends[box].items() if queue)
+
+    def first_wildcards(self) -> list[Operation]:
+        """Of each mailbox the wildcard that is next to get a message."""
+        firsts = []
+        for receives in self._receives.values():
+            firsts += [op for op in receives if op.wildcard][:1]
+        return firsts
+
+    def resolve(self, receive: Operation, source: int) -> None:
+        """Give a wildcard the first message of ``source``."""
+        box = (receive.group, receive.tag, receive.rank)
+        self._receives[box].remove(receive)
+        self._waiting[box][ANY] -= 1
+        self.choices.append(receive)
+        self._pair(self._sends[box][source].popleft(), receive)
+        self._match(box)
+
+    def take_resolutions(self) -> list[Resolution]:
+        """The deferred operations that may go on, since the last call."""
+        taken, self._resolutions = self._resolutions, []
+        return taken
+
+    def unreceived(self) -> list[Operation]:
+        """Messages that were sent and that nobody has asked for."""
+        return [op for ops in self.operations for op in ops if op.kind == "send" and not op.matched]
+
+    def unwaited(self) -> list[Operation]:
+        """Requests whose completion their rank never looked at."""
+        every = (op for ops in self.operations for op in ops)
+        # one that failed has raised, and there is nothing to wait for
+        return [op for op in every if op.done is None and not op.failed]
+
+    # Collectives. ------------------------------------------------------------
+
+    def _call(self, op: Operation) -> None:
+        group = self.groups[op.group]
+        index = group.calls[op.rank]
+        group.calls[op.rank] += 1
+        if index == len(group.slots):
+            group.slots.append({})
+        slot = group.slots[index]
+        others = slot.values()
+        agree = all(disagreement(other, op, group.members) is None for other in others)
+        slot[op.rank] = op
+        if not agree:
+            self._agree = False
+            group.agreed = min(group.agreed, index)
+        if index >= group.agreed:
+            # the transport may have gone on, but not to what its ranks mean
+            for other in slot.values():
+                other.doomed = True
+        if len(slot) == len(group.members):
+            for other in slot.values():
+                other.matched = True
+                if other.deferred and not other.doomed:
+                    self._resolutions.append(Resolution(other.rank, other.number, ANY))
+
+    def callers(self, op: Operation) -> dict[int, Operation]:
+        """The ranks that have made the collective call of ``op``."""
+        slots = self.groups[op.group].slots
+        return next((slot for slot in slots if slot.get(op.rank) is op), {})
+
+    def missing(self, op: Operation) -> list[int]:
+        """Members of its group that have not yet made the collective call of ``op``."""
+        callers = self.callers(op)
+        return [member for member in self.groups[op.group].members if member not in callers]
+
+    def _disagreements(self) -> list[Failure]:
+        """Of each group the first call on which its ranks do not agree."""
+        found = []
+        for group in self.groups.values():
+            for slot in group.slots:
+                pairs = combinations((slot[rank] for rank in sorted(slot)), 2)
+                said = (disagreement(one, other, group.members) for one, other in pairs)
+                failure = next(filter(None, said), None)
+                if failure:
+                    found.append(failure)
+                    break
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably meant otherwise, though it breaks no rule."""
+        said = []
+        for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
+            *most, last = map(str, sorted(ranks))
+            who = f"ranks {', '.join(most)} and {last} call" if most else f"rank {last} calls"
+            group = "groups that they are not in" if most else "a group that it is not in"
+            said.append(
+                f"{who} {call.function} at {Site(call.file, call.line)} on {group}; torch does"
+                " nothing there, and leaves the tensors as they are"
+            )
+        return tuple(said)
+
+    # The whole. --------------------------------------------------------------
+
+    def trace(self) -> Trace:
+        """The record as it stands."""
+        operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
+        marks = tuple(map(tuple, self.marks))
+        choices = tuple(self.choices)
+        stays = tuple(self.stays)
+        return Trace(operations, sights, stays, self.closed, marks, choices, self.warnings)
