@@ -31,10 +31,10 @@ from rich.table import Table
 
 from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission, live_program
-from grader.launch.world import Job
 from grader.launch.launchers import default_launcher
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
+from grader.submission.submission import Submission, live_program
 
 RANKS = 4
 

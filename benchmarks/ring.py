@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine import RANKS, loopback
-from grader.course.chapters import discover
 from grader.core.program import load
+from grader.course.chapters import discover
 from grader.submission.submission import Submission
 
 SOLUTIONS = Path(__file__).resolve().parent.parent / "solutions"

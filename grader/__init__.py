@@ -20,23 +20,21 @@ A student needs ten names::
 Importing the package starts the fork server in the background, so that the
 first check does not wait for torch to be imported there.
 
-The layout, from the bottom up; an import runs downward only:
+The rooms, from the bottom up; an import runs downward only:
 
-- ``errors``, ``verdict``, ``version`` — words for what happened
-- ``values``, ``reading``, ``compare``, ``program``, ``definitions``, ``traffic`` — parts
-- ``transports`` — what carries messages: gloo, MPI, NCCL
-- ``cases``, ``oracles``, ``exercise`` — how exercises are declared
-- ``exercises``, ``submission``, ``worlds``, ``hints`` — what is judged, and where it runs
-- ``assess``, ``scoring``, ``judge`` — bring them together
-- ``logbook``, ``standing`` — which checks count for a learner, and where they are kept
-- ``session``, ``reports`` — whole files; verdicts for people and programs
-- ``classroom`` — many submissions, as they arrive from a class
-- ``bandwidth``, ``bench`` — how fast a collective is
-- ``sizes``, ``plans``, ``calculator`` — how large a model is, and what its training takes
-- ``clocks`` — a clock that an adapter turns
-- ``simulation``, ``growth`` — ranks by the thousand, and what is judged on them
-- ``api``, ``earning``, ``scaling``, ``doctor``, ``releasing``, ``__main__`` — for notebooks
-  and the command line
+- ``core``: words for what happened, values, and the wire between judge and rank
+- ``submission``: what was handed in, as definitions
+- ``trace``: what the judge makes of a rank's events
+- ``rank``: what runs inside a rank
+- ``course``: how exercises are declared, and the exercises
+- ``simulation``: ranks by the thousand, on a virtual clock
+- ``server``: the processes that ranks are forked from
+- ``launch``: how ranks are started, supervised and ended
+- ``judge``: an exercise, a submission and a launcher make a verdict
+- ``report``: verdicts for people and programs, and pictures of runs
+- ``classroom``: many submissions, as they arrive from a class
+- ``bench``: how fast a collective is
+- ``api``, ``doctor``, ``cli``: for notebooks and the command line
 """
 
 from __future__ import annotations
@@ -76,16 +74,16 @@ __all__ = [
 
 #: Where the names are.
 _HOMES = {
-    "backends": "worlds.launch",
+    "backends": "launch.launchers",
     "check": "api",
     "hint": "api",
-    "mark": "traffic.marks",
-    "points": "earning",
+    "mark": "core.marks",
+    "points": "api.points",
     "progress": "api",
-    "replay": "replaying",
+    "replay": "api.replay",
     "run": "api",
-    "simulate": "scaling",
-    "timeline": "timing",
+    "simulate": "api.simulate",
+    "timeline": "api.timeline",
 }
 
 

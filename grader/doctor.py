@@ -85,8 +85,7 @@ def _torch() -> Iterator[Finding]:
     yield Finding(
         "gloo", "ok" if gloo else "broken", "in this torch" if gloo else "install a torch with gloo"
     )
-    from grader.launch import mpiexec
-    from grader.launch import nccl
+    from grader.launch import mpiexec, nccl
 
     where = "for chapter 19"
     reason = mpiexec.missing()
@@ -101,11 +100,11 @@ def _torch() -> Iterator[Finding]:
 def _world() -> Iterator[Finding]:
     """Start two ranks and let them talk."""
     from grader.core.errors import GraderError
-    from grader.submission.submission import live_program
-    from grader.launch.world import Job
     from grader.launch.fork_server_client import ForkServer
     from grader.launch.launchers import default_launcher
     from grader.launch.processes import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import live_program
 
     try:
         launcher = default_launcher()
@@ -135,11 +134,11 @@ def _greet() -> None:
 def _sandbox() -> Iterator[Finding]:
     """Start one, and two ranks in it."""
     from grader.core.errors import GraderError
-    from grader.submission.submission import Submission
-    from grader.launch.world import Job
     from grader.launch.launchers import new_sandbox
     from grader.launch.processes import ProcessWorld
     from grader.launch.sandbox import missing
+    from grader.launch.world import Job
+    from grader.submission.submission import Submission
 
     reason = missing()
     if reason:

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from grader.submission.submission import live_program
-from grader.launch.world import Job, Outcome
 from grader.launch.launchers import launcher_on
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job, Outcome
+from grader.submission.submission import live_program
 
 # A deadline is wall clock, and a busy machine may take a turn away in the middle of an example.
 # All else is as it was, under CI as well.

@@ -7,12 +7,12 @@ import torch
 import torch.distributed as dist
 
 import grader
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
-from grader.core.verdict import Diagnosis
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 from tests.conftest import play
 
 

@@ -15,12 +15,12 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader.course import bandwidth
-from grader.cli.main import main
 from grader.bench.contracts import Buffers, wrong_elements
 from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
 from grader.bench.results import Row
 from grader.bench.table import footer, header, line, to_json
+from grader.cli.main import main
+from grader.course import bandwidth
 from tests.conftest import our_processes, play
 
 ROOT = Path(__file__).resolve().parent.parent

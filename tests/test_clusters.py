@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.core.errors import RequestError
+from grader.core.wire import Simulate
 from grader.simulation.clock import ticks_of
 from grader.simulation.clusters import Flat, Nodes
-from grader.simulation.requests import channel_of
 from grader.simulation.flows import SharedLinks
 from grader.simulation.mailboxes import Hub
 from grader.simulation.network import Places
 from grader.simulation.presets import PRESETS, cluster_from
+from grader.simulation.requests import channel_of
 from grader.simulation.sharing import fair_shares
-from grader.core.wire import Simulate
 from tests.test_simulation import ring_all_reduce
 from tools import clusters as page
 

@@ -15,14 +15,14 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.core.codec import pack, pack_answer, unpack
 from grader.core.compare import compare
 from grader.core.events import Done, Posted
-from grader.core.values import Opaque
-from grader.core.codec import pack, pack_answer, unpack
-from grader.core.wire_errors import BrokenFrame
 from grader.core.framing import LONGEST, FrameReader, FrameWriter, read_frames
-from grader.launch.supervisor import STRUCTURE
+from grader.core.values import Opaque
 from grader.core.wire import Raised, Resolved, Returned
+from grader.core.wire_errors import BrokenFrame
+from grader.launch.supervisor import STRUCTURE
 
 trees = st.recursive(
     st.none()

@@ -6,13 +6,13 @@ import pytest
 
 from grader.api import catalogue
 from grader.core.compare import compare
+from grader.core.verdict import Status
 from grader.course.exercise import Evidence, Judged
 from grader.course.hints import choose_hint
 from grader.judge.judge import Judge, Settings
+from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
-from grader.core.verdict import Status
-from grader.launch.launchers import default_launcher
 
 FUNCTIONS = {
     "ring_all_reduce_seconds": "n, nbytes, alpha, beta",

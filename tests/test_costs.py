@@ -11,8 +11,8 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.course import costs
 from grader.api import run
+from grader.course import costs
 
 RANKS = st.integers(1, 5000)
 POSITIVE = st.floats(1e-9, 1e-2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.submission.definitions import Chunk, select
 from grader.core.program import NotDefined, load
+from grader.submission.definitions import Chunk, select
 
 
 def names(source, wanted=()):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.chapters import discover
-from grader.report.frames import film
 from grader.api.replay import WATCHED
-from grader.submission.submission import Submission
-from grader.launch.world import Job
+from grader.course.chapters import discover
 from grader.launch.launchers import default_launcher
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
+from grader.report.frames import film
+from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = discover()

@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.errors import RequestError
 from grader.api.simulate import simulate
+from grader.core.errors import RequestError
 from grader.trace.goal_schedule import follow, from_goal, to_goal
 from tests.conftest import play
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from grader.core.verdict import Diagnosis
 from grader.rank.recorder import Recorder
 from grader.rank.requests import Deferred, Request
-from grader.core.verdict import Diagnosis
 from tests.conftest import line_in, play
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from grader.core.outline import outline, outline_live
+from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Kind
 from grader.course.exercise import Evidence, Exercise, Judged, Mistake
 from grader.course.hints import choose_hint
-from grader.core.outline import outline, outline_live
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
-from grader.core.verdict import Diagnosis, Failure
 
 SIZES = (2, 3)
 _KIND = Kind(torch.float32, (3,))

@@ -10,15 +10,14 @@ import pytest
 import torch.distributed as dist
 
 import grader
-from grader.submission.submission import Submission, live_program
-from grader.rank import recorder
 from grader.core.events import Posted
-from grader.rank.recorder import Recorder
 from grader.core.verdict import Diagnosis
-from grader.rank import rank_store
-from grader.launch.world import Job
 from grader.launch.launchers import default_launcher
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
+from grader.rank import rank_store, recorder
+from grader.rank.recorder import Recorder
+from grader.submission.submission import Submission, live_program
 
 
 def store():

@@ -24,8 +24,8 @@ import pytest
 
 from grader.classroom.grading import grade
 from grader.classroom.messages import Judged, Limits, Order, Planned
-from grader.course.chapters import discover
 from grader.core.verdict import Status
+from grader.course.chapters import discover
 from grader.launch.sandbox import missing
 from tools.attacks import HOSTILE, Attack, attacks
 

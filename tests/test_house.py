@@ -14,33 +14,28 @@ from pathlib import Path
 import pytest
 
 import grader
+from grader.launch import sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: From the ground up.  A module imports from lower layers, and from its own package.
-LAYERS = (
-    {"errors", "verdict", "version"},
-    {"bandwidth", "costs", "sizes", "transports", "values", "program", "reading", "tags"},
-    {"plans", "traffic", "compare", "definitions", "winnowing"},
-    {"outline"},
-    {"cases", "probes", "clocks"},
-    {"devices"},
-    {"oracles", "limits"},
-    {"exercise", "information"},
-    {"exercises", "submission", "hints"},
-    {"simulation"},
-    {"worlds"},
-    {"assess"},
-    {"turns", "scoring"},
-    {"growth", "native"},
-    {"judge", "logbook"},
-    {"standing"},
-    {"session", "reports", "pictures"},
-    {"classroom", "bench"},
-    {"api", "doctor", "releasing"},
-    {"calculator", "earning", "replaying", "scaling", "timing"},
-    {"simulate_options"},
-    {"__init__", "__main__"},
+#: The rooms, from the ground up: each imports only from those before it, and from itself.
+ROOMS = (
+    "core",
+    "submission",
+    "trace",
+    "rank",
+    "course",
+    "simulation",
+    "server",
+    "launch",
+    "judge",
+    "report",
+    "classroom",
+    "bench",
+    "api",
+    "doctor",
+    "cli",
+    "__main__",
 )
 
 
@@ -49,14 +44,10 @@ def modules():
         yield path, ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def part_of(module):
-    """The piece of the house that ``grader.trace.message_matcher`` belongs to: ``traffic``."""
+def room_of(module):
+    """The room that ``grader.trace.deadlock`` is in: ``trace``."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
-
-
-def level(part):
-    return next(i for i, layer in enumerate(LAYERS) if part in layer)
 
 
 def imported(path):
@@ -69,41 +60,45 @@ def imported(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_module_has_a_layer():
-    assert {part_of(name) for _, name in modules()} == set().union(*LAYERS)
+def test_every_module_is_in_a_room():
+    assert {room_of(name) for _, name in modules()} == {*ROOMS, "__init__"}
 
 
 def test_imports_run_downward_only():
-    package_doors = {"__init__"}  # `grader` itself, imported for its names
+    """Lazy imports and those for types alone included: there is no cycle of rooms."""
     for path, name in modules():
-        mine = part_of(name)
+        mine = room_of(name)
+        if mine == "__init__":
+            continue  # the package's door: it hands on names of all rooms
         for target in imported(path):
-            if not target.startswith("grader."):
-                continue
-            theirs = part_of(target)
-            if theirs == mine or theirs not in set().union(*LAYERS) - package_doors:
-                continue
-            assert level(theirs) < level(mine), f"{name} imports {target}"
+            theirs = room_of(target) if target.startswith("grader.") else mine
+            if theirs in ROOMS:
+                assert ROOMS.index(theirs) <= ROOMS.index(mine), f"{name} imports {target}"
 
 
-def test_a_rank_needs_neither_exercises_nor_judge():
-    code = "import sys; sys.argv = ['-m']; import grader.server.process; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    loaded = {m for m in done.stdout.split() if m.startswith("grader.")}
-    upper = {
-        "cases",
-        "exercise",
-        "oracles",
-        "assess",
-        "exercises",
-        "judge",
-        "reports",
-        "hints",
-        "api",
-        "submission",
-    }
-    assert loaded
-    assert not {m for m in loaded if part_of(m) in upper}
+def test_every_room_says_what_it_is_for_and_where_its_door_is():
+    for room in ROOMS:
+        package = ROOT / "grader" / room / "__init__.py"
+        if package.exists():
+            assert ast.get_docstring(ast.parse(package.read_text())), room
+
+
+def test_few_modules_stand_loose():
+    loose = [name for _, name in modules() if name.count(".") == 1]
+    assert len(loose) <= 6, loose
+
+
+def test_what_runs_inside_a_sandbox_imports_only_what_a_sandbox_shows():
+    """A rank, a simulation, the parser and the compiler: no exercise, no oracle, no judge."""
+    sources = {name.removesuffix(".__init__"): path for path, name in modules()}
+    coming = [name for name in sources if name.startswith("grader.server.")]
+    inside = set()
+    while coming:
+        name = coming.pop()
+        if name in sources and name not in inside:
+            inside.add(name)
+            coming += imported(sources[name])
+    assert {room_of(name) for name in inside} - {"__init__"} == set(sandbox.ROOMS)
 
 
 def test_importing_the_package_does_not_import_torch():
@@ -121,7 +116,7 @@ def all_modules():
 def test_everything_public_is_documented_and_exported():
     for module in all_modules():
         assert module.__doc__, f"{module.__name__} has no docstring"
-        if ".exercises.ch" in module.__name__:
+        if ".chapters.ch" in module.__name__:
             continue
         exported = getattr(module, "__all__", [])
         for name, value in vars(module).items():

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from grader.api import catalogue
-from grader.judge.assessment import _predictable, assess, assess_again
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Exercise
-from grader.course.traffic_bounds import LUCK, combined, moved
 from grader.course.oracles import OPS
-from grader.trace.trace import Trace
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import LUCK, combined, moved
+from grader.judge.assessment import _predictable, assess, assess_again
 from grader.launch.world import Outcome, RankResult
+from grader.trace.trace import Trace
 
 FLOAT, LONG, DOUBLE, BRAIN = torch.float32, torch.int64, torch.float64, torch.bfloat16
 

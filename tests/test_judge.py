@@ -10,18 +10,18 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.course.cases import Draw, Kind, PerRank
 from grader.core.errors import DeclarationError, UnknownExercise
-from grader.course.exercise import Exercise, Mistake
+from grader.core.verdict import Bound, Diagnosis, Status
+from grader.course.cases import Draw, Kind, PerRank
 from grader.course.chapters import Catalogue, discover
+from grader.course.exercise import Exercise, Mistake
 from grader.course.hints import choose_hint, predicted
-from grader.judge.judge import Judge, Settings
 from grader.course.limits import messages
+from grader.judge.judge import Judge, Settings
+from grader.launch.launchers import default_launcher
+from grader.launch.process_group_handle import Setting
 from grader.submission.submission import Submission
 from grader.trace.message_matcher import Board
-from grader.core.verdict import Bound, Diagnosis, Status
-from grader.launch.process_group_handle import Setting
-from grader.launch.launchers import default_launcher
 
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))

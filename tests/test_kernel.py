@@ -120,7 +120,8 @@ def test_errors_have_no_traceback_of_ours(kernel):
 
 def test_stop_leaves_no_process_and_the_next_check_works(kernel):
     kernel.execute(IMPORTS + BROADCAST)
-    server = next(p for p in kernel.process.children() if "grader.server.fork_server" in p.cmdline())
+    children = kernel.process.children()
+    server = next(p for p in children if "grader.server.fork_server" in p.cmdline())
     kernel.client.execute("def forever():\n    while True: pass\nrun(forever, 3, seconds=100)")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

@@ -6,11 +6,11 @@ import textwrap
 
 import pytest
 
-from grader.course.exercise import Exercise
 from grader.course.chapters import discover
+from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 
 EXERCISES = discover()
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from grader.rank import rank_store
-from grader.core.wire_errors import BrokenFrame
-from grader.rank.rank_store import Meeting, RankStore
 from grader.core.wire import Put
+from grader.core.wire_errors import BrokenFrame
+from grader.rank import rank_store
+from grader.rank.rank_store import Meeting, RankStore
 from tests.conftest import play
 
 

@@ -53,9 +53,9 @@ def test_worlds_of_their_own_at_the_same_time():
         dist.all_reduce(x)
         return x.item()
 
-    from grader.submission.submission import live_program
-    from grader.launch.world import Job
     from grader.launch.processes import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import live_program
 
     launcher = launcher_on("mpi")
     with (

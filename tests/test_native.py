@@ -13,17 +13,17 @@ import pytest
 import torch
 
 from grader.api import check
-from grader.course.cases import Kind
 from grader.api.points import points
 from grader.core.errors import DeclarationError, RequestError
+from grader.core.verdict import Diagnosis, Status
+from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.judge.native import is_code
-from grader.submission.submission import Submission
-from grader.core.verdict import Diagnosis, Status
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher, new_sandbox
 from grader.launch.sandbox import missing
+from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 KIND = Kind(torch.float32, (3,))

@@ -14,17 +14,17 @@ import torch.distributed as dist
 
 from grader import backends, run
 from grader.core.errors import RequestError
+from grader.core.events import WORLD
+from grader.core.verdict import Status
 from grader.course.chapters import discover
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
-from grader.core.events import WORLD
-from grader.rank.recording_group import RecordingGroup
-from grader.rank.recorder import Recorder
-from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
-from grader.core.verdict import Status
 from grader.launch import nccl
 from grader.launch.borrowed import Borrowed
 from grader.launch.launchers import default_launcher
+from grader.rank.recorder import Recorder
+from grader.rank.recording_group import RecordingGroup
+from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
+from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 

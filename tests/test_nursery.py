@@ -12,14 +12,14 @@ import psutil
 import pytest
 
 from grader.core.errors import WorldError
-from grader.submission.submission import Submission
 from grader.core.verdict import Diagnosis
-from grader.launch.world import Job
 from grader.launch.launchers import new_sandbox
-from grader.server.sandbox_server import FILES, THREADS
-from grader.launch.sandbox_pool import Nursery
 from grader.launch.processes import ProcessWorld
 from grader.launch.sandbox import missing
+from grader.launch.sandbox_pool import Nursery
+from grader.launch.world import Job
+from grader.server.sandbox_server import FILES, THREADS
+from grader.submission.submission import Submission
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from grader.core.compare import compare, differing_bits
+from grader.core.verdict import Diagnosis
 from grader.rank.instrumentation import differentiated, refusing, steps
 from grader.rank.recorder import ForbiddenCall
-from grader.core.verdict import Diagnosis
 from tests.conftest import play
 from tests.test_judge import declare, judge
 

@@ -17,14 +17,14 @@ import nbformat
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from grader.cli.main import main
 from grader.api import catalogue
+from grader.cli.main import main
 from grader.core.errors import LogbookError
+from grader.core.verdict import ExerciseVerdict, Status
+from grader.judge.progress import Overview, overview
 from grader.judge.progress_store import Logbook
 from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
-from grader.judge.progress import Overview, overview
-from grader.core.verdict import ExerciseVerdict, Status
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"

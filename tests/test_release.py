@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.cli.release import Leak, release
 from grader.core.errors import RequestError
 from grader.course.chapters import discover
-from grader.cli.release import Leak, release
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from grader.api import run
+from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
+from grader.core.provenance import MOST_RANKS, read, tagged
 from grader.report.frames import film
 from grader.report.player import page, player
-from grader.api.replay import WATCHED, Replay, replay
-from grader.core.provenance import MOST_RANKS, read, tagged
 from tests.conftest import play
 
 # Tags. ----------------------------------------------------------------------------
@@ -59,10 +59,10 @@ def test_there_are_tags_for_eight_ranks():
 
 
 def _watched(function, n, *arguments):
-    from grader.submission.submission import live_program
-    from grader.launch.world import Job
     from grader.launch.launchers import default_launcher
     from grader.launch.processes import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import live_program
 
     columns = tuple(tuple(make(rank, n) for make in arguments) for rank in range(n))
     with ProcessWorld(default_launcher(), n, live_program(function)) as world:

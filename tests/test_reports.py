@@ -8,10 +8,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.report.html import exercise_html
-from grader.report.json import to_json
-from grader.report.summary import visible
-from grader.report.text import exercise_report, failure_report, plain, submission_report
 from grader.core.verdict import (
     Bound,
     CaseVerdict,
@@ -25,6 +21,10 @@ from grader.core.verdict import (
     Traffic,
     Wait,
 )
+from grader.report.html import exercise_html
+from grader.report.json import to_json
+from grader.report.summary import visible
+from grader.report.text import exercise_report, failure_report, plain, submission_report
 
 NASTY = "<script>alert(1)</script> [bold]x[/bold] & \x1b[31m"
 

@@ -11,17 +11,17 @@ import torch
 import torch.distributed as dist
 
 import grader
-from grader.cli.main import main
 from grader.api import catalogue
-from grader.course.costs import ring_all_reduce_seconds
-from grader.core.errors import RequestError, RunFailed
-from grader.judge.judge import Judge, Settings
-from grader.report.text import exercise_report, plain
 from grader.api.simulate import simulate
+from grader.cli.main import main
+from grader.core.errors import RequestError, RunFailed
+from grader.core.verdict import Diagnosis
+from grader.course.costs import ring_all_reduce_seconds
+from grader.judge.judge import Judge, Settings
+from grader.launch.launchers import default_launcher
+from grader.report.text import exercise_report, plain
 from grader.simulation.clusters import Flat, Nodes
 from grader.submission.submission import Submission
-from grader.core.verdict import Diagnosis
-from grader.launch.launchers import default_launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 ACCEPTED = ROOT / "tests/accepted/11_ring_all_reduce/ring_all_reduce_isend_recv.py"

@@ -6,15 +6,15 @@ import torch
 import torch.distributed as dist
 
 from grader import run
+from grader.core.verdict import Diagnosis, Orders
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission, live_program
-from grader.trace.wildcard_schedules import Exploration, WildcardPolicy
-from grader.core.verdict import Diagnosis, Orders
-from grader.launch.world import Job
 from grader.launch.launchers import default_launcher
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
+from grader.submission.submission import Submission, live_program
+from grader.trace.wildcard_schedules import Exploration, WildcardPolicy
 from tests.conftest import line_in
 
 

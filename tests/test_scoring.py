@@ -9,17 +9,17 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
-from grader.judge.assessment import assess
-from grader.course.cases import Kind
-from grader.judge.judge import Judge, Settings
-from grader.course.limits import messages, point, rounds
-from grader.judge.scoring import asks
-from grader.submission.submission import Submission
-from grader.trace.trace import Trace
 from grader.core.values import tensors_in
 from grader.core.verdict import Diagnosis
-from grader.launch.world import Outcome, RankResult
+from grader.course.cases import Kind
+from grader.course.limits import messages, point, rounds
+from grader.judge.assessment import assess
+from grader.judge.judge import Judge, Settings
+from grader.judge.scoring import asks
 from grader.launch.launchers import default_launcher
+from grader.launch.world import Outcome, RankResult
+from grader.submission.submission import Submission
+from grader.trace.trace import Trace
 from tests.test_judge import TOY, declare, judge
 
 KIND = Kind(torch.float32, (3,))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.trace.message_matcher import Board
 from grader.core.events import (
     ANY,
     WORLD,
@@ -22,9 +21,10 @@ from grader.core.events import (
     Violated,
 )
 from grader.core.verdict import Diagnosis
-from grader.launch import event_validation
 from grader.core.wire_errors import BrokenFrame, TooMuch
+from grader.launch import event_validation
 from grader.launch.event_validation import Scrutiny
+from grader.trace.message_matcher import Board
 
 SEND = Posted(0, "send", 1, 0, WORLD, 4, 16, "float32", "", True, False, "answer.py", 3, 10)
 SUM = msgspec.structs.replace(SEND, kind="all_reduce", peer=ANY, detail="SUM")
@@ -125,7 +125,7 @@ def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
     ],
 )
 def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, error, message):
-    monkeypatch.setattr(scrutiny, bound, 2)
+    monkeypatch.setattr(event_validation, bound, 2)
     board = Board(2)
     look = Scrutiny(board, None, subgroups=True, watched=False).look
     for event in events[:-1]:

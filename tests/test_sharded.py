@@ -7,11 +7,11 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
+from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Judged
 from grader.rank.recorder import refusal
 from grader.trace.trace import Trace
-from grader.core.verdict import Diagnosis, Failure
 from tests.conftest import play
 
 PRODUCTS = ("column_parallel", "row_parallel")

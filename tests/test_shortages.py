@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import grader
+from grader.core.verdict import Status
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
-from grader.core.verdict import Status
 from grader.launch import mpiexec
-from grader.launch.process_group_handle import Ends, readable
 from grader.launch.launchers import default_launcher
+from grader.launch.process_group_handle import Ends, readable
+from grader.submission.submission import Submission
 
 TWICE = Exercise(
     signature="twice(x: Tensor) -> Tensor",

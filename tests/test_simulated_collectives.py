@@ -10,17 +10,17 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import RequestError
+from grader.core.verdict import Diagnosis
+from grader.launch.launchers import default_launcher
+from grader.launch.simulation import simulate
+from grader.launch.world import Job
+from grader.rank.methods import COLLECTIVES
 from grader.simulation.algorithms.catalogue import ALGORITHMS, DEFAULTS, SOURCES, choose, table
 from grader.simulation.builtin import Builtins
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
 from grader.simulation.mailboxes import Hub
 from grader.submission.submission import live_program
-from grader.rank.methods import COLLECTIVES
-from grader.core.verdict import Diagnosis
-from grader.launch.world import Job
-from grader.launch.launchers import default_launcher
-from grader.launch.simulation import simulate
 from tests.conftest import line_in, play
 
 # the names that all torch versions know

@@ -15,12 +15,12 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import RequestError
-from grader.simulation.clusters import Flat, Nodes
-from grader.submission.submission import live_program
 from grader.core.verdict import Diagnosis
-from grader.launch.world import Job
 from grader.launch.launchers import default_launcher
 from grader.launch.simulation import simulate
+from grader.launch.world import Job
+from grader.simulation.clusters import Flat, Nodes
+from grader.submission.submission import live_program
 from tests.conftest import line_in, our_processes
 from tests.conftest import play as play_real
 

@@ -12,15 +12,15 @@ import torch
 import torch.distributed as dist
 
 from grader.api import catalogue
+from grader.core.verdict import Traffic
+from grader.launch.launchers import default_launcher
+from grader.launch.processes import ProcessWorld
+from grader.launch.simulation import simulate
+from grader.launch.world import Job
 from grader.report.frames import film
 from grader.report.lanes import lanes
 from grader.simulation.clusters import Flat
 from grader.submission.submission import Submission, live_program
-from grader.core.verdict import Traffic
-from grader.launch.world import Job
-from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
-from grader.launch.simulation import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.simulation.clusters import Flat, Nodes
-from grader.submission.submission import live_program
 from grader.core.verdict import Diagnosis
 from grader.launch import simulation
-from grader.launch.world import Job
 from grader.launch.launchers import default_launcher
 from grader.launch.simulation import simulate
+from grader.launch.world import Job
+from grader.simulation.clusters import Flat, Nodes
+from grader.submission.submission import live_program
 
 CLUSTER = Flat(alpha=1e-6, beta=1e-10)
 

@@ -14,10 +14,9 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader.course import costs
-from grader.course import sizes
 from grader.api import run
 from grader.core.errors import RequestError
+from grader.course import costs, sizes
 from grader.course.plans import Plan
 
 BOTH = pytest.mark.parametrize("glu", [False, True], ids=["plain", "gated"])

@@ -18,14 +18,12 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from grader.course import bandwidth
-from grader.course import costs
-from grader.course import sizes
-from grader.bench import table
-from grader.course.oracles import OPS, reduced
 from grader.api.simulate import simulate
+from grader.bench import table
 from grader.core.provenance import read, tagged
 from grader.core.verdict import Diagnosis
+from grader.course import bandwidth, costs, sizes
+from grader.course.oracles import OPS, reduced
 from tests.conftest import line_in, play
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "solutions"

@@ -16,8 +16,8 @@ import pytest
 from grader.classroom.cache_key import Sources, course_mark, fingerprint, seed_for
 from grader.classroom.store import Entry, Store, StoreError
 from grader.core.errors import RequestError
-from grader.course.chapters import discover
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
+from grader.course.chapters import discover
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -249,7 +249,13 @@ def test_a_change_in_any_module_of_the_grader_judges_again(package):
 
 
 @pytest.mark.parametrize(
-    "path", ["grader/judge/judge.py", "grader/course/hints.py", "grader/server/fork_server.py", "grader/core/compare.py"]
+    "path",
+    [
+        "grader/judge/judge.py",
+        "grader/course/hints.py",
+        "grader/server/fork_server.py",
+        "grader/core/compare.py",
+    ],
 )
 def test_what_judges_every_exercise_judges_every_exercise_again(package, path):
     before = marks(Sources(package))

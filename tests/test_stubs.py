@@ -9,13 +9,13 @@ import torch
 import torch.distributed as dist
 
 import grader
+from grader.core.program import is_stub
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.core.program import is_stub
-from grader.submission.submission import Submission
-from grader.core.verdict import Diagnosis
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 
 TWICE = Exercise(
     signature="twice(x: Tensor) -> Tensor",

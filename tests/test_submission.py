@@ -9,8 +9,8 @@ import pytest
 
 from grader.core.errors import RequestError, UnreadableFile
 from grader.core.program import load
-from grader.submission.submission import Submission, live_program
 from grader.core.verdict import Site
+from grader.submission.submission import Submission, live_program
 
 
 def notebook(*cells, **more):

@@ -13,9 +13,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.trace.message_matcher import Board
 from grader.core.events import WORLD, Posted
 from grader.launch.root_cause import Causes
+from grader.trace.message_matcher import Board
 from tests.conftest import line_in, play
 
 #: What must come at once, even on a busy machine, is there long before the limit of a job.

@@ -14,9 +14,9 @@ import torch.distributed as dist
 from PIL import Image
 
 from grader import mark, run, simulate, timeline
+from grader.api.timeline import Timeline
 from grader.core.errors import RequestError
 from grader.report.lanes import CODE, lanes
-from grader.api.timeline import Timeline
 from tests.conftest import line_in
 
 

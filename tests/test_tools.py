@@ -13,8 +13,8 @@ import nbformat
 import pytest
 
 from grader.api import catalogue
-from grader.course.chapters import discover
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.course.chapters import discover
 from tools import course, notebooks, pictures
 from tools.chapter import Chapter, ChapterError, to_text
 

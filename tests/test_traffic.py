@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.trace.message_matcher import Board
 from grader.core.events import (
     ANY,
     WORLD,
@@ -22,9 +21,10 @@ from grader.core.events import (
     Posted,
     Signature,
 )
-from grader.trace.rounds import Step, replay
-from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.core.verdict import Diagnosis
+from grader.trace.deadlock import deadlock, quiescent, stuck
+from grader.trace.message_matcher import Board
+from grader.trace.rounds import Step, replay
 
 
 class Script:

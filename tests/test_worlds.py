@@ -78,9 +78,9 @@ def test_arguments_come_back_as_they_are_after_the_call():
 
 
 def test_a_world_is_used_for_many_calls():
-    from grader.submission.submission import live_program
-    from grader.launch.world import Job
     from grader.launch.processes import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import live_program
 
     def answer(x):
         return x + dist.get_rank()
@@ -677,9 +677,9 @@ class _Interrupting:
 
 def test_who_watches_a_world_keeps_out_of_what_another_reads():
     # as two threads do that judge at the same time, but in the order that is worst
-    from grader.submission.submission import live_program
-    from grader.launch.world import Job
     from grader.launch.processes import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import live_program
 
     def answer(value):
         return torch.full((200_000,), value)

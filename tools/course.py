@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.progress import track
 
 from grader.api import fresh_seed
+from grader.core.verdict import Diagnosis, ExerciseVerdict
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
-from grader.core.verdict import Diagnosis, ExerciseVerdict
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -23,8 +23,8 @@ from rich.table import Table
 
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
 from grader.launch.launchers import default_launcher
+from grader.submission.submission import Submission
 from tools.chapter import BEGIN, END
 from tools.mutations import Mutant, mutants
 

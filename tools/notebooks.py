@@ -73,7 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("chapters", nargs="*", help="chapters such as 02; all if none")
     parser.add_argument("--solutions", type=Path, default=ROOT / "solutions")
     parser.add_argument("--notebooks", type=Path, default=ROOT / "notebooks")
-    parser.add_argument("--exercises", default="grader.course.chapters", help="the package of exercises")
+    parser.add_argument(
+        "--exercises",
+        default="grader.course.chapters",
+        help="the package of exercises",
+    )
     parser.add_argument(
         "--nbgrader", type=Path, metavar="COURSE", help="assignments for this course of nbgrader"
     )

@@ -10,23 +10,23 @@ from dataclasses import replace
 from typing import Any, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped
+from grader.core.program import Program
+from grader.core.source_locations import live_line, with_source
+from grader.core.values import show
+from grader.core.verdict import ExerciseVerdict, Failure, Orders
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
-from grader.core.program import Program
+from grader.judge.progress import Overview, note, origin_of, overview
+from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
+from grader.launch.process_group_handle import Launcher
+from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job, Outcome, omission
 from grader.report.html import exercise_html, failure_html, progress_html
 from grader.report.summary import failure_text
 from grader.report.text import exercise_report, failure_report, plain, progress_report
-from grader.judge.progress import Overview, note, origin_of, overview
 from grader.submission.submission import Submission, live_program
-from grader.trace.wildcard_schedules import Exploration, named_race
-from grader.core.source_locations import live_line, with_source
 from grader.trace.trace import Trace
-from grader.core.values import show
-from grader.core.verdict import ExerciseVerdict, Failure, Orders
-from grader.launch.world import Job, Outcome, omission
-from grader.launch.process_group_handle import Launcher
-from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
-from grader.launch.processes import ProcessWorld
+from grader.trace.wildcard_schedules import Exploration, named_race
 
 __all__ = [
     "Checked",

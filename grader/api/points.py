@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.api import check
-from grader.report.html import exercise_html
 from grader.core.verdict import ExerciseVerdict, Status
+from grader.report.html import exercise_html
 
 __all__ = ["Points", "points"]
 

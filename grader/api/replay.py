@@ -9,17 +9,17 @@ from typing import Any
 
 from grader.api import Run, catalogue, shows_results, stoppable, valid_sizes
 from grader.core.errors import RequestError, RunFailed
+from grader.core.provenance import MOST_RANKS
+from grader.core.source_locations import live_line, with_source
 from grader.course.exercise import Exercise
+from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
 from grader.report.frames import Film, film
 from grader.report.player import page, player
 from grader.report.strip import strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
-from grader.core.provenance import MOST_RANKS
-from grader.core.source_locations import live_line, with_source
 from grader.trace.trace import Trace
-from grader.launch.world import Job
-from grader.launch.processes import ProcessWorld
 
 __all__ = ["Replay", "replay"]
 

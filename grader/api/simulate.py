@@ -9,16 +9,16 @@ from typing import Any
 
 from grader.api import Run, fresh_seed, stoppable
 from grader.core.errors import RequestError
+from grader.core.values import amount, duration
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import Grown, run_grown
+from grader.launch.simulation import MEMORY, Simulation
+from grader.launch.simulation import simulate as run_simulated
+from grader.launch.world import Job, omission
 from grader.simulation.clusters import Cluster, Flat
 from grader.simulation.presets import cluster_from
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
-from grader.core.values import amount, duration
-from grader.launch.world import Job, omission
-from grader.launch.simulation import MEMORY, Simulation
-from grader.launch.simulation import simulate as run_simulated
 
 __all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
 

@@ -7,10 +7,10 @@ import os
 import time
 from pathlib import Path
 
-from grader.course.bandwidth import FACTORS, sweep
 from grader.bench.command import Sinks, bench, plan_of, under_torchrun
 from grader.bench.plan import DTYPES, bytes_of
 from grader.core.errors import RequestError
+from grader.course.bandwidth import FACTORS, sweep
 
 __all__ = ["add_options", "serve"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from grader.course.bandwidth import FACTORS
 from grader.core.errors import RequestError
+from grader.course.bandwidth import FACTORS
 
 __all__ = ["DTYPES", "KIND_OF", "Plan", "bytes_of", "contest_of"]
 

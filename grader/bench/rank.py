@@ -13,10 +13,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.course.bandwidth import algorithm_bandwidth, bus_bandwidth, share
 from grader.bench.contracts import REDUCING, ROOTED, Buffers, calls, wrong_elements
 from grader.bench.plan import Plan
 from grader.bench.results import Row
+from grader.course.bandwidth import algorithm_bandwidth, bus_bandwidth, share
 
 __all__ = ["measure", "seconds_per_call"]
 

@@ -23,10 +23,10 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from grader.classroom.extraction_dir import Meter, TooMuch, Vault
 from grader.classroom.names import raw, shown
 from grader.classroom.streams import Guard, unpacked_stream
 from grader.classroom.tree import File, MemoryFolder, Oddity, describe, is_archive, is_code, is_junk
-from grader.classroom.extraction_dir import Meter, TooMuch, Vault
 
 __all__ = ["METADATA", "unpack"]
 

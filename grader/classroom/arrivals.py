@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from grader.classroom.archives import unpack
+from grader.classroom.extraction_dir import CLASS, STUDENT, Bounds, Meter, Vault
 from grader.classroom.layouts import sort_out
 from grader.classroom.names import age, key, lookalike
 from grader.classroom.submission_files import Pile, gather
@@ -30,7 +31,6 @@ from grader.classroom.tree import (
     open_file,
     read_whole,
 )
-from grader.classroom.extraction_dir import CLASS, STUDENT, Bounds, Meter, Vault
 from grader.core.errors import RequestError, UnreadableFile
 
 __all__ = ["Arrivals", "Handed", "HandedFile", "collect", "newer"]

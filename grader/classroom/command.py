@@ -35,9 +35,9 @@ from grader.classroom.session import Progress as Step
 from grader.classroom.similarity import alike
 from grader.classroom.store import Store, StoreError
 from grader.core.errors import RequestError
+from grader.core.verdict import ExerciseVerdict, Status
 from grader.course.chapters import Catalogue
 from grader.report.summary import visible
-from grader.core.verdict import ExerciseVerdict, Status
 
 __all__ = ["grade"]
 

@@ -14,8 +14,8 @@ from grader.classroom.outputs.results import ClassResults
 from grader.classroom.report import class_results
 from grader.classroom.store import Store
 from grader.core.errors import RequestError
-from grader.report.summary import visible
 from grader.core.verdict import Status
+from grader.report.summary import visible
 
 __all__ = ["FORMATS", "export"]
 

@@ -12,15 +12,15 @@ from grader.classroom.messages import Judged, Order, Planned, Told
 from grader.classroom.plan import Plan, plan
 from grader.classroom.resource_watchdog import Warden
 from grader.core.errors import UnreadableFile, WorldError
-from grader.course.exercise import Exercise
-from grader.course.chapters import Catalogue
-from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.course.chapters import Catalogue
+from grader.course.exercise import Exercise
+from grader.judge.judge import Judge, Settings
 from grader.launch.fork_server_client import ForkServer
 from grader.launch.launchers import new_sandbox
-from grader.launch.sandbox_pool import Sandbox
 from grader.launch.parsing import parse
+from grader.launch.sandbox_pool import Sandbox
+from grader.submission.submission import Submission
 
 __all__ = ["grade"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom.arrivals import Arrivals, Handed, collect
-from grader.classroom.engines import Engine
 from grader.classroom.cache_key import course_mark, fingerprint, seed_for
+from grader.classroom.engines import Engine
 from grader.classroom.messages import Done, Judged, Limits, Lost, Order, Planned, Workers
 from grader.classroom.store import Entry, Store
 from grader.core.errors import RequestError, UnreadableFile
-from grader.course.chapters import Catalogue
 from grader.core.verdict import ExerciseVerdict
+from grader.course.chapters import Catalogue
 
 __all__ = ["Options", "Progress", "grade_class"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grader.classroom.archives import DEEPEST, unpack
+from grader.classroom.extraction_dir import STUDENT, Bounds, Meter, Vault
 from grader.classroom.names import age
 from grader.classroom.tree import (
     File,
@@ -17,7 +18,6 @@ from grader.classroom.tree import (
     is_code,
     is_junk,
 )
-from grader.classroom.extraction_dir import STUDENT, Bounds, Meter, Vault
 from grader.core.errors import UnreadableFile
 
 __all__ = ["Found", "Pile", "Source", "gather"]

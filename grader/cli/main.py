@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import grader
 from grader.core.errors import GraderError, RequestError
 from grader.core.version import __version__
 
@@ -127,13 +128,13 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.add_argument("to", metavar="DIR", help="a new folder")
 
-    from grader.cli import simulate
     from grader.bench.options import add_options
+    from grader.cli.simulate import add_options as add_simulate_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     add_options(bench)
     simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
-    simulate.add_options(simulate)
+    add_simulate_options(simulate)
     commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
     return parser
 
@@ -207,8 +208,8 @@ def _check(request: argparse.Namespace) -> int:
     from grader.launch.launchers import call_seconds, launcher_on, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
-    from grader.judge.judge import Settings
     from grader.cli.session import judge_file
+    from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
     seed = fresh_seed() if request.seed is None else request.seed
@@ -319,7 +320,7 @@ def _release(request: argparse.Namespace) -> int:
     from grader.api import catalogue
     from grader.cli.release import release
 
-    course = Path(__file__).resolve().parent.parent
+    course = Path(grader.__file__).resolve().parent.parent
     count = release(course, Path(request.to), catalogue())
     print(f"{request.to}: {count} files, without solutions")
     return 0
@@ -335,7 +336,3 @@ def _doctor(request: argparse.Namespace) -> int:
     from grader.doctor import examine
 
     return examine()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from grader.core.errors import RequestError
+from grader.core.verdict import SubmissionVerdict
 from grader.course.chapters import Catalogue
 from grader.judge.judge import Judge, Settings
-from grader.submission.submission import Submission
-from grader.core.verdict import SubmissionVerdict
 from grader.launch.process_group_handle import Launcher
+from grader.submission.submission import Submission
 
 __all__ = ["judge_file"]
 

@@ -52,8 +52,8 @@ def serve(request: argparse.Namespace) -> int:
     from grader.launch.launchers import warm_up
 
     warm_up()
-    from grader.report.growth import growth_json, growth_report
     from grader.api.simulate import cluster_of, simulate_answer
+    from grader.report.growth import growth_json, growth_report
 
     cluster = cluster_of(request.cluster, request.alpha, request.beta)
     exercises = catalogue()

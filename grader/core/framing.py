@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from grader.core.wire_errors import BrokenFrame
 from grader.core.wire import FromRank, ToRank
+from grader.core.wire_errors import BrokenFrame
 
 __all__ = ["FrameReader", "FrameWriter", "read_frames"]
 

@@ -16,10 +16,23 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MODULE", "LoadedProgram", "NotDefined", "Program", "Unit", "is_stub", "load", "loader"]
+__all__ = [
+    "MODULE",
+    "NAMESPACE",
+    "LoadedProgram",
+    "NotDefined",
+    "Program",
+    "Unit",
+    "is_stub",
+    "load",
+    "loader",
+]
 
 #: The name of the module that a submission's definitions are loaded into.
 MODULE = "submission"
+
+#: The namespace of ``torch.ops`` in which a library made of C++ source has its function.
+NAMESPACE = "answer"
 
 
 class NotDefined(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["DEEP", "Opaque", "describe", "dtype_name", "show", "tensors_in"]
+__all__ = ["DEEP", "Opaque", "describe", "dtype_name", "reduction_name", "show", "tensors_in"]
 
 #: Lists inside lists deeper than this are no answer.
 DEEP = 16
@@ -119,3 +119,9 @@ def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in tensors_in(item, deep - 1)]
     return []
+
+
+def reduction_name(reduction: Any) -> str:
+    """``SUM`` of torch's several ways to spell a reduction."""
+    inner = getattr(reduction, "op", reduction)
+    return str(getattr(inner, "name", inner))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.core.outline import Outline
-from grader.simulation.clusters import Cluster
-from grader.simulation.ledger import Tally
 from grader.core.events import Event, Matched, Outside, Signature
+from grader.core.outline import Outline
+from grader.core.verdict import Volume
 
 __all__ = [
     "Answered",
@@ -27,6 +26,7 @@ __all__ = [
     "Setup",
     "Simulate",
     "Simulated",
+    "Tally",
     "ToRank",
     "Told",
 ]
@@ -73,6 +73,37 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
     sealed: bool
 
 
+class Tally(msgspec.Struct, array_like=True, frozen=True):
+    """What was sent, in all and by rank; a bound is judged on it as on a trace.
+
+    Attributes:
+        messages: received, in all.
+        sent: bytes, by rank.
+        elements: by rank.
+        strangers: messages to ranks that are no neighbours on the ring.
+    """
+
+    messages: int
+    sent: list[int]
+    elements: list[int]
+    strangers: int
+
+    @property
+    def traffic(self) -> Volume:
+        """The numbers that exercises put limits on, but for rounds: those need a trace."""
+        return Volume(self.messages, sum(self.sent), max(self.sent, default=0))
+
+    @property
+    def stranger_count(self) -> int:
+        """Messages to ranks that are no neighbours on the ring."""
+        return self.strangers
+
+    @property
+    def max_sent_elements(self) -> int:
+        """The most elements that any one rank sent."""
+        return max(self.elements, default=0)
+
+
 class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     """The only frame to a process that simulates ranks, see :mod:`grader.launch.simulation`.
 
@@ -80,7 +111,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         program: packed, see :class:`grader.core.program.Program`.
         entry, adapter: as in :class:`Call`.
         arguments: a packed tuple for every rank.
-        cluster: what messages cost.
+        cluster: what messages cost, a :class:`grader.simulation.clusters.Cluster` as MessagePack.
         eager: bytes up to which a message leaves at once; −1 for none.
         recorded: events that are kept; 0 for none.
         counted: whether to count what each rank sends.
@@ -96,7 +127,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     entry: str
     adapter: bytes
     arguments: list[bytes]
-    cluster: Cluster
+    cluster: bytes
     eager: int
     recorded: int
     counted: bool

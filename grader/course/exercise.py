@@ -31,12 +31,12 @@ from typing import Any
 
 import cloudpickle
 
-from grader.course.cases import Case, Draw
 from grader.core.errors import DeclarationError
-from grader.course.limits import Limit
 from grader.core.outline import Outline
-from grader.trace.trace import Trace
 from grader.core.verdict import Bound, Diagnosis, Failure
+from grader.course.cases import Case, Draw
+from grader.course.limits import Limit
+from grader.trace.trace import Trace
 
 __all__ = [
     "STANDARD_SIZES",

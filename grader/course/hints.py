@@ -17,10 +17,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.course.cases import Case
 from grader.core.compare import compare
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.core.verdict import Diagnosis
+from grader.course.cases import Case
+from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 
 __all__ = ["choose_hint", "predicted"]
 

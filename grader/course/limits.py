@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 
-from grader.course.cases import Case
 from grader.core.errors import DeclarationError
-from grader.trace.trace import Measured, Operation, Trace
 from grader.core.verdict import Bound, Diagnosis
+from grader.course.cases import Case
+from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
     "Limit",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from grader.course import sizes
 from grader.core.errors import RequestError
+from grader.course import sizes
 
 __all__ = ["Memory", "Overlap", "Plan"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from grader.course.cases import Case
 from grader.core.compare import Difference, compare, differing_bits
-from grader.course.exercise import Exercise, Judged
-from grader.course.limits import Limit
 from grader.core.values import describe, show
 from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
+from grader.course.cases import Case
+from grader.course.exercise import Exercise, Judged
+from grader.course.limits import Limit
 from grader.launch.world import Outcome
 
 __all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from grader.judge.assessment import ranks
-from grader.course.cases import Case
 from grader.core.verdict import CaseVerdict, Diagnosis, Status
+from grader.course.cases import Case
+from grader.judge.assessment import ranks
 
 __all__ = ["Turns", "not_run", "too_late"]
 

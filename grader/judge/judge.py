@@ -8,23 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
-from grader.course.cases import Case
 from grader.core.errors import WorldError, shortage
-from grader.course.exercise import Evidence, Exercise, Judged
-from grader.judge.simulated_checks import grown
-from grader.course.hints import choose_hint
-from grader.judge.native import Native, build
 from grader.core.outline import Outline
-from grader.judge.scoring import asks, missed_point, score
-from grader.submission.submission import Submission
-from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 from grader.core.source_locations import with_source
-from grader.judge.case_order import Turns, not_run, too_late
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
-from grader.launch.world import Job, Outcome, World
+from grader.course.cases import Case
+from grader.course.exercise import Evidence, Exercise, Judged
+from grader.course.hints import choose_hint
+from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
+from grader.judge.case_order import Turns, not_run, too_late
+from grader.judge.native import Native, build
+from grader.judge.scoring import asks, missed_point, score
+from grader.judge.simulated_checks import grown
 from grader.launch.process_group_handle import Launcher
 from grader.launch.processes import SETUP_SECONDS, ProcessWorld
+from grader.launch.world import Job, Outcome, World
+from grader.submission.submission import Submission
+from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
 __all__ = ["Judge", "Settings"]
 

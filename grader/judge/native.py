@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from grader.course.exercise import Exercise, packed
 from grader.core.values import describe
 from grader.core.verdict import Diagnosis, Failure, Site
-from grader.launch.world import Job, Outcome
+from grader.course.exercise import Exercise, packed
 from grader.launch.cpp_build import Built, Source, Workshop, missing
+from grader.launch.world import Job, Outcome
 
 __all__ = ["Native", "build", "is_code"]
 

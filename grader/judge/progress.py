@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.core.errors import LogbookError
-from grader.judge.progress_store import Entry, Logbook
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.judge.progress_store import Entry, Logbook
 
 if TYPE_CHECKING:  # reports need this module, and not torch, which exercises import
-    from grader.course.exercise import Exercise
     from grader.course.chapters import Catalogue
+    from grader.course.exercise import Exercise
 
 __all__ = ["Overview", "Standing", "State", "location", "note", "origin_of", "overview"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
+from grader.core.values import tensors_in
+from grader.core.verdict import CaseVerdict, Diagnosis
 from grader.course.cases import Case
 from grader.course.exercise import Exercise
 from grader.trace.trace import Trace
-from grader.core.values import tensors_in
-from grader.core.verdict import CaseVerdict, Diagnosis
 
 __all__ = ["asks", "missed_point", "score"]
 

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from grader.judge.assessment import assess
+from grader.core.program import Program
+from grader.core.verdict import Bound, CaseVerdict, Status
 from grader.course.cases import Case, Draw
 from grader.course.exercise import Exercise
 from grader.course.limits import Limit
-from grader.core.program import Program
-from grader.simulation.clusters import Cluster, Flat
-from grader.trace.trace import Trace
+from grader.judge.assessment import assess
 from grader.judge.case_order import not_run
-from grader.core.verdict import Bound, CaseVerdict, Status
-from grader.launch.world import Job, Outcome
 from grader.launch.process_group_handle import Launcher
 from grader.launch.simulation import Simulation, simulate
+from grader.launch.world import Job, Outcome
+from grader.simulation.clusters import Cluster, Flat
+from grader.trace.trace import Trace
 
 __all__ = ["Grown", "grown", "run_grown"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import psutil
 
-from grader.launch.process_group_handle import Crew, Launcher, Setting
-from grader.launch.kernel_counters import Counts
 from grader.launch.cpp_build import Workshop
+from grader.launch.kernel_counters import Counts
+from grader.launch.process_group_handle import Crew, Launcher, Setting
 
 __all__ = ["Borrowed"]
 

@@ -27,19 +27,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.core.program import NAMESPACE
 from grader.core.source_locations import SANDBOX
 from grader.launch.sandbox import SCRATCH
 
-__all__ = ["NAMESPACE", "Built", "Source", "Workshop", "compiler", "missing"]
-
-#: In this namespace of ``torch.ops`` a library has its function.
-NAMESPACE = "answer"
+__all__ = ["Built", "Source", "Workshop", "compiler", "missing"]
 
 #: Seconds that a compiler may take, on a machine with other work to do.
 PATIENCE = 300.0
 
 #: Who runs the compiler, here and as it is seen in a sandbox.
-_PROGRAM = str(Path(__file__).resolve().with_name("compiler.py"))
+_PROGRAM = str(Path(__file__).resolve().parent.parent / "server" / "compiler.py")
 _PROGRAM_INSIDE = f"{SANDBOX}/grader/server/compiler.py"
 
 _INSTALL = "apt install g++" if sys.platform == "linux" else "xcode-select --install"

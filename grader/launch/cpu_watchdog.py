@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import psutil
 
-from grader.trace.message_matcher import Board
 from grader.trace.deadlock import waiting
+from grader.trace.message_matcher import Board
 
 __all__ = ["Vigil"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.trace.message_matcher import Board
 from grader.core.events import (
     ANY,
     Blocked,
@@ -28,12 +27,13 @@ from grader.core.events import (
     Seen,
     Violated,
 )
-from grader.rank.methods import COLLECTIVES
-from grader.rank.recorder import GROUPS
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
-from grader.core.wire_errors import BrokenFrame, TooMuch
 from grader.core.wire import Raised
+from grader.core.wire_errors import BrokenFrame, TooMuch
+from grader.rank.methods import COLLECTIVES
+from grader.rank.recorder import GROUPS
+from grader.trace.message_matcher import Board
 
 __all__ = ["NAME", "Scrutiny", "clipped"]
 

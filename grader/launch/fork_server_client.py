@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 
 from grader.core.errors import WorldError
-from grader.launch.process_group_handle import Crew, Ends, Setting, living, readable
+from grader.launch.cpp_build import Workshop
 from grader.launch.helper import HELPER_START, KILL_PATIENCE, Helper
 from grader.launch.kernel_counters import Counts
-from grader.launch.cpp_build import Workshop
+from grader.launch.process_group_handle import Crew, Ends, Setting, living, readable
 
 __all__ = ["Client", "ForkServer"]
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.trace.trace import Operation, Trace
 from grader.core.verdict import Diagnosis, Failure
+from grader.trace.trace import Operation, Trace
 
 __all__ = ["Counts", "contradiction", "read_counts"]
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.core.errors import RequestError
-from grader.rank.transports.base import NAMES
-from grader.launch.process_group_handle import Launcher
 from grader.launch.fork_server_client import ForkServer
+from grader.launch.process_group_handle import Launcher
 from grader.launch.sandbox_pool import Nursery, Sandbox
 from grader.launch.spawner import Spawner
+from grader.rank.transports.base import NAMES
 
 __all__ = [
     "backends",
@@ -105,8 +105,7 @@ def backends() -> dict[str, str]:
     Returns:
         By name: why it cannot be used, in one line; empty if it can.
     """
-    from grader.launch import mpiexec
-    from grader.launch import nccl
+    from grader.launch import mpiexec, nccl
 
     return {"gloo": "", "mpi": mpiexec.missing(), "nccl": nccl.missing()}
 

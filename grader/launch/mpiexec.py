@@ -175,7 +175,7 @@ class _Muster:
             with socket.socket(socket.AF_UNIX) as door:
                 door.bind(address)
                 door.listen(size)
-                usher = (sys.executable, "-I", "-S", str(Path(__file__).with_name("usher.py")))
+                usher = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_stub.py")))
                 self._process = subprocess.Popen(
                     [command, *_options(command), "-n", str(size), *usher, address],
                     stdin=subprocess.DEVNULL,

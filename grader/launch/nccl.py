@@ -6,11 +6,11 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import RequestError, WorldError
-from grader.submission.submission import Submission
-from grader.launch.world import Job
 from grader.launch.borrowed import Borrowed
 from grader.launch.process_group_handle import Launcher
 from grader.launch.processes import ProcessWorld
+from grader.launch.world import Job
+from grader.submission.submission import Submission
 
 __all__ = ["missing", "nccl_launcher"]
 

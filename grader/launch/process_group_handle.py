@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import psutil
 
 from grader.core.errors import WorldError, shortage
-from grader.launch.kernel_counters import Counts
 from grader.launch.cpp_build import Workshop
+from grader.launch.kernel_counters import Counts
 
 __all__ = [
     "Crew",

@@ -6,20 +6,20 @@ import time
 
 import msgspec
 
-from grader.core.errors import WorldError, shortage
-from grader.core.program import Program
-from grader.trace.message_matcher import Board
-from grader.core.verdict import Diagnosis, Failure
-from grader.launch.world import Job, Outcome, RankResult
 from grader.core.codec import pack, unpack
-from grader.launch.process_group_handle import Launcher
-from grader.core.wire_errors import BrokenFrame
+from grader.core.errors import WorldError, shortage
 from grader.core.framing import FrameWriter
-from grader.rank.rank_store import Meeting
-from grader.launch.kernel_counters import contradiction
-from grader.launch.event_validation import NAME
-from grader.launch.supervisor import Watch
+from grader.core.program import Program
+from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Call, Inspect, Load, Resolved, Returned, Setup
+from grader.core.wire_errors import BrokenFrame
+from grader.launch.event_validation import NAME
+from grader.launch.kernel_counters import contradiction
+from grader.launch.process_group_handle import Launcher
+from grader.launch.supervisor import Watch
+from grader.launch.world import Job, Outcome, RankResult
+from grader.rank.rank_store import Meeting
+from grader.trace.message_matcher import Board
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 

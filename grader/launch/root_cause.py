@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import signal
 
-from grader.trace.message_matcher import Board
 from grader.core.source_locations import is_students
-from grader.trace.deadlock import given_up
 from grader.core.verdict import Diagnosis, Failure, Frame, Site
 from grader.core.wire import Raised
+from grader.trace.deadlock import given_up
+from grader.trace.message_matcher import Board
 
 __all__ = ["Causes", "site_in_dump"]
 

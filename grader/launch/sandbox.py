@@ -18,7 +18,7 @@ from pathlib import Path
 from grader.core.errors import RequestError
 from grader.core.source_locations import SANDBOX
 
-__all__ = ["BUILT", "MODULES", "SCRATCH", "compiling_command", "missing", "sandbox_command"]
+__all__ = ["BUILT", "ROOMS", "SCRATCH", "compiling_command", "missing", "sandbox_command"]
 
 #: Where ranks see the libraries that were compiled from their answers.
 BUILT = "/built"
@@ -29,27 +29,8 @@ SCRATCH = "/scratch"
 #: Bytes of memory for the files of a compiler.
 _SCRATCH = 256 << 20
 
-#: The modules of the grader that are there: what a rank imports, and the parser.
-MODULES = (
-    "__init__.py",
-    "transports",
-    "clocks.py",
-    "definitions.py",
-    "devices.py",
-    "errors.py",
-    "probes.py",
-    "program.py",
-    "reading.py",
-    "simulation",
-    "outline.py",
-    "submission.py",
-    "traffic",
-    "values.py",
-    "verdict.py",
-    "version.py",
-    "winnowing.py",
-    "worlds",
-)
+#: The rooms of the grader that are there: what a rank, a simulation and the parser import.
+ROOMS = ("core", "submission", "trace", "rank", "simulation", "server")
 
 #: What a program needs of a Unix system besides Python.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -154,7 +135,7 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
         if within and folder not in shown:
             options += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
     options += _open_folders("/dev", SANDBOX, f"{SANDBOX}/grader")
-    for name in MODULES:
+    for name in ("__init__.py", *ROOMS):
         options += ["--ro-bind", str(_PACKAGE / name), f"{SANDBOX}/grader/{name}"]
     for name in _DEVICES:
         options += ["--dev-bind", name, name]

@@ -16,26 +16,27 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
+from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
+from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
+from grader.core.framing import FrameReader, FrameWriter
 from grader.core.program import Program
+from grader.core.values import amount
+from grader.core.verdict import Diagnosis, Failure
+from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
+from grader.core.wire_errors import BrokenFrame
+from grader.launch.event_validation import NAME
+from grader.launch.process_group_handle import Crew, Launcher
+from grader.launch.root_cause import Causes
+from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms.catalogue import choose
 from grader.simulation.clock import seconds_of
 from grader.simulation.clusters import Cluster
-from grader.simulation.ledger import Tally
-from grader.trace.message_matcher import Board
-from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
-from grader.trace.trace import Trace
 from grader.trace.deadlock import deadlock
-from grader.core.values import amount
-from grader.core.verdict import Diagnosis, Failure
-from grader.launch.world import Job, RankResult
-from grader.launch.root_cause import Causes
-from grader.core.codec import pack, unpack
-from grader.launch.process_group_handle import Crew, Launcher
-from grader.core.wire_errors import BrokenFrame
-from grader.core.framing import FrameReader, FrameWriter
-from grader.launch.event_validation import NAME
-from grader.core.wire import Answered, Raised, Simulate, Simulated
+from grader.trace.message_matcher import Board
+from grader.trace.trace import Trace
 
 __all__ = ["MEMORY", "Simulation", "simulate"]
 
@@ -125,7 +126,7 @@ def simulate(
         entry=job.entry,
         adapter=job.adapter,
         arguments=_packed(job.arguments),
-        cluster=cluster,
+        cluster=msgspec.msgpack.encode(cluster),
         eager=eager,
         recorded=recorded,
         counted=counted,

@@ -12,10 +12,10 @@ import time
 import psutil
 
 from grader.core.errors import WorldError
-from grader.launch.process_group_handle import Crew, Ends, Setting, living
+from grader.launch.cpp_build import Workshop
 from grader.launch.helper import start
 from grader.launch.kernel_counters import Counts
-from grader.launch.cpp_build import Workshop
+from grader.launch.process_group_handle import Crew, Ends, Setting, living
 
 __all__ = ["Spawner"]
 

@@ -12,19 +12,19 @@ from contextlib import suppress
 from typing import NoReturn
 
 from grader.core.errors import WorldError
-from grader.trace.message_matcher import Board
 from grader.core.events import Event, Inspected
-from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
-from grader.core.verdict import Failure, Site
-from grader.launch.world import Job
-from grader.launch.root_cause import Causes, site_in_dump
-from grader.launch.process_group_handle import Crew
-from grader.core.wire_errors import BrokenFrame, Refused
 from grader.core.framing import FrameReader
-from grader.launch.printed import Printed
-from grader.launch.event_validation import Scrutiny, clipped
-from grader.launch.cpu_watchdog import Vigil
+from grader.core.verdict import Failure, Site
 from grader.core.wire import Joined, Put, Raised, Ready, Returned
+from grader.core.wire_errors import BrokenFrame, Refused
+from grader.launch.cpu_watchdog import Vigil
+from grader.launch.event_validation import Scrutiny, clipped
+from grader.launch.printed import Printed
+from grader.launch.process_group_handle import Crew
+from grader.launch.root_cause import Causes, site_in_dump
+from grader.launch.world import Job
+from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
+from grader.trace.message_matcher import Board
 
 __all__ = ["Watch"]
 

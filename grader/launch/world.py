@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from grader.trace.wildcard_schedules import WildcardPolicy
-from grader.trace.trace import Trace
+from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
-from grader.core.codec import LONG_TEXT, MANY_PARTS
+from grader.trace.trace import Trace
+from grader.trace.wildcard_schedules import WildcardPolicy
 
 __all__ = ["Job", "Outcome", "RankResult", "World", "omission"]
 

@@ -11,13 +11,12 @@ from typing import Any
 import torch
 
 from grader.core.errors import out_of_memory
-from grader.core.program import LoadedProgram, NotDefined
-from grader.rank.recorder import ForbiddenCall
-from grader.rank.requests import TransportError, WaitExpired
+from grader.core.program import NAMESPACE, LoadedProgram, NotDefined
 from grader.core.source_locations import lines_of
 from grader.core.values import tensors_in
 from grader.core.wire import Raised
-from grader.launch.cpp_build import NAMESPACE
+from grader.rank.recorder import ForbiddenCall
+from grader.rank.requests import TransportError, WaitExpired
 
 __all__ = ["aliases", "raised", "replaced", "run"]
 

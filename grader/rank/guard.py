@@ -18,13 +18,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from grader.rank.addressing import checks, default_group_stays, require_members
 from grader.core.events import ANY, WORLD
-from grader.rank.recording_group import RecordingGroup, short_limit
-from grader.rank.recorder import Recorder
 from grader.core.source_locations import line_here
-from grader.rank.transports.base import FOREVER, Backend
 from grader.core.verdict import Diagnosis
+from grader.rank.addressing import checks, default_group_stays, require_members
+from grader.rank.recorder import Recorder
+from grader.rank.recording_group import RecordingGroup, short_limit
+from grader.rank.transports.base import FOREVER, Backend
 
 __all__ = [
     "BACKEND",

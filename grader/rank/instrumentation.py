@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from grader.rank.recorder import ForbiddenCall
 from grader.core.source_locations import is_students
+from grader.rank.recorder import ForbiddenCall
 
 __all__ = ["differentiated", "refusing", "steps"]
 

@@ -29,9 +29,9 @@ from grader.core.events import (
     Violated,
 )
 from grader.core.source_locations import NAME, TEXT, line_here
-from grader.rank.tensor_snapshots import Witness
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
+from grader.rank.tensor_snapshots import Witness
 
 if TYPE_CHECKING:
     from grader.rank.requests import Deferred, Gated, Request

@@ -17,8 +17,10 @@ import torch
 import torch.distributed as dist
 from torch.distributed.constants import default_pg_timeout
 
-from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
 from grader.core.events import ANY
+from grader.core.values import reduction_name
+from grader.core.verdict import Diagnosis
+from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
 from grader.rank.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.rank.private_buffers import PrivateBuffers, tensors_of
 from grader.rank.recorder import Recorder, checksum
@@ -33,8 +35,7 @@ from grader.rank.requests import (
     milliseconds,
 )
 from grader.rank.signatures import signatures
-from grader.rank.transports.base import FOREVER, Backend, reduction_name
-from grader.core.verdict import Diagnosis
+from grader.rank.transports.base import FOREVER, Backend
 
 __all__ = ["RecordingGroup", "short_limit"]
 

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from grader.core.events import Signature
-from grader.rank.methods import OTHER_NAME
 from grader.core.values import dtype_name
+from grader.rank.methods import OTHER_NAME
 
 __all__ = ["signatures"]
 

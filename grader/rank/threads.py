@@ -26,9 +26,9 @@ import torch
 from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
+from grader.core.source_locations import is_students, told
 from grader.rank.futures import collect_all, wait_all
 from grader.rank.recorder import Recorder
-from grader.core.source_locations import is_students, told
 
 __all__ = ["Lock", "Threads"]
 

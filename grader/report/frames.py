@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.core.provenance import Tag, read
 from grader.core.events import Held, Seen
-from grader.trace.trace import Operation, Trace
+from grader.core.provenance import Tag, read
 from grader.core.values import show
+from grader.trace.trace import Operation, Trace
 
 __all__ = ["MOST_CELLS", "Arrow", "Content", "Film", "Frame", "film"]
 

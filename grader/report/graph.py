@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from grader.core.verdict import Wait
 from grader.report.layout import Edge, Point, Rect, laid_out
 from grader.report.summary import listed, visible
-from grader.core.verdict import Wait
 
 __all__ = ["graph_image", "graph_svg", "graph_words"]
 

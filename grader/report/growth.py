@@ -11,14 +11,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.core.values import amount, duration
+from grader.core.verdict import CaseVerdict
+from grader.core.version import __version__
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import Grown
 from grader.report.json import SCHEMA_VERSION, case_as_dict
 from grader.report.summary import visible
 from grader.simulation.clusters import Cluster, Flat
-from grader.core.values import amount, duration
-from grader.core.verdict import CaseVerdict
-from grader.core.version import __version__
 
 __all__ = ["growth_json", "growth_report"]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
+from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
+from grader.judge.progress import Overview, Standing, State
 from grader.report.graph import graph_image
 from grader.report.summary import (
     headline,
@@ -21,8 +23,6 @@ from grader.report.summary import (
     sum_of,
     visible,
 )
-from grader.judge.progress import Overview, Standing, State
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
 
 __all__ = ["exercise_html", "failure_html", "progress_html"]
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.core.errors import RequestError
-from grader.trace.trace import Operation, Stay, Trace
 from grader.core.verdict import Failure, Site
+from grader.trace.trace import Operation, Stay, Trace
 
 __all__ = ["CODE", "Bar", "Lane", "Lanes", "Line", "Mark", "lanes"]
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from grader.core.verdict import (
+    Bound,
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Frame,
+    Status,
+)
 from grader.judge.progress import Overview, Standing, State
-from grader.core.verdict import Bound, CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
 
 __all__ = [
     "failure_text",

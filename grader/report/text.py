@@ -10,6 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.core.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    ExerciseVerdict,
+    Failure,
+    Status,
+    SubmissionVerdict,
+)
+from grader.judge.progress import Overview, State
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -20,15 +29,6 @@ from grader.report.summary import (
     standing_cells,
     sum_of,
     visible,
-)
-from grader.judge.progress import Overview, State
-from grader.core.verdict import (
-    CaseVerdict,
-    Diagnosis,
-    ExerciseVerdict,
-    Failure,
-    Status,
-    SubmissionVerdict,
 )
 
 __all__ = ["exercise_report", "failure_report", "plain", "progress_report", "submission_report"]

@@ -22,22 +22,13 @@ from typing import Any, NoReturn
 import cloudpickle
 import torch
 
-from grader.submission.definitions import Broken
-from grader.core.errors import UnreadableFile
-from grader.core.program import LoadedProgram, Program, load
-from grader.rank import guard
-from grader.core.events import Entered, Event, Left
-from grader.rank.recorder import Recorder
-from grader.core.source_locations import remember_thread_starts
-from grader.rank.threads import Threads
-from grader.rank.transports import named
-from grader.core.values import tensors_in
-from grader.rank import process_limits
-from grader.rank.calling import aliases, raised, replaced, run
 from grader.core.codec import pack, pack_answer, unpack
+from grader.core.errors import UnreadableFile
+from grader.core.events import Entered, Event, Left
 from grader.core.framing import FrameWriter, read_frames
-from grader.rank.rank_store import RankStore
-from grader.simulation.process import simulated
+from grader.core.program import LoadedProgram, Program, load
+from grader.core.source_locations import remember_thread_starts
+from grader.core.values import tensors_in
 from grader.core.wire import (
     Call,
     Inspect,
@@ -52,6 +43,14 @@ from grader.core.wire import (
     Simulate,
     Told,
 )
+from grader.rank import guard, process_limits
+from grader.rank.calling import aliases, raised, replaced, run
+from grader.rank.rank_store import RankStore
+from grader.rank.recorder import Recorder
+from grader.rank.threads import Threads
+from grader.rank.transports import named
+from grader.simulation.process import simulated
+from grader.submission.definitions import Broken
 
 __all__ = ["Handles", "main"]
 

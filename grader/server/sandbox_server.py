@@ -30,8 +30,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from grader.rank import process_limits
-from grader.rank import seccomp
+from grader.rank import process_limits, seccomp
 from grader.server import fork_server
 
 __all__ = ["main", "rehearse"]

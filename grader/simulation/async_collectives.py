@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from grader.simulation.builtin import Builtins, Work
-from grader.simulation.communicator import Communicator, channel_name
-from grader.simulation.collective_matching import Call
-from grader.rank.addressing import destroyed_text, require_rank
 from grader.core.events import ANY
-from grader.rank.signatures import signatures
 from grader.core.source_locations import line_here
 from grader.core.verdict import Site
+from grader.rank.addressing import destroyed_text, require_rank
+from grader.rank.signatures import signatures
+from grader.simulation.builtin import Builtins, Work
+from grader.simulation.collective_matching import Call
+from grader.simulation.communicator import Communicator, channel_name
 
 if TYPE_CHECKING:
     from grader.simulation.mailboxes import Hub

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
 from grader.core.values import dtype_name
+from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
 
 __all__ = ["fill", "flat", "pieces", "require_length", "require_one_each"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
-from grader.simulation.requests import Rank
-from grader.simulation.collective_matching import Call, Disagreement, Meeting
 from grader.core.events import Outside
-from grader.rank.recorder import ForbiddenCall, refusal
 from grader.core.source_locations import line_here
+from grader.rank.recorder import ForbiddenCall, refusal
+from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
+from grader.simulation.collective_matching import Call, Disagreement, Meeting
+from grader.simulation.requests import Rank
 
 if TYPE_CHECKING:
     from grader.simulation.mailboxes import Hub

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from grader.trace.agreement import disagreement
 from grader.core.events import Signature
 from grader.core.verdict import Site
+from grader.trace.agreement import disagreement
 
 __all__ = ["Call", "Disagreement", "Meeting"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from grader.simulation.requests import Request
     from grader.simulation.mailboxes import Hub
+    from grader.simulation.requests import Request
     from grader.simulation.trace_recorder import Tapped
 
 __all__ = ["Communicator", "channel_name", "is_channel", "wait_all"]

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.simulation.builtin import Builtins
-from grader.simulation.collectives import Collectives
-from grader.simulation.requests import Request, channel_of
-from grader.simulation.mailboxes import Hub
-from grader.simulation.trace_recorder import Tapped
-from grader.rank.addressing import require_peer, require_tag
 from grader.core.events import ANY
 from grader.core.source_locations import line_here
+from grader.rank.addressing import require_peer, require_tag
+from grader.simulation.builtin import Builtins
+from grader.simulation.collectives import Collectives
+from grader.simulation.mailboxes import Hub
+from grader.simulation.requests import Request, channel_of
+from grader.simulation.trace_recorder import Tapped
 
 __all__ = ["SimulatedGroup", "require_message"]
 

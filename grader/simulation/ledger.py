@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
 import torch
 
-from grader.core.verdict import Volume
+from grader.core.wire import Tally
 
-__all__ = ["Ledger", "Tally"]
+__all__ = ["Ledger"]
 
 
 class Ledger:
@@ -35,34 +34,3 @@ class Ledger:
     def tally(self) -> Tally:
         """What was counted."""
         return Tally(self._messages, self._bytes, self._elements, self._strangers)
-
-
-class Tally(msgspec.Struct, array_like=True, frozen=True):
-    """What was sent, in all and by rank; a bound is judged on it as on a trace.
-
-    Attributes:
-        messages: received, in all.
-        sent: bytes, by rank.
-        elements: by rank.
-        strangers: messages to ranks that are no neighbours on the ring.
-    """
-
-    messages: int
-    sent: list[int]
-    elements: list[int]
-    strangers: int
-
-    @property
-    def traffic(self) -> Volume:
-        """The numbers that exercises put limits on, but for rounds: those need a trace."""
-        return Volume(self.messages, sum(self.sent), max(self.sent, default=0))
-
-    @property
-    def stranger_count(self) -> int:
-        """Messages to ranks that are no neighbours on the ring."""
-        return self.strangers
-
-    @property
-    def max_sent_elements(self) -> int:
-        """The most elements that any one rank sent."""
-        return max(self.elements, default=0)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from grader.simulation.requests import Misfit, Request, sort_of
+from grader.core.events import ANY
 from grader.simulation.ledger import Ledger
 from grader.simulation.network import Network
+from grader.simulation.requests import Misfit, Request, sort_of
 from grader.simulation.scheduler import Scheduler
-from grader.core.events import ANY
 
 if TYPE_CHECKING:
     from grader.simulation.trace_recorder import Tap

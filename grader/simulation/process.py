@@ -11,23 +11,24 @@ import cloudpickle
 import msgspec
 import torch
 
-from grader.core.program import LoadedProgram, Program, loader
-from grader.simulation.builtin import Builtins, Work
-from grader.simulation.calls import installed
-from grader.simulation.communicator import is_channel
-from grader.simulation.requests import Rank, Request
-from grader.simulation.mailboxes import Hub
-from grader.simulation.ledger import Ledger
-from grader.simulation.collective_matching import Call, Disagreement
-from grader.simulation.virtual_environment import surroundings
-from grader.simulation.trace_recorder import Tap
+from grader.core.codec import pack, pack_answer, unpack
 from grader.core.events import WORLD
+from grader.core.program import LoadedProgram, Program, loader
 from grader.core.source_locations import is_students
 from grader.core.values import dtype_name
+from grader.core.wire import Answered, Pending, Simulate, Simulated
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
-from grader.core.codec import pack, pack_answer, unpack
-from grader.core.wire import Answered, Pending, Simulate, Simulated
+from grader.simulation.builtin import Builtins, Work
+from grader.simulation.calls import installed
+from grader.simulation.clusters import Cluster
+from grader.simulation.collective_matching import Call, Disagreement
+from grader.simulation.communicator import is_channel
+from grader.simulation.ledger import Ledger
+from grader.simulation.mailboxes import Hub
+from grader.simulation.requests import Rank, Request
+from grader.simulation.trace_recorder import Tap
+from grader.simulation.virtual_environment import surroundings
 
 __all__ = ["simulated"]
 
@@ -52,7 +53,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     ledger = Ledger(size) if request.counted else None
     load = loader(Program.from_bytes(request.program), is_students)
     lives = [_Life(request, load, one) for one in arguments]
-    network = request.cluster.network(size)
+    network = msgspec.msgpack.decode(request.cluster, type=Cluster).network(size)
     hub = Hub([life.live for life in lives], network, request.eager, ledger)
     tap = Tap(hub, request.recorded) if request.recorded else None
     for life in lives:

@@ -24,8 +24,8 @@ import greenlet
 import torch
 
 from grader.simulation.clock import ticks_of
-from grader.simulation.requests import Rank, Request
 from grader.simulation.network import Network
+from grader.simulation.requests import Rank, Request
 from grader.simulation.travelling import Travelling
 
 if TYPE_CHECKING:

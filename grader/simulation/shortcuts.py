@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from grader.simulation.requests import Request
 from grader.simulation.mailboxes import Hub
+from grader.simulation.requests import Request
 
 __all__ = ["shortcuts"]
 

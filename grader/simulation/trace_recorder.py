@@ -11,9 +11,6 @@ from typing import Any
 
 import torch
 
-from grader.simulation.clock import PER_SECOND
-from grader.simulation.requests import Request
-from grader.simulation.mailboxes import Hub
 from grader.core.events import (
     ANY,
     Blocked,
@@ -28,6 +25,9 @@ from grader.core.events import (
 )
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
+from grader.simulation.clock import PER_SECOND
+from grader.simulation.mailboxes import Hub
+from grader.simulation.requests import Request
 
 __all__ = ["Tap", "Tapped"]
 

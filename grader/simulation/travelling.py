@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from grader.simulation.requests import Rank, Request
 from grader.simulation.network import Network, Undecided
+from grader.simulation.requests import Rank, Request
 
 __all__ = ["Travelling"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from grader.core.events import ANY, Signature
-from grader.trace.trace import Operation
 from grader.core.verdict import Diagnosis, Failure, Site
+from grader.trace.trace import Operation
 
 __all__ = ["Call", "disagreement", "misfit"]
 

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.trace.message_matcher import Awaited, Board
 from grader.trace.trace import Operation
-from grader.core.verdict import Diagnosis, Failure, Site, Wait
 
 __all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from grader.trace.agreement import disagreement, misfit
 from grader.core.events import (
     ANY,
     WORLD,
@@ -37,8 +36,9 @@ from grader.core.events import (
     Seen,
     Violated,
 )
-from grader.trace.trace import Operation, Stay, Trace
 from grader.core.verdict import Diagnosis, Failure, Site
+from grader.trace.agreement import disagreement, misfit
+from grader.trace.trace import Operation, Stay, Trace
 
 __all__ = ["Awaited", "Board", "Resolution"]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Protocol
 
 from grader.core.events import Held, Marked, Seen, Signature
-from grader.trace.rounds import Step, replay
 from grader.core.verdict import Site, Traffic, Volume
+from grader.trace.rounds import Step, replay
 
 __all__ = ["Measured", "Message", "Operation", "Stay", "Trace"]
 

@@ -31,8 +31,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from grader.trace.trace import Operation, Trace
 from grader.core.verdict import Orders
+from grader.trace.trace import Operation, Trace
 
 __all__ = ["Exploration", "WildcardPolicy", "named_race"]
 

@@ -6,8 +6,8 @@ import math
 
 from matplotlib.patches import Rectangle
 
-from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
 from grader.course.sizes import dp_overlap_ratio, state_bytes
+from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
 
 #: Replicas in both pictures.
 _DP = 8

@@ -17,8 +17,8 @@ from grader.classroom.outputs.figures import (
 )
 from grader.classroom.outputs.pages import page
 from grader.classroom.outputs.results import ClassResults, Row, Standing
-from grader.report.summary import points
 from grader.core.verdict import ExerciseVerdict
+from grader.report.summary import points
 
 __all__ = ["MARKS", "WORDS", "class_page"]
 

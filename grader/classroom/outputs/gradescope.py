@@ -12,10 +12,10 @@ import json
 from typing import Any
 
 from grader.classroom.outputs.results import ClassResults, Row
-from grader.report.summary import visible
-from grader.report.text import exercise_report, plain
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.core.version import __version__
+from grader.report.summary import visible
+from grader.report.text import exercise_report, plain
 
 __all__ = ["VISIBILITIES", "gradescope", "to_json"]
 

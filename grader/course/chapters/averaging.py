@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.core.compare import compare
-from grader.course.exercise import Judged
+from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters.replicas import ARCHITECTURES, build
+from grader.course.exercise import Judged
 
 __all__ = [
     "among_holders",

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from grader.course.cases import Case
 from grader.core.verdict import Diagnosis
+from grader.course.cases import Case
 
 __all__ = [
     "NOT_THOSE_BUCKETS",

@@ -2,9 +2,9 @@
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.exercise import Exercise, Mistake
 from grader.course.limits import messages
-from grader.core.verdict import Diagnosis
 
 who_am_i = Exercise(
     signature="who_am_i() -> Tensor",

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
-from grader.course.traffic_bounds import moved
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, point, rounds, total_bytes
 from grader.course.oracles import nbytes
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import moved
 
 
 def _sends_first(e: Evidence) -> bool:

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
-from grader.course.traffic_bounds import moved
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, total_bytes
 from grader.course.oracles import nbytes
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import moved
 
 
 def _asks_another(e: Evidence) -> bool:

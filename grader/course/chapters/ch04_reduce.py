@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
-from grader.course.traffic_bounds import combined
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, point, rounds
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import combined
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -7,15 +7,15 @@ from functools import partial
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, tag_lists
-from grader.course.exercise import Exercise, Mistake
 from grader.course.chapters import signs
 from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.course.chapters.growing import REDUCE_SCATTER
-from grader.course.traffic_bounds import combined
+from grader.course.exercise import Exercise, Mistake
 from grader.course.limits import neighbours_only, point, rounds, sent
 from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import combined
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

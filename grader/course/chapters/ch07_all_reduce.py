@@ -7,13 +7,13 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, demo, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
-from grader.course.traffic_bounds import combined
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import calls, given, messages, point
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import combined
 
 _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
 from grader.course.chapters.ch05_all_gather import ALL_SEND
 from grader.course.chapters.uneven import (
@@ -16,10 +16,10 @@ from grader.course.chapters.uneven import (
     receives_own_counts,
     sends_everything,
 )
-from grader.course.traffic_bounds import moved
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, point, rounds, total_bytes
 from grader.course.oracles import nbytes
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import moved
 
 COPY = "The result shares memory with the input. What stays on its rank is copied: .clone()."
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import signs
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, point, rounds
 from grader.trace.causality import heard_from
 from grader.trace.trace import Operation, Trace
-from grader.core.verdict import Diagnosis, Failure
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:

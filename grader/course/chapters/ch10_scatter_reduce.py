@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from grader.course.exercise import Exercise, Mistake
+from grader.core.verdict import Diagnosis
 from grader.course.chapters.indexed import magnitude, reduced, reductions
 from grader.course.chapters.indexed_mistakes import MISTAKES
 from grader.course.chapters.indexed_rows import (
@@ -27,9 +27,9 @@ from grader.course.chapters.indexed_rows import (
     sizes_meet,
     without,
 )  # fmt: skip
+from grader.course.exercise import Exercise, Mistake
 from grader.rank.instrumentation import differentiated, refusing, steps
 from grader.rank.recorder import ForbiddenCall
-from grader.core.verdict import Diagnosis
 
 
 def _refusing(answer: Callable[..., Any], *arguments: Any) -> Any:

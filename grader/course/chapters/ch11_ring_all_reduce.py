@@ -5,13 +5,13 @@ from functools import partial
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.chapters import growing, rings, signs
-from grader.course.traffic_bounds import combined
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, neighbours_only, point, rounds, sent_elements
 from grader.course.oracles import OPS, magnitude, reduced
-from grader.core.verdict import Diagnosis
+from grader.course.traffic_bounds import combined
 
 
 def _schedules(c: Case, make: Callable[[int, int], rings.Pairs]) -> list[rings.Pairs]:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Exercise
 from grader.course.chapters import cost_mistakes, fit_mistakes
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Exercise
 
 #: Formulas may be worked out in any order: many roundings, and no more.
 _FORMULA = 1e-9

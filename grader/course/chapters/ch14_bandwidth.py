@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from math import isclose
 from typing import Any
 
+from grader.core.verdict import Diagnosis
 from grader.course import bandwidth
 from grader.course.cases import Case, Draw
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.course.chapters.timings import (
     BARRIER,
     alike,
@@ -19,7 +19,7 @@ from grader.course.chapters.timings import (
     time_in_rank,
     timed,
 )
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 
 # Dividing, and what to multiply with. ---------------------------------------------
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from grader.course.cases import Case
 from grader.core.compare import compare
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.core.verdict import Diagnosis
+from grader.course.cases import Case
 from grader.course.chapters.averaging import (
     among_holders,
     averaged,
@@ -48,10 +48,10 @@ from grader.course.chapters.training import (
     sizes,
     training,
 )
-from grader.course.traffic_bounds import combined, moved
+from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import calls, largest_call, messages, overlaps, point, through
+from grader.course.traffic_bounds import combined, moved
 from grader.trace.trace import Trace
-from grader.core.verdict import Diagnosis
 
 # Through one rank. -----------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course import sizes
 from grader.course.cases import Case, Draw, Kind
-from grader.course.exercise import Exercise
 from grader.course.chapters import ratio_mistakes, size_mistakes
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Exercise
 
 #: Formulas may be worked out in any order: many roundings, and no more.
 _FORMULA = 1e-9

@@ -1,6 +1,6 @@
 """Chapter 17: a matrix product on several ranks, cut along its columns, inside, or by positions."""
 
-from grader.course.exercise import Exercise
+from grader.core.verdict import Diagnosis
 from grader.course.chapters.sharded import (
     column_gradients,
     columns,
@@ -23,8 +23,8 @@ from grader.course.chapters.sharded import (
     whole_of,
 )  # fmt: skip
 from grader.course.chapters.sharded_mistakes import COLUMN, ROW, SHARD, UNSHARD
+from grader.course.exercise import Exercise
 from grader.course.traffic_bounds import moved
-from grader.core.verdict import Diagnosis
 
 _DEADLOCK = (
     "Every rank makes the same calls in the same order, in backward as well. Which of them does a"

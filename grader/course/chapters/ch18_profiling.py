@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.course.chapters import additions, kernels, profiles
 from grader.course.chapters.kernels import answer, mean, median, timed, total
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 
 # Taking the time of a kernel. -----------------------------------------------------
 

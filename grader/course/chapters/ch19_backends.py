@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.core.verdict import Diagnosis
 
 # Which backend. -------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.course.cases import Case
 from grader.course.exercise import Mistake
-from grader.core.verdict import Diagnosis
 
 __all__ = ["CROSSOVER", "RING", "TREE", "wrong"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
 
+from grader.core.verdict import Diagnosis
 from grader.course import costs
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Mistake
 from grader.course.chapters.cost_mistakes import wrong
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Evidence, Mistake
 
 __all__ = ["FIT"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from grader.course.cases import Case, Draw, Kind
 from grader.core.values import dtype_name
+from grader.course.cases import Case, Draw, Kind
 
 __all__ = ["counts", "magnitude", "named", "reduced", "reductions"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import torch
 
-from grader.course.cases import Case
-from grader.course.exercise import Evidence, Mistake
-from grader.course.chapters.indexed import counts, named, reduced
 from grader.core.verdict import Diagnosis
+from grader.course.cases import Case
+from grader.course.chapters.indexed import counts, named, reduced
+from grader.course.exercise import Evidence, Mistake
 
 __all__ = ["MISTAKES"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence
-from grader.core.verdict import Diagnosis
 
 __all__ = [
     "TWO_DTYPES",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.course import sizes
-from grader.course.exercise import Evidence, Mistake
 from grader.course.chapters.cost_mistakes import wrong
 from grader.course.chapters.size_mistakes import times
+from grader.course.exercise import Evidence, Mistake
 
 __all__ = ["DP", "PP", "TP", "ZERO3"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
 from grader.course.exercise import Evidence, Gives
 from grader.course.oracles import OPS, op_name, reduced
-from grader.core.verdict import Diagnosis
 
 __all__ = [
     "Pairs",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Mistake
 from grader.course.chapters.sharded import (
     column_gradients,
     parts_of,
@@ -16,7 +16,7 @@ from grader.course.chapters.sharded import (
     row_gradients,
     whole_of,
 )
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Evidence, Mistake
 
 __all__ = ["COLUMN", "ROW", "SHARD", "UNSHARD"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from grader.core.verdict import Diagnosis
 from grader.course.exercise import Evidence, Mistake
 from grader.course.oracles import op_name
-from grader.core.verdict import Diagnosis
 
 __all__ = [
     "AVERAGE_ALONE",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from grader.core.verdict import Diagnosis
 from grader.course import sizes
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Mistake
 from grader.course.chapters.cost_mistakes import wrong
-from grader.core.verdict import Diagnosis
+from grader.course.exercise import Evidence, Mistake
 
 __all__ = ["BLOCK", "FLOPS", "MODEL", "STATE", "called", "times"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.rank.clock import Clock, shown_to
 from grader.trace.causality import heard_from
 from grader.trace.trace import Operation, Trace
-from grader.core.verdict import Diagnosis, Failure
 
 __all__ = [
     "BARRIER",

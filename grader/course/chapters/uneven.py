@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import torch
 
+from grader.core.values import dtype_name
+from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
 from grader.course.exercise import Evidence
 from grader.trace.trace import Operation
-from grader.core.values import dtype_name
-from grader.core.verdict import Diagnosis
 
 __all__ = [
     "empty_message_alone",

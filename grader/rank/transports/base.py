@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch.distributed import distributed_c10d as c10d
 
-__all__ = ["FOREVER", "NAMES", "Backend", "named", "reduction_name"]
+__all__ = ["FOREVER", "NAMES", "Backend", "named"]
 
 #: The backends, and the modules that have them.
 NAMES = ("gloo", "mpi", "nccl")
@@ -59,9 +59,3 @@ def named(name: str) -> Backend:
     """A backend by its name, which is one of :data:`NAMES`."""
     backend: Backend = importlib.import_module(f"grader.rank.transports.{name}").BACKEND
     return backend
-
-
-def reduction_name(reduction: Any) -> str:
-    """``SUM`` of torch's several ways to spell a reduction."""
-    inner = getattr(reduction, "op", reduction)
-    return str(getattr(inner, "name", inner))

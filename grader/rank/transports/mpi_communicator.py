@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from mpi4py import MPI
 
-from grader.rank.transports.base import reduction_name
+from grader.core.values import reduction_name
 from grader.rank.transports.mpi_reductions import operation, raw, typed
 
 __all__ = ["MpiGroup", "Pending"]
