@@ -30,9 +30,9 @@ from rich.table import Table
 
 from benchmarks.ring import from_chapter
 from grader.simulation.calls import installed
-from grader.simulation.clock import ticks_of
 from grader.simulation.clusters import Flat
 from grader.simulation.mailboxes import Hub
+from grader.simulation.network import ticks_of
 
 ALPHA, BETA = 1e-6, 1e-10
 

@@ -241,7 +241,7 @@ print(run(central, 4).trace)
 # [happened before](https://doi.org/10.1145/359545.359563).)
 
 # %%
-from grader.trace.causality import heard_from
+from grader.trace.trace import heard_from
 
 
 def without_an_answer():

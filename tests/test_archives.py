@@ -18,8 +18,7 @@ from dataclasses import replace
 import pytest
 
 from grader.classroom.archives import unpack
-from grader.classroom.extraction_dir import STUDENT, Meter, Vault
-from grader.classroom.tree import File, MemoryFolder, Oddity, read_whole
+from grader.classroom.tree import STUDENT, File, MemoryFolder, Meter, Oddity, Vault, read_whole
 
 MB = 1 << 20
 SMALL = replace(STUDENT, members=100, unpacked=4 * MB, kept=2 * MB, file=MB, directory=64 << 10)

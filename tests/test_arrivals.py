@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from grader.classroom import submission_files, tree
 from grader.classroom.arrivals import collect, newer
-from grader.classroom.extraction_dir import STUDENT
-from grader.classroom.gradescope import LARGEST_METADATA, Submitter, submitters
+from grader.classroom.layouts import LARGEST_METADATA, Submitter, submitters
 from grader.classroom.names import age, key, raw, shown
+from grader.classroom.tree import STUDENT
 from grader.core.errors import RequestError, UnreadableFile
 
 SAFE_KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

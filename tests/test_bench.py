@@ -15,10 +15,9 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader.bench.contracts import Buffers, wrong_elements
 from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
-from grader.bench.results import Row
-from grader.bench.table import footer, header, line, to_json
+from grader.bench.rank import Buffers, wrong_elements
+from grader.bench.table import Row, footer, header, line, to_json
 from grader.cli.main import main
 from grader.course import bandwidth
 from tests.conftest import our_processes, play
@@ -362,7 +361,7 @@ LATE = """
 import os, sys, time
 import torch.distributed as dist
 from grader.bench.command import plan_of
-from grader.bench.joining import take_part
+from grader.bench.starting import take_part
 
 path, marker, meeting, rank = sys.argv[1:]
 os.environ.update(RANK=rank, WORLD_SIZE="2", LOCAL_RANK=rank)

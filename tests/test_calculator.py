@@ -7,9 +7,8 @@ import re
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from grader.api.calculator import calculator
+from grader.api.calculator import Plan, calculator
 from grader.core.errors import RequestError
-from grader.course.plans import Plan
 from tests.test_kernel import Kernel
 
 

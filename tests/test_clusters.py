@@ -14,14 +14,10 @@ from hypothesis import strategies as st
 
 from grader.core.errors import RequestError
 from grader.core.wire import Simulate
-from grader.simulation.clock import ticks_of
-from grader.simulation.clusters import Flat, Nodes
-from grader.simulation.flows import SharedLinks
+from grader.simulation.clusters import PRESETS, Flat, Nodes, cluster_from
 from grader.simulation.mailboxes import Hub
-from grader.simulation.network import Places
-from grader.simulation.presets import PRESETS, cluster_from
+from grader.simulation.network import Places, SharedLinks, fair_shares, ticks_of
 from grader.simulation.requests import channel_of
-from grader.simulation.sharing import fair_shares
 from tests.test_simulation import ring_all_reduce
 from tools import clusters as page
 

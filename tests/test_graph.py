@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from grader import check, run
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
-from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words
+from grader.report.graph import MOST_RANKS, graph_image, graph_svg, graph_words, laid_out
 from grader.report.html import failure_html
-from grader.report.layout import laid_out
 from tests.conftest import line_in
 
 SVG = "{http://www.w3.org/2000/svg}"

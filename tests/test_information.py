@@ -11,8 +11,8 @@ from grader.api import catalogue
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Exercise
+from grader.course.limits import LUCK, combined, moved
 from grader.course.oracles import OPS
-from grader.course.traffic_bounds import LUCK, combined, moved
 from grader.judge.assessment import _predictable, assess, assess_again
 from grader.launch.world import Outcome, RankResult
 from grader.trace.trace import Trace

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from grader.core.framing import BrokenFrame
 from grader.core.wire import Put
-from grader.core.wire_errors import BrokenFrame
 from grader.rank import rank_store
 from grader.rank.rank_store import Meeting, RankStore
 from tests.conftest import play

@@ -19,8 +19,8 @@ from grader.core.verdict import Status
 from grader.course.chapters import discover
 from grader.judge.judge import Judge, Settings
 from grader.launch import nccl
-from grader.launch.borrowed import Borrowed
 from grader.launch.launchers import default_launcher
+from grader.launch.mpiexec import Borrowed
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup
 from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own

@@ -9,9 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.classroom.outputs.class_page import class_page
-from grader.classroom.outputs.feedback import feedback
-from grader.classroom.outputs.figures import figures, outcome
+from grader.classroom.outputs.class_page import class_page, figures, outcome
+from grader.classroom.outputs.files import feedback
 from grader.classroom.outputs.results import ClassResults, Row
 from grader.core.verdict import Diagnosis, Status
 from tests.classes import (

@@ -12,10 +12,16 @@ import pytest
 from grader.classroom.exporting import export
 from grader.classroom.names import is_key, key
 from grader.classroom.outputs import nbgrader as nb
-from grader.classroom.outputs.cells import number, table, text
 from grader.classroom.outputs.files import write
-from grader.classroom.outputs.gradebook import COLUMNS, gradebook
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import (
+    COLUMNS,
+    ClassResults,
+    Row,
+    gradebook,
+    number,
+    table,
+    text,
+)
 from grader.classroom.store import Entry, Store
 from grader.core.verdict import Status
 from tests.classes import (

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from grader.server import hugepages
+from grader.server import fork_server
 
 #: In a process of its own: it moves all that the process has.
 MOVE = """
@@ -19,11 +19,11 @@ libc.malloc.restype = ctypes.c_void_p
 # less than 2 MiB of heap fill no large page
 pieces = [libc.malloc(64 << 10) for _ in range(128)]
 mine = pieces[64]
-assert mine >> 21 in set(hugepages._heap(libc)), "the heap is not found"
+assert mine >> 21 in set(fork_server._heap(libc)), "the heap is not found"
 
 words = [random.Random(i).randbytes(500) for i in range(20_000)]
 ctypes.memmove(mine, b"m" * 64, 64)
-hugepages.gather()
+fork_server.gather()
 assert words == [random.Random(i).randbytes(500) for i in range(20_000)]
 assert ctypes.string_at(mine, 64) == b"m" * 64
 for piece in pieces:
@@ -40,7 +40,7 @@ for piece in pieces:
     ],
 )
 def test_neighbours_are_asked_for_together(given, runs):
-    assert list(hugepages._runs(given)) == runs
+    assert list(fork_server._runs(given)) == runs
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="large pages are asked for on Linux only")

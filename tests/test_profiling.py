@@ -11,8 +11,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from benchmarks import kernels as record
 from grader.api import catalogue
-from grader.course.chapters.kernels import LAUNCH
-from grader.course.chapters.profiles import self_times
+from grader.course.chapters.ch18_profiling import LAUNCH, self_times
 
 PLAN = schedule(wait=1, warmup=3, active=2, repeat=1)
 

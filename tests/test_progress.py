@@ -21,8 +21,7 @@ from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import LogbookError
 from grader.core.verdict import ExerciseVerdict, Status
-from grader.judge.progress import Overview, overview
-from grader.judge.progress_store import Logbook
+from grader.judge.progress import Logbook, Overview, overview
 from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
 
@@ -374,7 +373,7 @@ def test_a_full_disk(course):
 import resource
 from pathlib import Path
 from grader.core.errors import LogbookError
-from grader.judge.progress_store import Logbook
+from grader.judge.progress import Logbook
 from tests.test_progress import NOW, verdict
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 book = Logbook(Path(".grader/progress.json"))
@@ -412,7 +411,7 @@ def test_two_processes_at_once_lose_nothing(course):
     code = """
 import sys
 from pathlib import Path
-from grader.judge.progress_store import Logbook
+from grader.judge.progress import Logbook
 from tests.test_progress import NOW, verdict
 book = Logbook(Path(".grader/progress.json"))
 print("ready", flush=True)

@@ -14,8 +14,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Kind
 from grader.course.limits import messages, point, rounds
 from grader.judge.assessment import assess
-from grader.judge.judge import Judge, Settings
-from grader.judge.scoring import asks
+from grader.judge.judge import Judge, Settings, asks
 from grader.launch.launchers import default_launcher
 from grader.launch.world import Outcome, RankResult
 from grader.submission.submission import Submission

@@ -20,8 +20,8 @@ from grader.core.events import (
     Signature,
     Violated,
 )
+from grader.core.framing import BrokenFrame, TooMuch
 from grader.core.verdict import Diagnosis
-from grader.core.wire_errors import BrokenFrame, TooMuch
 from grader.launch import event_validation
 from grader.launch.event_validation import Scrutiny
 from grader.trace.message_matcher import Board

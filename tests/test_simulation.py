@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from grader.core.errors import RequestError
-from grader.simulation.clock import PER_SECOND, seconds_of, ticks_of
 from grader.simulation.clusters import Flat
 from grader.simulation.mailboxes import Hub
+from grader.simulation.network import PER_SECOND, seconds_of, ticks_of
 from grader.simulation.requests import channel_of
 
 ALPHA, BETA = 1e-6, 1e-10

@@ -15,9 +15,9 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
 from grader.api import run
+from grader.api.calculator import Plan
 from grader.core.errors import RequestError
 from grader.course import costs, sizes
-from grader.course.plans import Plan
 
 BOTH = pytest.mark.parametrize("glu", [False, True], ids=["plain", "gated"])
 

@@ -24,7 +24,7 @@ from grader.core.events import (
 from grader.core.verdict import Diagnosis
 from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.trace.message_matcher import Board
-from grader.trace.rounds import Step, replay
+from grader.trace.trace import Step, replay
 
 
 class Script:

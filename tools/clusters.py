@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.simulation.clusters import Flat
-from grader.simulation.presets import PRESETS, Preset, Source
+from grader.simulation.clusters import PRESETS, Flat, Preset, Source
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulation.md"
 BEGIN = "<!-- presets: written by python -m tools.clusters -->"

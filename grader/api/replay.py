@@ -15,8 +15,7 @@ from grader.course.exercise import Exercise
 from grader.launch.processes import ProcessWorld
 from grader.launch.world import Job
 from grader.report.frames import Film, film
-from grader.report.player import page, player
-from grader.report.strip import strip
+from grader.report.player import page, player, strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace

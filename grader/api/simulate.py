@@ -15,8 +15,7 @@ from grader.judge.simulated_checks import Grown, run_grown
 from grader.launch.simulation import MEMORY, Simulation
 from grader.launch.simulation import simulate as run_simulated
 from grader.launch.world import Job, omission
-from grader.simulation.clusters import Cluster, Flat
-from grader.simulation.presets import cluster_from
+from grader.simulation.clusters import Cluster, Flat, cluster_from
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.bench.plan import Plan, contest_of
-from grader.bench.plot import SUFFIXES, save
-from grader.bench.results import Complaint, Row
-from grader.bench.table import footer, header, line, to_csv, to_json
+from grader.bench.table import SUFFIXES, Complaint, Row, footer, header, line, save, to_csv, to_json
 from grader.core.errors import RequestError
 
 __all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
@@ -166,7 +164,7 @@ def _one_of_many(plan: Plan, sinks: Sinks) -> int:
     _require_partners(plan, size)
     if rank == 0:
         sinks.check()
-    from grader.bench.joining import take_part
+    from grader.bench.starting import take_part
 
     _require_backend(plan)
 

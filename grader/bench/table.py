@@ -6,13 +6,89 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from grader.bench.plan import DTYPES, Plan
-from grader.bench.results import Row
 
-__all__ = ["average", "footer", "header", "line", "to_csv", "to_json"]
+__all__ = [
+    "Complaint",
+    "Row",
+    "SUFFIXES",
+    "average",
+    "footer",
+    "header",
+    "line",
+    "save",
+    "to_csv",
+    "to_json",
+]
+
+
+# What ranks say: what was measured, or what went wrong.
+#
+# Whoever only listens need not import torch for it, which would take the processor
+# from those who measure.
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size of one collective, as all ranks know it.
+
+    Attributes:
+        name: what was called.
+        op: the collective that it is.
+        nbytes: of the whole tensor.
+        count: elements of one rank's part, or of the whole if it has no parts.
+        dtype: of the elements.
+        redop: ``sum``, or ``none``.
+        root: a rank, or −1.
+        seconds: of one call: the slowest rank's mean.
+        algbw, busbw: bytes a second.
+        wrong: elements that are not as they should be, on all ranks together.
+    """
+
+    name: str
+    op: str
+    nbytes: int
+    count: int
+    dtype: str
+    redop: str
+    root: int
+    seconds: float
+    algbw: float
+    busbw: float
+    wrong: int
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What went wrong on a rank.
+
+    Attributes:
+        rank: which one.
+        kind: ``raised`` or ``hung``; or ``lost``, without the other ranks.
+        text: what.
+        site: the student's line, if it was one of the student's.
+    """
+
+    rank: int
+    kind: str
+    text: str
+    site: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where a rank is that hangs."""
+        return f"is at {self.site}" if self.site else "is in no line of the file"
+
+    def __str__(self) -> str:
+        if self.kind == "hung":
+            return f"{self.text}: rank {self.rank} {self.place}"
+        where = f", {self.site}" if self.site else ""
+        return f"rank {self.rank}{where}: {self.text}"
+
 
 #: Bytes of a gigabyte: bandwidths are decimal.
 GIGA = 1e9
@@ -111,3 +187,37 @@ def to_json(plan: Plan, rows: Sequence[Row], ranks: int) -> str:
         "average_busbw": {name: average([r for r in rows if r.name == name]) for name in names},
     }
     return json.dumps(found, ensure_ascii=False)
+
+
+# What was measured, as a picture: bus bandwidth against size.
+
+#: What a picture can be saved as.
+SUFFIXES = (".png", ".svg", ".pdf")
+
+#: Told apart by shape as well as by colour.
+_MARKERS = "osD^vP*X<>"
+
+
+def save(path: Path, rows: Sequence[Row], ranks: int) -> None:
+    """Draw one line for every name."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    for number, name in enumerate(dict.fromkeys(row.name for row in rows)):
+        mine = [row for row in rows if row.name == name]
+        axes.plot(
+            [row.nbytes for row in mine],
+            [row.busbw / GIGA for row in mine],
+            marker=_MARKERS[number % len(_MARKERS)],
+            color=f"C{number % 10}",
+            label=name,
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("size of the whole tensor in bytes")
+    axes.set_ylabel("bus bandwidth in GB/s")
+    axes.set_title(f"{ranks} ranks" if ranks > 1 else "1 rank")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)

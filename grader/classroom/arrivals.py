@@ -17,15 +17,19 @@ from pathlib import Path
 from types import TracebackType
 
 from grader.classroom.archives import unpack
-from grader.classroom.extraction_dir import CLASS, STUDENT, Bounds, Meter, Vault
 from grader.classroom.layouts import sort_out
 from grader.classroom.names import age, key, lookalike
 from grader.classroom.submission_files import Pile, gather
 from grader.classroom.tree import (
+    CLASS,
+    STUDENT,
+    Bounds,
     DiskFolder,
     File,
     Folder,
     MemoryFolder,
+    Meter,
+    Vault,
     is_archive,
     is_code,
     open_file,

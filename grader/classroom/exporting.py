@@ -8,9 +8,8 @@ from pathlib import Path
 from grader.classroom.outputs.autograder import autograder
 from grader.classroom.outputs.canvas import canvas
 from grader.classroom.outputs.files import write_gradescope
-from grader.classroom.outputs.gradebook import gradebook
 from grader.classroom.outputs.nbgrader import nbgrader
-from grader.classroom.outputs.results import ClassResults
+from grader.classroom.outputs.results import ClassResults, gradebook
 from grader.classroom.report import class_results
 from grader.classroom.store import Store
 from grader.core.errors import RequestError

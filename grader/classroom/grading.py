@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+import psutil
 
 from grader.classroom.cache_key import fingerprint
 from grader.classroom.messages import Judged, Order, Planned, Told
-from grader.classroom.plan import Plan, plan
-from grader.classroom.resource_watchdog import Warden
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import Catalogue
@@ -22,7 +25,153 @@ from grader.launch.parsing import parse
 from grader.launch.sandbox_pool import Sandbox
 from grader.submission.submission import Submission
 
-__all__ = ["grade"]
+__all__ = ["Plan", "Warden", "chapter_of", "grade", "plan"]
+
+
+# On which exercises a submission is judged, and from which of its files.
+#
+# Students hand in some chapters, in one file or in many, and twice.  A file that
+# is named after a chapter, as the course's notebooks are, hands that chapter in:
+# all its exercises are due, and one that the file lacks is missing.  A file of
+# any other name hands in what it defines.
+
+
+@dataclass
+class Plan:
+    """What is to be judged.
+
+    Attributes:
+        sources: by exercise, in the order of the course, where it is taken from.
+        notes: what the report has to say about that.
+    """
+
+    sources: dict[str, Submission] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def chapter_of(label: str, catalogue: Catalogue) -> str | None:
+    """The chapter that a file is named after.
+
+    ``02_broadcast.ipynb`` is, and so is what is left of that name when it has
+    been downloaded twice or prefixed by a learning platform.
+    """
+    words = re.split(r"[^a-z0-9]+", PurePath(label).stem.lower())
+    for chapter in catalogue.chapters():
+        wanted = chapter.split("_")
+        if any(words[i : i + len(wanted)] == wanted for i in range(len(words))):
+            return chapter
+    return None
+
+
+def plan(files: Sequence[Submission], catalogue: Catalogue) -> Plan:
+    """Decide for one student.
+
+    Args:
+        files: what could be read, the oldest first.
+        catalogue: the exercises of the course.
+    """
+    due: dict[str, list[Submission]] = {}
+    chapters = [chapter_of(file.label, catalogue) for file in files]
+    for file, chapter in zip(files, chapters, strict=True):
+        for name in catalogue:
+            if name in file.names or name in file.broken or catalogue[name].chapter == chapter:
+                due.setdefault(name, []).append(file)
+    found = Plan()
+    for name in catalogue:
+        if name in due:
+            found.sources[name] = _choose(name, due[name], catalogue, found.notes)
+    return found
+
+
+def _choose(
+    name: str, files: Sequence[Submission], catalogue: Catalogue, notes: list[str]
+) -> Submission:
+    """The file that an exercise is taken from: of its own chapter, defining it, the newest."""
+
+    def rank(item: tuple[int, Submission]) -> tuple[bool, bool, int]:
+        position, file = item
+        chapter = chapter_of(file.label, catalogue)
+        defines = name in file.names or name in file.broken
+        # an earlier exercise that a later chapter's notebook repeats is no second answer
+        return defines, chapter in (None, catalogue[name].chapter), position
+
+    defining = [file for file in files if name in file.names or name in file.broken]
+    _, chosen = max(enumerate(files), key=rank)
+    others = [file.label for file in defining if file is not chosen]
+    if others:
+        notes.append(f"{name} is taken from {chosen.label}; also in {', '.join(others)}")
+    return chosen
+
+
+# Holds a whole sandbox to its memory and its time.
+#
+# Every rank has a limit of its own; together they could still take a machine
+# down.  The warden looks from outside, where nothing in the sandbox can touch it.
+
+#: Seconds between two looks: a rank writes a few hundred megabytes in that.
+_PERIOD = 0.1
+
+
+class Warden:
+    """Kills a process and all that it started when they exceed their limits.
+
+    Args:
+        pid: of the sandbox.
+        memory: bytes that all its processes may have resident together.
+        seconds: that it may live.
+    """
+
+    def __init__(self, pid: int, memory: int, seconds: float) -> None:
+        self._top = psutil.Process(pid)
+        self._memory = memory
+        self._until = time.monotonic() + seconds
+        self._seconds = seconds
+        self._done = threading.Event()
+        #: why it has killed, once it has
+        self.reason: tuple[Diagnosis, str] | None = None
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="warden")
+        self._thread.start()
+
+    def _watch(self) -> None:
+        # it is over when the sandbox is; anything else is a fault, and must be heard of
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while not self._done.wait(_PERIOD):
+                if time.monotonic() > self._until:
+                    self._end(
+                        Diagnosis.TIMEOUT, f"the submission took over {self._seconds:g} s in all"
+                    )
+                    return
+                used = self._resident()
+                if used > self._memory:
+                    message = (
+                        f"the ranks together used {used >> 20} MB;"
+                        f" {self._memory >> 20} MB is the limit"
+                    )
+                    self._end(Diagnosis.MEMORY_LIMIT, message)
+                    return
+
+    def _resident(self) -> int:
+        """What the processes have to themselves; torch, which they share, counts once each."""
+        used = 0
+        for process in self._top.children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                memory = process.memory_info()
+                used += memory.rss - memory.shared
+        return used
+
+    def _end(self, diagnosis: Diagnosis, message: str) -> None:
+        self.reason = (diagnosis, message)
+        # the first process of a PID namespace takes all others with it
+        for process in self._top.children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._top.kill()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._done.set()
+        self._thread.join()
+
 
 #: Bytes of tensors that a rank may send back; no exercise of the course needs a tenth of one.
 _ANSWER = 1 << 20

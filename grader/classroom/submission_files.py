@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grader.classroom.archives import DEEPEST, unpack
-from grader.classroom.extraction_dir import STUDENT, Bounds, Meter, Vault
 from grader.classroom.names import age
 from grader.classroom.tree import (
+    STUDENT,
+    Bounds,
     File,
     Folder,
+    Meter,
     Node,
     Oddity,
+    Vault,
     describe,
     is_archive,
     is_code,

@@ -10,15 +10,67 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import grader
 from grader.core.errors import GraderError, RequestError
+from grader.core.verdict import SubmissionVerdict
 from grader.core.version import __version__
+from grader.course.chapters import Catalogue
+from grader.judge.judge import Judge, Settings
+from grader.launch.process_group_handle import Launcher
+from grader.submission.submission import Submission
 
-__all__ = ["main"]
+__all__ = ["judge_file", "main"]
+
+
+# A whole file judged: which of its exercises, in which order.
+
+
+def judge_file(
+    path: str,
+    names: Sequence[str],
+    catalogue: Catalogue,
+    launcher: Callable[[], Launcher],
+    settings: Settings,
+) -> SubmissionVerdict:
+    """Judge the exercises that a file defines, or those that are named.
+
+    Args:
+        path: a ``.py`` file or a notebook.
+        names: exercises to judge; one that the file lacks is ``missing``.
+            None means all that the file defines.
+        catalogue: the exercises of the course.
+        launcher: gives what starts the ranks; asked when there is something to run.
+        settings: seed, sizes and limits.
+
+    Raises:
+        UnknownExercise: a name that the course does not have.
+        UnreadableFile: the path is no submission.
+        RequestError: no name is given and the file defines no exercise.
+    """
+    wanted = [catalogue[name].name for name in dict.fromkeys(names)]
+    submission = Submission.from_file(path, catalogue)
+    if not wanted:
+        defined = submission.names | set(submission.broken)
+        wanted = [name for name in catalogue if name in defined]
+    if not wanted:
+        raise RequestError(_nothing_in(submission))
+    judge = Judge(launcher(), settings)
+    verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
+    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
+
+
+def _nothing_in(submission: Submission) -> str:
+    if submission.unparsed:
+        fault = submission.unparsed[0]
+        return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
+    return (
+        f"{submission.label} defines no exercise of the course;"
+        " `python -m grader list` shows their names"
+    )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -208,7 +260,6 @@ def _check(request: argparse.Namespace) -> int:
     from grader.launch.launchers import call_seconds, launcher_on, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
-    from grader.cli.session import judge_file
     from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)

@@ -18,8 +18,8 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import out_of_memory
+from grader.core.framing import BrokenFrame
 from grader.core.values import DEEP, Opaque, amount, dtype_name, reduction_name, short
-from grader.core.wire_errors import BrokenFrame
 
 __all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
 

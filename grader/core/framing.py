@@ -14,10 +14,38 @@ from collections.abc import Iterator
 
 import msgspec
 
+from grader.core.verdict import Diagnosis
 from grader.core.wire import FromRank, ToRank
-from grader.core.wire_errors import BrokenFrame
 
-__all__ = ["FrameReader", "FrameWriter", "read_frames"]
+__all__ = ["BrokenFrame", "FrameReader", "FrameWriter", "Refused", "TooMuch", "read_frames"]
+
+
+# What can go wrong between the judge and a rank, for use inside this package.
+
+
+class BrokenFrame(Exception):
+    """Bytes from a rank that no program of ours sends; someone wrote into the pipe."""
+
+
+class Refused(BrokenFrame):
+    """What an honest rank may say, and the judge does not take.
+
+    Args:
+        what: reads after "rank 2".
+        diagnosis: the word for it.
+    """
+
+    def __init__(self, what: str, diagnosis: Diagnosis) -> None:
+        super().__init__(what)
+        self.diagnosis = diagnosis
+
+
+class TooMuch(Refused):
+    """More operations, or news of them, than the judge will remember."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, Diagnosis.TOO_MANY_MESSAGES)
+
 
 _HEADER = struct.Struct("<I")
 

@@ -310,7 +310,7 @@ class CaseVerdict:
 class ExerciseVerdict:
     """What happened to one exercise: its cases, its score, the first failure.
 
-    ``score`` is what :mod:`grader.judge.scoring` says.  ``message`` says what is wrong first;
+    ``score`` is what :mod:`grader.judge.judge` says.  ``message`` says what is wrong first;
     of an answer that passed, what there is to remark.  ``bool(verdict)`` is whether it passed.
     """
 

@@ -241,7 +241,7 @@ class Exercise:
         same_bits: whether all ranks must hold the same bits, and the same
             whatever order their messages arrive in.
         least: bytes that all ranks together must have received if they hold what
-            they should, by :mod:`grader.course.traffic_bounds`; ``None`` where nothing
+            they should, by :mod:`grader.course.limits`; ``None`` where nothing
             follows from the values.
         proof: looks for what the values cannot show in the traffic of a run
             whose values are right; what is wrong, or ``None``.

@@ -3,7 +3,7 @@
 Eight processes do not show what an algorithm costs on hundreds.  So an answer
 that is right on real ranks is run on simulated ones as well, many more of them,
 and what they hold and have sent is judged by the same oracle and the same limits.
-Rounds are not: those are of a replay of what happened (:mod:`grader.trace.rounds`),
+Rounds are not: those are of a replay of what happened (:mod:`grader.trace.trace`),
 and a record of hundreds of ranks is too long to keep.
 """
 

@@ -27,12 +27,12 @@ from grader.core.events import (
     Seen,
     Violated,
 )
+from grader.core.framing import BrokenFrame, TooMuch
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
 from grader.core.wire import Raised
-from grader.core.wire_errors import BrokenFrame, TooMuch
-from grader.rank.methods import COLLECTIVES
 from grader.rank.recorder import GROUPS
+from grader.rank.signatures import COLLECTIVES
 from grader.trace.message_matcher import Board
 
 __all__ = ["NAME", "Scrutiny", "clipped"]

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import RequestError, WorldError
-from grader.launch.borrowed import Borrowed
+from grader.launch.mpiexec import Borrowed
 from grader.launch.process_group_handle import Launcher
 from grader.launch.processes import ProcessWorld
 from grader.launch.world import Job

@@ -13,11 +13,10 @@ import time
 from collections.abc import Iterable
 
 from grader.core.errors import UnreadableFile
-from grader.core.framing import FrameReader, FrameWriter
+from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.reading import LARGEST
 from grader.core.wire import Parse, Parsed
-from grader.core.wire_errors import BrokenFrame
 from grader.launch.process_group_handle import Crew, Launcher
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission

@@ -8,11 +8,10 @@ import msgspec
 
 from grader.core.codec import pack, unpack
 from grader.core.errors import WorldError, shortage
-from grader.core.framing import FrameWriter
+from grader.core.framing import BrokenFrame, FrameWriter
 from grader.core.program import Program
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Call, Inspect, Load, Resolved, Returned, Setup
-from grader.core.wire_errors import BrokenFrame
 from grader.launch.event_validation import NAME
 from grader.launch.kernel_counters import contradiction
 from grader.launch.process_group_handle import Launcher

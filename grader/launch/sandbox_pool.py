@@ -20,8 +20,7 @@ import psutil
 
 from grader.core.errors import RequestError, WorldError
 from grader.launch.cpp_build import Workshop
-from grader.launch.fork_server_client import Client
-from grader.launch.helper import HELPER_START, KILL_PATIENCE, Helper
+from grader.launch.fork_server_client import HELPER_START, KILL_PATIENCE, Client, Helper
 from grader.launch.kernel_counters import Counts, read_counts
 from grader.launch.process_group_handle import Crew, Setting, readable
 from grader.launch.sandbox import BUILT, compiling_command, sandbox_command

@@ -21,19 +21,18 @@ import msgspec
 from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
-from grader.core.framing import FrameReader, FrameWriter
+from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
-from grader.core.wire_errors import BrokenFrame
 from grader.launch.event_validation import NAME
 from grader.launch.process_group_handle import Crew, Launcher
 from grader.launch.root_cause import Causes
 from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms.catalogue import choose
-from grader.simulation.clock import seconds_of
 from grader.simulation.clusters import Cluster
+from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
 from grader.trace.message_matcher import Board
 from grader.trace.trace import Trace
@@ -58,7 +57,7 @@ class Simulation:
         results: by rank, if all have returned.
         failure: why they have not, or what they have left over; or ``None``.
         seconds: of virtual time, when the last rank had returned.
-        ticks: the same, exactly, see :mod:`grader.simulation.clock`.
+        ticks: the same, exactly, see :mod:`grader.simulation.network`.
         messages, bytes: that were received.
         output: what all ranks printed, in the order of virtual time.
         trace: every message, if it was recorded and was not too much.

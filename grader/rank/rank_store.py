@@ -17,9 +17,9 @@ from typing import Any
 
 from torch.distributed import distributed_c10d as c10d
 
+from grader.core.framing import BrokenFrame, Refused
 from grader.core.verdict import Diagnosis
 from grader.core.wire import Put, Told
-from grader.core.wire_errors import BrokenFrame, Refused
 
 __all__ = ["Meeting", "RankStore"]
 

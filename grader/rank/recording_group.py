@@ -21,7 +21,6 @@ from grader.core.events import ANY
 from grader.core.values import reduction_name
 from grader.core.verdict import Diagnosis
 from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
-from grader.rank.methods import COLLECTIVES, ONE_BY_ONE, OTHER_NAME, REFUSED, SAME_SIZE
 from grader.rank.private_buffers import PrivateBuffers, tensors_of
 from grader.rank.recorder import Recorder, checksum
 from grader.rank.requests import (
@@ -34,7 +33,14 @@ from grader.rank.requests import (
     hand_over,
     milliseconds,
 )
-from grader.rank.signatures import signatures
+from grader.rank.signatures import (
+    COLLECTIVES,
+    ONE_BY_ONE,
+    OTHER_NAME,
+    REFUSED,
+    SAME_SIZE,
+    signatures,
+)
 from grader.rank.transports.base import FOREVER, Backend
 
 __all__ = ["RecordingGroup", "short_limit"]

@@ -1,6 +1,6 @@
 """A watched run, round by round: what every rank holds, and what travels.
 
-A round is a unit of time of the replay in :mod:`grader.trace.rounds`.  What a
+A round is a unit of time of the replay in :mod:`grader.trace.trace`.  What a
 rank holds after a round is what was last seen in its tensors before it finished
 a message of a later one, so sums that it makes in place belong to the round
 whose message brought the term.

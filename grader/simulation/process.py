@@ -19,16 +19,13 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Pending, Simulate, Simulated
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
-from grader.simulation.builtin import Builtins, Work
-from grader.simulation.calls import installed
+from grader.simulation.builtin import Builtins, Call, Disagreement, Work
+from grader.simulation.calls import installed, surroundings
 from grader.simulation.clusters import Cluster
-from grader.simulation.collective_matching import Call, Disagreement
 from grader.simulation.communicator import is_channel
-from grader.simulation.ledger import Ledger
-from grader.simulation.mailboxes import Hub
+from grader.simulation.mailboxes import Hub, Ledger
 from grader.simulation.requests import Rank, Request
 from grader.simulation.trace_recorder import Tap
-from grader.simulation.virtual_environment import surroundings
 
 __all__ = ["simulated"]
 

@@ -25,8 +25,8 @@ from grader.core.events import (
 )
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
-from grader.simulation.clock import PER_SECOND
 from grader.simulation.mailboxes import Hub
+from grader.simulation.network import PER_SECOND
 from grader.simulation.requests import Request
 
 __all__ = ["Tap", "Tapped"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,9 +10,137 @@ from typing import Protocol
 
 from grader.core.events import Held, Marked, Seen, Signature
 from grader.core.verdict import Site, Traffic, Volume
-from grader.trace.rounds import Step, replay
 
-__all__ = ["Measured", "Message", "Operation", "Stay", "Trace"]
+__all__ = ["Measured", "Message", "Operation", "Stay", "Step", "Trace", "heard_from", "replay"]
+
+
+# A record replayed in unit time: how many rounds an algorithm takes.
+#
+# Every message takes one unit of time.  A rank has one port to send and one to
+# receive (full duplex), and computing takes no time.  Each rank runs its
+# program: a post puts a message in its port's queue, a wait holds the rank until
+# that message has arrived.  A message can travel once both ends are posted.  A
+# sending port takes the messages that can travel in the order of their posts and
+# holds on to the first until the other end is free; a receiving port takes, of
+# those that ask for it, the one whose receive was posted first.
+#
+# So a flat broadcast takes n − 1 rounds, a binomial one ⌈log₂ n⌉, and an
+# all-to-all in which everybody writes to rank 0 first takes more rounds than one
+# whose peers rotate.  This is the single-port, full-duplex model of Thakur,
+# Rabenseifner and Gropp, *Optimization of Collective Communication Operations in
+# MPICH* (2005), section 3, with α + nβ = 1 for every message.
+
+#: A message, named by its send: rank and number of the operation.
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a rank's program: ``post`` or ``wait``, for one end of a message."""
+
+    action: str
+    end: str
+    message: Key
+
+
+def replay(programs: Sequence[Sequence[Step]]) -> dict[Key, int]:
+    """The unit of time, from 0, in which each message travels.
+
+    Args:
+        programs: for each rank its posts and waits in order; every message has
+            both of its posts somewhere in them.
+    """
+    return _Replay(programs).run()
+
+
+class _Replay:
+    """The state of a replay; a place is where in its rank's program a post stands."""
+
+    def __init__(self, programs: Sequence[Sequence[Step]]) -> None:
+        self.programs = programs
+        self.position = [0] * len(programs)
+        self.posted: dict[Key, dict[str, tuple[int, int]]] = {}
+        self.start: dict[Key, int] = {}
+        #: by sending rank, the messages that can travel, first posted first
+        self.ready: dict[int, list[tuple[int, Key]]] = {}
+
+    def run(self) -> dict[Key, int]:
+        now = 0
+        while True:
+            for rank in range(len(self.programs)):
+                self._advance(rank, now)
+            chosen = self._choose()
+            if not chosen:
+                return self.start
+            for sender, message in chosen:
+                heapq.heappop(self.ready[sender])
+                self.start[message] = now
+            now += 1
+
+    def _advance(self, rank: int, now: int) -> None:
+        """Let a rank run until it waits for a message that has not arrived by ``now``."""
+        program = self.programs[rank]
+        while self.position[rank] < len(program):
+            place = self.position[rank]
+            step = program[place]
+            if step.action == "wait":
+                if self.start.get(step.message, now) >= now:
+                    return
+            else:
+                ends = self.posted.setdefault(step.message, {})
+                ends[step.end] = (rank, place)
+                if len(ends) == 2:
+                    sender, order = ends["send"]
+                    heapq.heappush(self.ready.setdefault(sender, []), (order, step.message))
+            self.position[rank] += 1
+
+    def _choose(self) -> list[tuple[int, Key]]:
+        """The messages that travel in this unit of time, with their senders."""
+        taken: dict[int, tuple[int, int, Key]] = {}
+        for sender, queue in self.ready.items():
+            if not queue:
+                continue
+            message = queue[0][1]
+            receiver, place = self.posted[message]["recv"]
+            if receiver not in taken or place < taken[receiver][0]:
+                taken[receiver] = (place, sender, message)
+        return [(sender, message) for _, sender, message in taken.values()]
+
+
+# Who can know what: which ranks' beginnings come before which ranks' ends.
+#
+# Lamport's happened-before (*Time, Clocks, and the Ordering of Events in a
+# Distributed System*, 1978): what a rank does after it has received a message
+# comes after what the sender did before it sent.
+
+
+def heard_from(trace: Trace) -> list[frozenset[int]]:
+    """For each rank, those whose beginning is known to be past when it ends.
+
+    A chain of messages leads from each of them to the rank, so it cannot end
+    before they have begun, however fast or slow anybody is.  The rank itself
+    is among them.
+
+    The record may be a part of a longer one, such as the second of two calls
+    in a row.  A message that was sent before that part tells nothing of it.
+    """
+    moments: list[tuple[int, int, int, int, int]] = []
+    for operations in trace.operations:
+        for place, op in enumerate(operations):
+            if op.kind == "send":
+                moments.append((op.posted, 0, op.rank, op.number, place))
+            elif op.kind == "recv" and op.done is not None and op.partner is not None:
+                moments.append((op.done, 1, op.rank, op.number, place))
+    known = [frozenset({rank}) for rank in range(trace.world_size)]
+    carried: dict[tuple[int, int], frozenset[int]] = {}
+    for _, received, rank, number, place in sorted(moments):
+        if received:
+            partner = trace.operations[rank][place].partner
+            assert partner is not None
+            known[rank] |= carried.get((partner.rank, partner.number), frozenset())
+        else:
+            carried[rank, number] = known[rank]
+    return known
 
 
 class Measured(Protocol):
@@ -265,7 +394,7 @@ class Schedule:
 
     @classmethod
     def of(cls, trace: Trace) -> Schedule:
-        """Replay a trace; see :mod:`grader.trace.rounds` for the rules."""
+        """Replay a trace; see :mod:`grader.trace.trace` for the rules."""
         programs = [list(_steps(operations)) for operations in trace.operations]
         start = replay(programs)
         return cls(start, max(start.values(), default=-1) + 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from grader.course.plans import Plan
+from grader.api.calculator import Plan
 from tests.browser.lab import Reader, Server
 from tests.browser.test_accessibility import findings
 

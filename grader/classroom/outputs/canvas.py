@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.outputs.cells import number, table, text
-from grader.classroom.outputs.results import ClassResults, Row, Standing
+from grader.classroom.outputs.results import ClassResults, Row, Standing, number, table, text
 from grader.core.errors import RequestError
 
 __all__ = ["Canvas", "LeftOut", "canvas"]

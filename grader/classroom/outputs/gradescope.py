@@ -3,7 +3,7 @@
 https://gradescope-autograders.readthedocs.io/en/latest/specs/ describes
 ``results.json``.  Its ``output`` is shown to the student, as plain text
 (``text``: no HTML, Markdown or ANSI is interpreted); seeds are not in it, for
-the reason that :mod:`grader.classroom.outputs.feedback` gives.
+the reason that :mod:`grader.classroom.outputs.files` gives.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ There, too, a value that is not known is an empty cell.
 
 from __future__ import annotations
 
-from grader.classroom.outputs.cells import number, table, text
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, Row, number, table, text
 
 __all__ = ["COLUMNS", "nbgrader"]
 

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
+from grader.report.summary import visible
 
-__all__ = ["Asked", "ClassResults", "Row", "Standing"]
+__all__ = [
+    "Asked",
+    "COLUMNS",
+    "ClassResults",
+    "Row",
+    "Standing",
+    "gradebook",
+    "number",
+    "table",
+    "text",
+]
+
 
 #: Bytes of a key: with an ending, and a temporary one, it is still a file name.
 _LONGEST_KEY = 200
@@ -162,3 +177,103 @@ def _require_safe(key: str) -> None:
             f"{key!r} is no safe file name; a key has no slashes or control characters, does not"
             f" begin with a dot, and has 1 to {_LONGEST_KEY} bytes"
         )
+
+
+# Text of strangers in CSV files.
+#
+# Excel, LibreOffice and Google Sheets take a cell that begins like a formula for
+# one, also when it is quoted; a student could call himself ``=HYPERLINK(…)`` and
+# have the instructor's gradebook sent away.  OWASP
+# (https://owasp.org/www-community/attacks/CSV_Injection) advises to quote every
+# cell and to put an apostrophe before those that begin with ``=``, ``+``, ``-``,
+# ``@``, a tab, a carriage return or a line feed, which includes the full-width
+# forms of those signs.
+#
+# Two things are added.  Spreadsheets skip leading spaces, so they are skipped here
+# as well.  And where a comma is the decimal sign, Excel takes semicolons for the
+# ends of cells: so a sign that follows a separator gets an apostrophe, too.
+
+_BEGINS = re.compile(r"\s*[=+\-@＝＋－＠]")
+
+#: Where a cell could begin for a program that counts on another separator.
+_BEGINS_WITHIN = re.compile(r"([;,|][\s\"']*)(?=[=+\-@＝＋－＠])")
+
+
+def text(stranger: str | None) -> str:
+    """A cell that a spreadsheet shows as it is.
+
+    Control characters are spelled out, line breaks as well, so that a record is
+    one line; so are characters that turn the reading direction, and lone
+    surrogates, which have no UTF-8.
+    """
+    if not stranger:
+        return ""
+    plain = visible(stranger).replace("\n", "\\n").replace("\t", "\\t")
+    plain = _BEGINS_WITHIN.sub(r"\1'", plain)
+    return f"'{plain}" if _BEGINS.match(stranger) else plain
+
+
+def number(value: float) -> str:
+    """A number of points, to the thousandth."""
+    return f"{round(value, 3):.10g}"
+
+
+def table(
+    rows: Iterable[Sequence[str]], *, delimiter: str = ",", newline: str = "\r\n", bom: bool = False
+) -> bytes:
+    """Rows of cells as a file: RFC 4180, in UTF-8."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator=newline, quoting=csv.QUOTE_ALL)
+    writer.writerows(rows)
+    encoded = stream.getvalue().encode("utf-8", "backslashreplace")
+    return b"\xef\xbb\xbf" + encoded if bom else encoded
+
+
+# ``gradebook.csv``: one row per submission, and one column per exercise.
+
+#: Before the exercises.
+COLUMNS = ("student", "key", "email", "number", "score", "max_score", "status", "notes")
+
+
+def gradebook(results: ClassResults) -> bytes:
+    """The file.
+
+    No row is ever left out.  What the grader failed at has the word ``error``
+    instead of points, and what could not be judged here ``skipped``, which
+    ``max_score`` does not count; a cell is empty where nothing was handed in.
+    A score that is not final is an empty cell.
+
+    The file begins with a byte order mark: people open it in Excel, which
+    without one takes it for the machine's old code page and garbles every name
+    that is not ASCII.  Programs read it as ``utf-8-sig``.
+    """
+    head = [*COLUMNS, *(text(asked.name) for asked in results.asked)]
+    return table([head, *(_record(results, row) for row in results.rows)], bom=True)
+
+
+def _record(results: ClassResults, row: Row) -> list[str]:
+    notes = list(row.notes)
+    if row.unsafe:
+        notes.insert(0, "graded without a sandbox")
+    if row.fault:
+        notes.insert(0, f"the grader failed: {row.fault}")
+    return [
+        text(row.student),
+        text(row.key),
+        text(row.email),
+        text(row.number),
+        "" if results.ungraded(row) else number(row.score),
+        number(results.points_of(row)),
+        row.standing,
+        text("; ".join(notes)),
+        *(_cell(row, asked.name) for asked in results.asked),
+    ]
+
+
+def _cell(row: Row, name: str) -> str:
+    verdict = row.by_name.get(name)
+    if verdict is None:
+        return ""
+    if verdict.status in (Status.ERROR, Status.SKIPPED):
+        return str(verdict.status)
+    return number(verdict.score)

@@ -9,9 +9,8 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, tags
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages, point, rounds, total_bytes
+from grader.course.limits import messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
-from grader.course.traffic_bounds import moved
 
 _SEND_FIRST = Mistake(
     "A send returns only when its receive has been posted. Every rank that waits is in a send, so"

@@ -10,9 +10,8 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import levels, messages, point, rounds, total_bytes
+from grader.course.limits import levels, messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
-from grader.course.traffic_bounds import moved
 
 
 def _sends_first(e: Evidence) -> bool:

@@ -9,9 +9,8 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages, total_bytes
+from grader.course.limits import messages, moved, total_bytes
 from grader.course.oracles import nbytes
-from grader.course.traffic_bounds import moved
 
 
 def _asks_another(e: Evidence) -> bool:

@@ -9,9 +9,8 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, tags
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import levels, messages, point, rounds
+from grader.course.limits import combined, levels, messages, point, rounds
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
-from grader.course.traffic_bounds import combined
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -9,12 +9,10 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.course.chapters import signs
-from grader.course.chapters.growing import ALL_GATHER
-from grader.course.chapters.rings import all_send
+from grader.course.chapters.rings import ALL_GATHER, all_send
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages, neighbours_only, point, rounds, sent
+from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
 from grader.course.oracles import nbytes
-from grader.course.traffic_bounds import moved
 
 
 def _inputs(draw: Draw) -> list[Case]:

@@ -11,11 +11,10 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, tag_lists
 from grader.course.chapters import signs
 from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
-from grader.course.chapters.growing import REDUCE_SCATTER
+from grader.course.chapters.rings import REDUCE_SCATTER
 from grader.course.exercise import Exercise, Mistake
-from grader.course.limits import neighbours_only, point, rounds, sent
+from grader.course.limits import combined, neighbours_only, point, rounds, sent
 from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
-from grader.course.traffic_bounds import combined
 
 
 def _inputs(draw: Draw) -> Iterator[Case]:

@@ -11,9 +11,8 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, demo, tags
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import calls, given, messages, point
+from grader.course.limits import calls, combined, given, messages, point
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
-from grader.course.traffic_bounds import combined
 
 _Guess = Callable[[Case], Sequence[torch.Tensor] | None]
 

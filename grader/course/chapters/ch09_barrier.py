@@ -8,8 +8,7 @@ from grader.course.cases import Case, demo
 from grader.course.chapters import signs
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, point, rounds
-from grader.trace.causality import heard_from
-from grader.trace.trace import Operation, Trace
+from grader.trace.trace import Operation, Trace, heard_from
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:

@@ -7,11 +7,10 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.course.chapters import growing, rings, signs
+from grader.course.chapters import rings, signs
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages, neighbours_only, point, rounds, sent_elements
+from grader.course.limits import combined, messages, neighbours_only, point, rounds, sent_elements
 from grader.course.oracles import OPS, magnitude, reduced
-from grader.course.traffic_bounds import combined
 
 
 def _schedules(c: Case, make: Callable[[int, int], rings.Pairs]) -> list[rings.Pairs]:
@@ -184,7 +183,7 @@ ring_all_reduce = Exercise(
         point(rounds("≤", lambda c: 2 * (c.n - 1))),
         point(rounds("≥", lambda c: 2 * (c.n - 1) if rings.length(c) >= c.n else 0)),
     ),
-    growth=growing.ALL_REDUCE,
+    growth=rings.ALL_REDUCE,
     points=3,
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     hints=(

@@ -8,9 +8,8 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import messages
+from grader.course.limits import combined, messages, moved
 from grader.course.oracles import OPS, magnitude, reduced
-from grader.course.traffic_bounds import combined, moved
 
 
 def _all_wait_in(e: Evidence, call: str) -> bool:

@@ -49,8 +49,16 @@ from grader.course.chapters.training import (
     training,
 )
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import calls, largest_call, messages, overlaps, point, through
-from grader.course.traffic_bounds import combined, moved
+from grader.course.limits import (
+    calls,
+    combined,
+    largest_call,
+    messages,
+    moved,
+    overlaps,
+    point,
+    through,
+)
 from grader.trace.trace import Trace
 
 # Through one rank. -----------------------------------------------------------------

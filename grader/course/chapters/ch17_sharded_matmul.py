@@ -24,7 +24,7 @@ from grader.course.chapters.sharded import (
 )  # fmt: skip
 from grader.course.chapters.sharded_mistakes import COLUMN, ROW, SHARD, UNSHARD
 from grader.course.exercise import Exercise
-from grader.course.traffic_bounds import moved
+from grader.course.limits import moved
 
 _DEADLOCK = (
     "Every rank makes the same calls in the same order, in backward as well. Which of them does a"

@@ -2,13 +2,346 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch.autograd import profiler, profiler_util
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case
-from grader.course.chapters import additions, kernels, profiles
-from grader.course.chapters.kernels import answer, mean, median, timed, total
+from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
+from grader.rank.clock import Clock, shown_to
+from grader.rank.device import Device, on_device, played, without_device
+
+# What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not.
+
+_FITTING = (
+    Kind(torch.float32, (5,)),
+    Kind(torch.float32, (0,)),
+    Kind(torch.float32, (1000,)),
+    Kind(torch.float32, (3, 4)),
+)
+
+#: Names, and shapes and dtypes of the two.
+_MISFITS = (
+    ("the second one shorter", (torch.float32, (6,)), (torch.float32, (5,))),
+    ("the second one longer", (torch.float32, (5,)), (torch.float32, (6,))),
+    ("as many elements, another shape", (torch.float32, (2, 6)), (torch.float32, (3, 4))),
+    ("one element and many", (torch.float32, (1,)), (torch.float32, (7,))),
+    ("dtypes that differ", (torch.float32, (6,)), (torch.float64, (6,))),
+    ("dtypes that differ, of one size", (torch.float32, (6,)), (torch.int32, (6,))),
+)
+
+
+def additions(draw: Draw) -> Iterator[Case]:
+    """Fitting ones first; then strides, then what must be refused."""
+    for kind in _FITTING:
+        yield draw.case(str(kind), a=draw.tensor(kind), b=draw.tensor(kind), view="plain")
+    square = Kind(torch.float32, (4, 6))
+    a, b = draw.tensor(square), draw.tensor(Kind(torch.float32, (6, 4)))
+    yield draw.case("one of them transposed", a=a, b=b, view="transposed")
+    long, short = draw.tensor(Kind(torch.float32, (14,))), draw.tensor(Kind(torch.float32, (7,)))
+    yield draw.case("every other element of one", a=long, b=short, view="strided")
+    for name, (dtype, shape), (other, second) in _MISFITS:
+        a, b = draw.tensor(Kind(dtype, shape)), draw.tensor(Kind(other, second))
+        yield draw.case(f"misfits: {name}", a=a, b=b, view="misfit")
+
+
+def expected(c: Case) -> list[Any]:
+    """Their sum, or a refusal."""
+    if c.view == "misfit":
+        return [{"raises": True}] * c.n
+    a, b = _viewed(c.a, c.b, c.view)
+    return [a + b] * c.n
+
+
+def _viewed(a: torch.Tensor, b: torch.Tensor, view: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """The two as they are handed over."""
+    if view == "transposed":
+        return a, b.t()
+    if view == "strided":
+        return a[::2], b
+    return a, b
+
+
+def add_in_rank(vector_add: Callable[..., Any], a: Any, b: Any, view: str) -> Any:
+    """Call the compiled function; an exception is an answer where the two do not fit."""
+    one, two = _viewed(a, b, view)
+    if view != "misfit":
+        return vector_add(one, two)
+    try:
+        vector_add(one, two)
+    except Exception:  # which of them is C++'s own affair
+        return {"raises": True}
+    return {"raises": False}
+
+
+# What ``time_kernel`` is given to time, and how one sees what it did.
+
+#: The unit of all times: it is exact in binary fractions of seconds and in nanoseconds.
+_TICK = 1 / 512
+
+#: Seconds of the host's that a launch takes, less than any kernel; and until it has noticed
+#: that the device is done.
+LAUNCH, NOTICE = _TICK, 3 * _TICK
+
+#: Calls to warm up, calls to time, and where the tensors are; the plainest first.
+_PLANS = (
+    (0, 1, "cpu"),
+    (2, 5, "cpu"),
+    (3, 4, "cpu"),
+    (1, 3, "nowhere"),
+    (0, 1, "cuda"),
+    (2, 5, "cuda"),
+    (3, 4, "cuda"),
+    (1, 7, "second"),
+)
+
+_WHERE = {
+    "cpu": "tensors on the CPU",
+    "nowhere": "no argument",
+    "cuda": "tensors on a device that is played",
+    "second": "a number, then a tensor on a device that is played",
+}
+
+
+def kernels(draw: Draw) -> Iterator[Case]:
+    """How long each call takes; the first ones are slow, and one that counts is slower still."""
+    for warmup, iterations, where in _PLANS:
+        whole = Kind(torch.int64, (warmup + iterations,))
+        # between 8 and 1599 ticks, and no two alike
+        ticks = (draw.tensor(whole) + 100) * 8 + torch.arange(warmup + iterations)
+        ticks[:warmup] += 32768  # slow, as first calls are
+        if iterations > 1:
+            ticks[warmup] += 8192  # somebody else had the machine
+        if iterations > 4:
+            # who takes the one in the middle and has not sorted them gets the second fastest: no
+            # median, with or without the calls to warm up, and neither the fastest nor the slowest
+            row, middle = ticks[warmup:], iterations // 2
+            second = int(row.argsort()[1])
+            row[[middle, second]] = row[[second, middle]]
+        seconds = ticks * _TICK
+        yield draw.case(
+            f"{warmup} calls to warm up, {iterations} timed, {_WHERE[where]}",
+            warmup=warmup,
+            iterations=iterations,
+            seconds=seconds.tolist(),
+            where=where,
+        )
+
+
+def timed(c: Case) -> list[float]:
+    """How long each timed call takes, in seconds."""
+    return list(c.seconds[c.warmup :])
+
+
+def median(row: Sequence[float]) -> float:
+    """The one in the middle, or the mean of the two."""
+    return statistics.median(row)
+
+
+def mean(row: Sequence[float]) -> float:
+    """Their sum, divided by their number."""
+    return sum(row) / len(row)
+
+
+def total(c: Case) -> float:
+    """All calls that count."""
+    return sum(timed(c))
+
+
+def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
+    """What the rank holds if this is returned, in milliseconds."""
+    calls = c.warmup + c.iterations
+    return [{"calls of fn": calls, "with its arguments": calls, "result": 1e3 * seconds}] * c.n
+
+
+def time_in_rank(
+    time_kernel: Callable[..., Any], warmup: int, iterations: int, seconds: list[float], where: str
+) -> dict[str, Any]:
+    """Hand the answer a function that takes exactly so long, on a clock of its own."""
+    clock = Clock(lambda: 0.0)
+    device = Device(clock, LAUNCH, NOTICE)
+    first, second = torch.ones(3), torch.zeros(3)
+    arguments: tuple[Any, ...] = (first, second)
+    if where == "nowhere":
+        arguments = ()
+    elif where == "cuda":
+        arguments = (on_device(first), on_device(second))
+    elif where == "second":
+        arguments = (1.5, on_device(first))
+    calls = fitting = 0
+
+    def fn(*given: Any) -> None:
+        nonlocal calls, fitting
+        same = len(given) == len(arguments)
+        fitting += same and all(a is b for a, b in zip(given, arguments, strict=True))
+        takes = seconds[min(calls, len(seconds) - 1)]
+        calls += 1
+        if where in ("cuda", "second"):
+            device.run(takes)
+        else:
+            clock.now += takes
+
+    scene = (
+        played(time_kernel, device) if where in ("cuda", "second") else without_device(time_kernel)
+    )
+    with shown_to(time_kernel, clock), scene:
+        result = time_kernel(fn, *arguments, warmup=warmup, iterations=iterations)
+    return {"calls of fn": calls, "with its arguments": fitting, "result": result}
+
+
+# Profiles of known times, for ``hottest_ops``: real ones but for their clock.
+
+#: A layer norm and its like: an operator, and those that it calls.  The outer ones do next
+#: to nothing themselves.
+_NESTED = (
+    ("aten::layer_norm", (("aten::native_layer_norm", ("aten::empty", "aten::view")),)),
+    ("aten::linear", (("aten::addmm", ("aten::expand", "aten::copy_")), "aten::t")),
+    ("aten::dropout", ("aten::bernoulli_", "aten::div_", "aten::mul")),
+)
+
+_FLAT = ("aten::mm", "aten::add", "aten::relu", "aten::sum", "aten::exp")
+
+
+def profiles(draw: Draw) -> Iterator[Case]:
+    """What was called when, in microseconds: name, begin, end; who is inside is called by it."""
+    flat = _in_a_row(_FLAT, _lengths(draw, len(_FLAT)))
+    yield draw.case("five operators, the hottest", spans=flat, k=1)
+    yield draw.case("five operators, three of them", spans=flat, k=3)
+    # sixty cheap calls cost more than one dear one
+    calls = ("aten::mm", *["aten::add"] * 60, "aten::relu")
+    many = _in_a_row(calls, (900, *[25] * 60, 40))
+    yield draw.case("many cheap calls and one dear one", spans=many, k=4)
+    nested = _nested(draw)
+    yield draw.case("operators that call others, the hottest", spans=nested, k=1)
+    yield draw.case("operators that call others, four of them", spans=nested, k=4)
+    yield draw.case("more than there are", spans=flat, k=99)
+    yield draw.case("none", spans=flat, k=0)
+    tied = [
+        ("aten::exp", 0, 50),
+        ("aten::cos", 60, 110),
+        ("aten::mm", 120, 720),
+        ("aten::add", 730, 740),
+    ]
+    yield draw.case("two that take equally long", spans=[list(span) for span in tied], k=3)
+    yield draw.case("an empty profile", spans=[], k=2)
+
+
+def _lengths(draw: Draw, count: int) -> list[int]:
+    """Microseconds, no two alike, in any order."""
+    noise = (draw.tensor(Kind(torch.int64, (count,))) + 100).tolist()
+    # far enough apart that no sum or share of one is another
+    by_chance = sorted(range(count), key=lambda i: (noise[i], i))
+    return [37 * 3 ** by_chance.index(i) + noise[i] % 29 for i in range(count)]
+
+
+def _in_a_row(names: Sequence[str], lengths: Sequence[int]) -> list[list[Any]]:
+    spans, now = [], 0
+    for name, length in zip(names, lengths, strict=True):
+        spans.append([name, now, now + length])
+        now += length + 10
+    return spans
+
+
+def _nested(draw: Draw) -> list[list[Any]]:
+    """Operators in operators: the innermost take their time, the others a little beside."""
+    spans: list[list[Any]] = []
+    lengths = iter(_lengths(draw, 8))
+
+    def place(what: Any, now: int) -> int:
+        name, inside = what if isinstance(what, tuple) else (what, ())
+        span = [name, now, 0]
+        spans.append(span)
+        now += 5
+        for one in inside:
+            now = place(one, now) + 2
+        span[2] = now + (len(name) if inside else next(lengths))
+        return int(span[2])
+
+    now = 0
+    for what in _NESTED:
+        now = place(what, now) + 10
+    return spans
+
+
+def _children(spans: Sequence[Sequence[Any]], parent: Sequence[Any]) -> list[Sequence[Any]]:
+    inside = [s for s in spans if s is not parent and parent[1] <= s[1] and s[2] <= parent[2]]
+    return [
+        s for s in inside if not any(o is not s and o[1] <= s[1] and s[2] <= o[2] for o in inside)
+    ]
+
+
+def _added(
+    spans: Sequence[Sequence[Any]], length: Callable[[Sequence[Any]], int]
+) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for span in spans:
+        found[span[0]] = found.get(span[0], 0) + length(span)
+    return found
+
+
+def self_times(c: Case) -> dict[str, int]:
+    """Microseconds in each operator itself, all calls together."""
+    inner = {id(s): sum(o[2] - o[1] for o in _children(c.spans, s)) for s in c.spans}
+    return _added(c.spans, lambda s: s[2] - s[1] - inner[id(s)])
+
+
+def _first(times: Mapping[str, float], k: int) -> list[str]:
+    """The names with the largest times; those of equal ones by name."""
+    return sorted(times, key=lambda name: (-times[name], name))[:k]
+
+
+def hottest(c: Case, times: Mapping[str, float] | None = None) -> list[list[str]]:
+    """What the rank should hold; or by other times than :func:`self_times`, if they are given."""
+    return [_first(self_times(c) if times is None else times, c.k)] * c.n
+
+
+def hottest_all(c: Case) -> list[str]:
+    """All of them, the hottest first."""
+    return _first(self_times(c), len(c.spans))
+
+
+def by_total(c: Case) -> dict[str, int]:
+    """With the time of what an operator calls."""
+    return _added(c.spans, lambda s: s[2] - s[1])
+
+
+def by_call(c: Case) -> dict[str, float]:
+    """Of one call, on the average."""
+    counts = _added(c.spans, lambda s: 1)
+    return {name: time / counts[name] for name, time in self_times(c).items()}
+
+
+def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: int) -> Any:
+    """Hand the answer a profile in which everything has taken exactly so long."""
+    # torch's own classes for what it has measured; only the measuring is left out
+    list_of: Any = profiler_util.EventList
+    event: Any = profiler_util.FunctionEvent
+    events = list_of(
+        [
+            event(id=i, name=name, thread=1, start_us=begin, end_us=end, stack=[])
+            for i, (name, begin, end) in enumerate(spans)
+        ],
+        use_device=None,
+    )
+    events._build_tree()
+    profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    profile.profiler = profiler.profile(use_kineto=True)
+    profile.profiler._function_events = events
+    profile.profiler._needs_processing = False
+    result = hottest_ops(profile, k)
+    times = {row.key: row.self_cpu_time_total for row in events.key_averages()}
+    names = isinstance(result, list) and all(isinstance(name, str) for name in result)
+    if not names or not times.keys() >= set(result):
+        return result
+    # those that take equally long may stand in any order
+    groups = groupby(result, key=lambda name: times[name])
+    return [name for _, equal in groups for name in sorted(equal)]
+
 
 # Taking the time of a kernel. -----------------------------------------------------
 
@@ -55,8 +388,8 @@ time_kernel = Exercise(
     signature="time_kernel(fn, *args, warmup: int, iterations: int) -> float",
     summary="milliseconds of one call: the median, by the clock of the device that works",
     world_sizes=(1,),
-    inputs=kernels.kernels,
-    adapter=kernels.time_in_rank,
+    inputs=kernels,
+    adapter=time_in_rank,
     expected=lambda c: answer(c, median(timed(c))),
     relative=1e-9,
     hints=(
@@ -119,17 +452,17 @@ time_kernel = Exercise(
         Mistake(
             "Where the first argument is on the device, all is well; here it is a number, and the"
             " tensor comes second. Ask all arguments, not only the first: any(...).",
-            when=lambda e: e.case.where == "second" and _looks(e, kernels.LAUNCH),
+            when=lambda e: e.case.where == "second" and _looks(e, LAUNCH),
         ),
         Mistake(
             "The host's clock has measured the launch: fn returns when the device has been told"
             " what to do, not when it is done. Record torch.cuda.Event before and after.",
-            when=lambda e: _looks(e, kernels.LAUNCH),
+            when=lambda e: _looks(e, LAUNCH),
         ),
         Mistake(
             "That is the host's clock around a launch and a synchronisation, and has both in it:"
             " let torch.cuda.Event take the time on the device.",
-            when=lambda e: _looks(e, median(timed(e.case)) + kernels.NOTICE),
+            when=lambda e: _looks(e, median(timed(e.case)) + NOTICE),
         ),
         Mistake(
             "That is the mean. One call that was disturbed spoils it; the median does not care.",
@@ -208,16 +541,16 @@ def _repeats(names: list[str]) -> bool:
 
 
 def _miscounts(e: Evidence) -> bool:
-    return len(e.actual[0]) != len(profiles.hottest(e.case)[0])
+    return len(e.actual[0]) != len(hottest(e.case)[0])
 
 
 hottest_ops = Exercise(
     signature="hottest_ops(profile, k: int) -> list[str]",
     summary="the names of the k operators with the most time of their own",
     world_sizes=(1,),
-    inputs=profiles.profiles,
-    adapter=profiles.rank_in_profile,
-    expected=profiles.hottest,
+    inputs=profiles,
+    adapter=rank_in_profile,
+    expected=hottest,
     hints=(
         "profile.key_averages() has one row for each operator, all its calls together. What are"
         " the columns of its table?",
@@ -231,12 +564,12 @@ hottest_ops = Exercise(
         Mistake(
             "That is by total time, which counts what an operator calls as well, so that the"
             " outermost always wins. Its own time is self_cpu_time_total.",
-            gives=lambda c: profiles.hottest(c, profiles.by_total(c)),
+            gives=lambda c: hottest(c, by_total(c)),
         ),
         Mistake(
             "That is by the time of one call. A cheap operator that is called very often costs"
             " more in the end: add all its calls up.",
-            gives=lambda c: profiles.hottest(c, profiles.by_call(c)),
+            gives=lambda c: hottest(c, by_call(c)),
         ),
         Mistake(
             "The same operator stands there several times: events() has one entry for every call."
@@ -248,7 +581,7 @@ hottest_ops = Exercise(
             gives=lambda c: (
                 None  # which of the two is colder?
                 if "equally long" in c.name
-                else [list(reversed(profiles.hottest_all(c)))[: c.k]] * c.n
+                else [list(reversed(hottest_all(c)))[: c.k]] * c.n
             ),
         ),
         Mistake(
@@ -290,9 +623,9 @@ VECTOR_ADD_CPP = Exercise(
     compiled="vector_add(a: Tensor, b: Tensor) -> Tensor",
     summary="C++ source: the sum of two tensors that fit, and a refusal of all others",
     world_sizes=(1,),
-    inputs=additions.additions,
-    adapter=additions.add_in_rank,
-    expected=additions.expected,
+    inputs=additions,
+    adapter=add_in_rank,
+    expected=expected,
     hints=(
         "Check first, then compute: what has to be equal in a and b before you may go through"
         " both with one index? What would it mean for the memory if it were not?",

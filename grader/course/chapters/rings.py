@@ -9,12 +9,15 @@ from typing import Any
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case
-from grader.course.exercise import Evidence, Gives
+from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.exercise import Evidence, Gives, Growth
 from grader.course.oracles import OPS, op_name, reduced
 
 __all__ = [
+    "ALL_GATHER",
+    "ALL_REDUCE",
     "Pairs",
+    "REDUCE_SCATTER",
     "all_send",
     "chain_breaks",
     "divided_in_steps",
@@ -33,6 +36,37 @@ __all__ = [
     "untouched",
     "wrong_rings",
 ]
+
+
+# The inputs of ring exercises on many simulated ranks: as little data as shows the growth.
+
+#: Up to so many ranks the values are compared where every rank holds one from each:
+#: n² tensors take longer to make and to look at than to send.
+_COMPARED = 64
+
+_ONE = Kind(torch.int64, (1,))
+
+
+def _all_gather(draw: Draw) -> Case:
+    return draw.case("one number a rank", x=draw.per_rank(_ONE))
+
+
+def _reduce_scatter(draw: Draw) -> Case:
+    if draw.n <= _COMPARED:
+        chunks = draw.chunks(_ONE, "SUM")
+    else:
+        chunks = PerRank([list(draw.per_rank(_ONE))] * draw.n)
+    return draw.case("SUM of one number a chunk", chunks=chunks, op=OPS["SUM"])
+
+
+def _all_reduce(draw: Draw) -> Case:
+    x = draw.per_rank(Kind(torch.int64, (draw.n,)), "SUM")
+    return draw.case("SUM of one number a chunk", x=x, op=OPS["SUM"])
+
+
+ALL_GATHER = Growth(_all_gather, values=_COMPARED)
+REDUCE_SCATTER = Growth(_reduce_scatter, values=_COMPARED)
+ALL_REDUCE = Growth(_all_reduce)
 
 #: For every step the chunk that is sent and the chunk that is received.
 Pairs = list[tuple[int, int]]

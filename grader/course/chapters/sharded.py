@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from grader.course.cases import Case, Draw, Kind, PerRank
-from grader.course.traffic_bounds import combined
+from grader.course.limits import combined
 from grader.rank.instrumentation import differentiated
 from grader.trace.trace import Trace
 
