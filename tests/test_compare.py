@@ -32,12 +32,12 @@ def test_a_tuple_is_as_good_as_a_list():
 @pytest.mark.parametrize(
     "expected, actual, word, text",
     [
-        (T([1]), [1], "wrong_type", "should be a int64 tensor of shape (1,), but is a list of 1"),
+        (T([1]), [1], "wrong_type", "should be an int64 tensor of shape (1,), but is a list of 1"),
         (T([1]), None, "wrong_type", "but is None"),
         (T([1]), Opaque("a generator"), "wrong_type", "but is a generator"),
         (None, T([1]), "wrong_type", "should be None"),
         ([T([1])], T([1]), "wrong_type", "should be a list of 1"),
-        (1, True, "wrong_type", "should be a int (1)"),
+        (1, True, "wrong_type", "should be an int (1)"),
         (1, 1.0, "wrong_type", "but is the float 1.0"),
         (1, 2, "wrong_value", "should be 1, but is 2"),
         ("a", "b", "wrong_value", "should be 'a'"),

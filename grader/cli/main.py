@@ -10,67 +10,15 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grader
 from grader.core.errors import GraderError, RequestError
-from grader.core.verdict import SubmissionVerdict
 from grader.core.version import __version__
-from grader.course.chapters import Catalogue
-from grader.judge.judge import Judge, Settings
-from grader.launch.process_group_handle import Launcher
-from grader.submission.submission import Submission
 
-__all__ = ["judge_file", "main"]
-
-
-# A whole file judged: which of its exercises, in which order.
-
-
-def judge_file(
-    path: str,
-    names: Sequence[str],
-    catalogue: Catalogue,
-    launcher: Callable[[], Launcher],
-    settings: Settings,
-) -> SubmissionVerdict:
-    """Judge the exercises that a file defines, or those that are named.
-
-    Args:
-        path: a ``.py`` file or a notebook.
-        names: exercises to judge; one that the file lacks is ``missing``.
-            None means all that the file defines.
-        catalogue: the exercises of the course.
-        launcher: gives what starts the ranks; asked when there is something to run.
-        settings: seed, sizes and limits.
-
-    Raises:
-        UnknownExercise: a name that the course does not have.
-        UnreadableFile: the path is no submission.
-        RequestError: no name is given and the file defines no exercise.
-    """
-    wanted = [catalogue[name].name for name in dict.fromkeys(names)]
-    submission = Submission.from_file(path, catalogue)
-    if not wanted:
-        defined = submission.names | set(submission.broken)
-        wanted = [name for name in catalogue if name in defined]
-    if not wanted:
-        raise RequestError(_nothing_in(submission))
-    judge = Judge(launcher(), settings)
-    verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
-    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
-
-
-def _nothing_in(submission: Submission) -> str:
-    if submission.unparsed:
-        fault = submission.unparsed[0]
-        return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
-    return (
-        f"{submission.label} defines no exercise of the course;"
-        " `python -m grader list` shows their names"
-    )
+__all__ = ["main"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,9 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     listing = commands.add_parser("list", help="the exercises, by chapter")
+    listing.set_defaults(serve=_list)
     listing.add_argument("--json", action="store_true", help="print one JSON array")
 
     check = commands.add_parser("check", help="judge a .py file or a notebook")
+    check.set_defaults(serve=_check)
     check.add_argument("file", metavar="FILE")
     check.add_argument(
         "exercises", metavar="EXERCISE", nargs="*", help="judge these; all that it defines if none"
@@ -132,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     hint = commands.add_parser("hint", help="a hint on an exercise")
+    hint.set_defaults(serve=_hint)
     hint.add_argument("exercise", metavar="EXERCISE")
     hint.add_argument(
         "--more",
@@ -141,9 +92,11 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     progress = commands.add_parser("progress", help="which exercises you have passed")
+    progress.set_defaults(serve=_progress)
     progress.add_argument("--json", action="store_true", help="print one JSON object")
 
     grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
+    grade.set_defaults(serve=_grade)
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
     grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
     grade.add_argument("--jobs", type=_count, metavar="N", help="submissions at a time")
@@ -168,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--json", action="store_true", help="print one JSON object")
 
     export = commands.add_parser("export", help="results for other systems")
+    export.set_defaults(serve=_export)
     export.add_argument("results", metavar="RESULTS", help="what grade has written")
     export.add_argument(
         "--format", choices=["csv", "canvas", "gradescope", "nbgrader"], required=True
@@ -178,16 +132,22 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
+    release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
 
     from grader.bench.options import add_options
     from grader.cli.simulate import add_options as add_simulate_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
+    bench.set_defaults(serve=_bench)
     add_options(bench)
     simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
+    simulate.set_defaults(serve=_simulate)
     add_simulate_options(simulate)
-    commands.add_parser("doctor", help="what this machine can do, and what to install for the rest")
+    doctor = commands.add_parser(
+        "doctor", help="what this machine can do, and what to install for the rest"
+    )
+    doctor.set_defaults(serve=_doctor)
     return parser
 
 
@@ -199,8 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         request = _parser().parse_args(arguments)
-        serve: Any = globals()[f"_{request.command}"]
-        status: int = serve(request)
+        status: int = request.serve(request)
         sys.stdout.flush()
         return status
     except RequestError as error:
@@ -260,6 +219,7 @@ def _check(request: argparse.Namespace) -> int:
     from grader.launch.launchers import call_seconds, launcher_on, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
+    from grader.cli.session import judge_file
     from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from grader.core.values import Opaque, describe, dtype_name, show
+from grader.core.values import Opaque, describe, dtype_name, show, with_article
 from grader.core.verdict import Diagnosis
 
 __all__ = ["Difference", "compare", "differing_bits", "tolerance"]
@@ -99,7 +99,7 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
     if type(actual) is not type(expected):
         return Difference(
             Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should be a {_article(expected)}, but is {describe(actual)}",
+            f"{_subject(path)} should be {_with_value(expected)}, but is {describe(actual)}",
         )
     if actual != expected:
         return Difference(
@@ -109,8 +109,8 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
     return None
 
 
-def _article(expected: Any) -> str:
-    return f"{type(expected).__name__} ({expected!r})"
+def _with_value(expected: Any) -> str:
+    return f"{with_article(type(expected).__name__)} ({expected!r})"
 
 
 def _subject(path: str) -> str:

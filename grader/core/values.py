@@ -34,19 +34,24 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+def with_article(name: str) -> str:
+    """``an int64``, and ``a float32``: the name of a type with the article that it takes."""
+    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
+
+
 def describe(value: Any) -> str:
     """What kind of thing a value is, for "expected …, got …"."""
     if value is None:
         return "None"
     if isinstance(value, torch.Tensor):
-        return f"a {dtype_name(value.dtype)} tensor of shape {tuple(value.shape)}"
+        return f"{with_article(dtype_name(value.dtype))} tensor of shape {tuple(value.shape)}"
     if isinstance(value, Opaque):
         return value.kind
     if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return f"{with_article(type(value).__name__)} of {len(value)}"
     if isinstance(value, (bool, int, float, str)):
         return f"the {type(value).__name__} {short(repr(value))}"
-    return f"a {type(value).__name__}"
+    return with_article(type(value).__name__)
 
 
 def show(value: Any, width: int = SHORT) -> str:

@@ -23,7 +23,6 @@ ATTEMPTS = {
         "grader.course.exercise",
         "grader.course.hints",
         "grader.classroom",
-        "grader.core.compare",
         "tests",
         "tests.accepted",
         "tools",
