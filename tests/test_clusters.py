@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from grader.core.errors import RequestError
 from grader.core.wire import Simulate
-from grader.simulation.clusters import PRESETS, Flat, Nodes, cluster_from
+from grader.simulation.clusters import PRESETS, Cluster, Flat, Nodes, cluster_from
 from grader.simulation.mailboxes import Hub
 from grader.simulation.network import Places, SharedLinks, fair_shares, ticks_of
 from grader.simulation.requests import channel_of
@@ -449,9 +449,11 @@ def test_shares_are_max_min_fair(case):
 
 @pytest.mark.parametrize("cluster", [one.cluster for one in PRESETS.values()], ids=PRESETS)
 def test_a_description_survives_its_frame_and_its_file(cluster, tmp_path):
-    request = Simulate(b"", "f", b"", [], cluster, -1, 0, False, True, 0, [], "", False, 0, 0)
+    data = msgspec.msgpack.encode(cluster)
+    request = Simulate(b"", "f", b"", [], data, -1, 0, False, True, 0, [], "", False, 0, 0)
     frame = msgspec.msgpack.encode(request)
     assert msgspec.msgpack.decode(frame, type=Simulate) == request
+    assert msgspec.msgpack.decode(request.cluster, type=Cluster) == cluster
     path = tmp_path / "mine.json"
     path.write_bytes(msgspec.json.encode(cluster))
     assert cluster_from(str(path)) == cluster

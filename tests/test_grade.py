@@ -143,7 +143,7 @@ def broadcast(x, src):
 def test_a_course_that_has_grown_judges_what_is_new_and_nothing_else(tmp_path):
     """An exercise is added that is defined in what has been handed in long before."""
     shutil.copytree(ROOT / "grader", tmp_path / "site" / "grader")
-    chapter = tmp_path / "site" / "grader" / "exercises" / "ch02_broadcast.py"
+    chapter = tmp_path / "site" / "grader" / "course" / "chapters" / "ch02_broadcast.py"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1"]
     hand_in(tmp_path / "in", {"right": RIGHT + BROADCAST})
