@@ -12,7 +12,7 @@ from grader.server import fork_server
 #: In a process of its own: it moves all that the process has.
 MOVE = """
 import ctypes, random
-from grader.launch import pages
+from grader.server import fork_server
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

@@ -227,12 +227,13 @@ def _summed_by_everyone_from_itself_on(x):
 
 
 def _sum(**changes):
-    from grader.course.cases import Kind
+    from grader.course.cases import Kind, PerRank
     from grader.course.oracles import OPS, magnitude, reduced
 
     kind = Kind(torch.float32, (2000,))
     return declare(
-        inputs=lambda draw: [draw.case("a", x=draw.per_rank(kind))],
+        # random numbers: the readable ones of a first case are added up without rounding
+        inputs=lambda draw: [draw.case("a", x=PerRank(draw.tensor(kind) for _ in draw.ranks))],
         expected=lambda c: [reduced(OPS["SUM"], c.x)] * c.n,
         reduced=lambda c: c.n,
         magnitude=lambda c: [magnitude(OPS["SUM"], c.x)] * c.n,
