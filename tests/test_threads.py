@@ -13,8 +13,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from grader.core.events import WORLD, Posted
+from grader.core.events import WORLD, Expired, Failed, Posted
 from grader.launch.root_cause import Causes
+from grader.trace.deadlock import stuck
 from grader.trace.message_matcher import Board
 from tests.conftest import line_in, play
 
@@ -501,3 +502,19 @@ def test_a_daemon_that_still_waits_at_the_end_is_said():
         "rank 0 returns while another of its threads still waits in the recv from rank 1 at"
         " line 3; end the thread first"
     )
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_wait_that_will_end_with_an_exception_is_no_deadlock(given_up):
+    """A message that was given up closes the connections, and the next wait there raises."""
+    board = Board(2)
+
+    def receive(op, tag):
+        what = (op, "recv", 1, tag, WORLD, 1, 4, "float32", "", True, False, "f.py", 3 + op, op)
+        board.take(0, Posted(*what))
+
+    receive(0, tag=1)
+    board.take(0, Failed(0, 1) if given_up else Expired(0, 0, 1))
+    receive(1, tag=2)
+    board.end(1)
+    assert stuck(board) == ([] if given_up else [0])

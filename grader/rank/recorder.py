@@ -256,12 +256,13 @@ class Recorder:
     def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
         """Report that this rank broke a rule, at the line that is running.
 
-        A callback of the transport's runs no line of the student's; then it is the line
-        that began operation ``op``.
+        A callback of the transport's runs no line of the student's; then it is the first line
+        on which the buffers of operation ``op`` had been written to, or the one that began it.
         """
         file, line, _ = line_here()
         if not file and op in self._flights:
-            file, line = self._flights[op].file, self._flights[op].line
+            flight = self._flights[op]
+            file, line = flight.file, flight.written or flight.line
         event = Violated(diagnosis.value, message[:TEXT], file, line, time.monotonic_ns())
         self.emit(event, True)
 

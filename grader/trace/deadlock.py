@@ -115,6 +115,11 @@ def _needs(board: Board, rank: int, certain: bool) -> list[list[Operation]] | No
     held, seen = board.waits[rank], board.inspected[rank]
     if any(awaited.limit for awaited in held.values()):
         return None
+    # a message that was given up has closed the connections of its group, so that the
+    # next wait there ends with an exception, which may yet have to arrive here
+    broken = board.broken[rank]
+    if broken and any(one.op.is_message and one.op.group in broken for one in held.values()):
+        return None
     needed = [[awaited.op] for awaited in held.values()]
     if seen is None:
         return None if certain or not held else needed

@@ -215,6 +215,8 @@ class Board:
         self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
         self.inspected: list[Inspected | None] = [None] * size
         self.polling: set[int] = set()
+        #: by rank, the groups on which it has given up a message: gloo closes their connections
+        self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
@@ -261,6 +263,8 @@ class Board:
         elif isinstance(event, Failed):
             op = self.operations[rank][event.op]
             op.failed, op.given_up = True, event.time
+            if op.is_message:
+                self.broken[rank].add(op.group)
             self._unblock(rank, op)
         elif isinstance(event, Expired):
             self.waits[rank].pop(event.thread, None)
