@@ -18,7 +18,7 @@ from grader.course import sizes
 __all__ = ["Calculator", "Memory", "Overlap", "Plan", "calculator"]
 
 
-# A training run on paper: a model, how it is spread over devices, and what follows.
+# A training run on paper: a model, how it is spread over devices, and what follows. ----
 
 #: Bytes of weights, gradients and activations: bfloat16.
 _BYTES = 2
@@ -199,6 +199,8 @@ class Plan:
             found.append(Overlap(f"PP over {self.pp}", what, ratio))
         return tuple(found)
 
+
+# The calculator. ------------------------------------------------------------------
 
 #: What is shown: headings of two columns of words, and rows.
 _Rows = list[tuple[str, str]]

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-# How each collective is called, as torch's own and as an exercise, and what it must leave.
+# How each collective is called, as torch's own and as an exercise, and what it must leave. ----
 #
 # The data are small whole numbers, so that every sum is exact in every dtype and
 # in every order, and an element is either right or wrong.
@@ -196,6 +196,9 @@ def wrong_elements(expected: torch.Tensor | None, held: Any) -> int:
     if whole.shape != expected.shape or whole.dtype != expected.dtype:
         return expected.numel()
     return int((whole != expected).sum())
+
+
+# What one rank does. --------------------------------------------------------------
 
 
 def measure(

@@ -36,7 +36,7 @@ from grader.core.verdict import Site
 __all__ = ["Watch", "rows_of_own_ranks", "take_part"]
 
 
-# How a rank gets into its group, and how it says what goes wrong there.
+# How a rank gets into its group, and how it says what goes wrong there. -----------
 
 #: Seconds that the transport waits beyond our own watch, which says more.
 _SLACK = 60.0
@@ -192,6 +192,8 @@ class Watch:
             frame = frame.f_back
         return ""
 
+
+# Starting ranks. ------------------------------------------------------------------
 
 #: Seconds in which ranks must have started, on the slowest machine.
 _START = 120.0

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-# What ranks say: what was measured, or what went wrong.
+# What ranks say: what was measured, or what went wrong. ---------------------------
 #
 # Whoever only listens need not import torch for it, which would take the processor
 # from those who measure.
@@ -89,6 +89,8 @@ class Complaint:
         where = f", {self.site}" if self.site else ""
         return f"rank {self.rank}{where}: {self.text}"
 
+
+# The table. -----------------------------------------------------------------------
 
 #: Bytes of a gigabyte: bandwidths are decimal.
 GIGA = 1e9
@@ -189,7 +191,7 @@ def to_json(plan: Plan, rows: Sequence[Row], ranks: int) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-# What was measured, as a picture: bus bandwidth against size.
+# What was measured, as a picture: bus bandwidth against size. ---------------------
 
 #: What a picture can be saved as.
 SUFFIXES = (".png", ".svg", ".pdf")

@@ -44,7 +44,7 @@ from grader.classroom.tree import (
 __all__ = ["Guard", "METADATA", "unpack", "unpacked_stream"]
 
 
-# Streams that count: what an archive's reader gets instead of the file.
+# Streams that count: what an archive's reader gets instead of the file. -----------
 
 _PIECE = 64 << 10
 
@@ -190,6 +190,8 @@ class _Forward:
     def tell(self) -> int:
         return self._at
 
+
+# Archives. ------------------------------------------------------------------------
 
 #: The file of Gradescope's that a class's archive may hold.
 METADATA = b"submission_metadata.yml"

@@ -28,7 +28,7 @@ from grader.submission.submission import Submission
 __all__ = ["Plan", "Warden", "chapter_of", "grade", "plan"]
 
 
-# On which exercises a submission is judged, and from which of its files.
+# On which exercises a submission is judged, and from which of its files. ----------
 #
 # Students hand in some chapters, in one file or in many, and twice.  A file that
 # is named after a chapter, as the course's notebooks are, hands that chapter in:
@@ -103,7 +103,7 @@ def _choose(
     return chosen
 
 
-# Holds a whole sandbox to its memory and its time.
+# Holds a whole sandbox to its memory and its time. --------------------------------
 #
 # Every rank has a limit of its own; together they could still take a machine
 # down.  The warden looks from outside, where nothing in the sandbox can touch it.
@@ -172,6 +172,8 @@ class Warden:
         self._done.set()
         self._thread.join()
 
+
+# Judging. -------------------------------------------------------------------------
 
 #: Bytes of tensors that a rank may send back; no exercise of the course needs a tenth of one.
 _ANSWER = 1 << 20

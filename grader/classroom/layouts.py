@@ -41,7 +41,7 @@ from grader.core.errors import UnreadableFile
 __all__ = ["LARGEST_METADATA", "Submitter", "sort_out", "submitters"]
 
 
-# The metadata file of Gradescope's export.
+# The metadata file of Gradescope's export. ----------------------------------------
 #
 # "Export Submissions" gives a zip with ``submission_metadata.yml`` beside one
 # folder per submission.  The file maps each folder's name to Ruby's symbols::
@@ -206,6 +206,8 @@ class _Reader:
         null = event.implicit[0] and text in ("", "~", "null")
         return None if null else text
 
+
+# Layouts. -------------------------------------------------------------------------
 
 _CANVAS = re.compile(
     rb"(?P<name>[^/]+?)(?:_LATE)?_(?P<sid>\d{1,20})_(?P<upload>\d{1,20})_(?P<file>.+)", re.DOTALL

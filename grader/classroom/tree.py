@@ -252,7 +252,7 @@ def describe(path: tuple[bytes, ...]) -> str:
     return "/".join(shown(part).replace("/", "\\x2f") for part in path)
 
 
-# A private folder for what comes out of archives, and the bounds of an archive.
+# A private folder for what comes out of archives, and the bounds of an archive. ----
 #
 # Nothing is ever stored under a name that a stranger chose: files are numbered.
 

@@ -19,7 +19,15 @@ import torch.distributed as dist
 
 from grader.core.errors import out_of_memory
 from grader.core.framing import BrokenFrame
-from grader.core.values import DEEP, Opaque, amount, dtype_name, reduction_name, short
+from grader.core.values import (
+    DEEP,
+    Opaque,
+    amount,
+    dtype_name,
+    reduction_name,
+    short,
+    with_article,
+)
 
 __all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
 
@@ -155,8 +163,7 @@ def _kind(value: Any) -> str:
     kind = type(value)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     name = f"{module}{kind.__qualname__}"
-    article = "an" if name[0].lower() in "aeiou" else "a"
-    return f"{article} {short(name)}"
+    return with_article(short(name))
 
 
 def _text(value: Any) -> str:

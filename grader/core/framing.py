@@ -20,7 +20,7 @@ from grader.core.wire import FromRank, ToRank
 __all__ = ["BrokenFrame", "FrameReader", "FrameWriter", "Refused", "TooMuch", "read_frames"]
 
 
-# What can go wrong between the judge and a rank, for use inside this package.
+# What can go wrong between the judge and a rank, for use inside this package. -----
 
 
 class BrokenFrame(Exception):
@@ -46,6 +46,8 @@ class TooMuch(Refused):
     def __init__(self, what: str) -> None:
         super().__init__(what, Diagnosis.TOO_MANY_MESSAGES)
 
+
+# Frames. --------------------------------------------------------------------------
 
 _HEADER = struct.Struct("<I")
 

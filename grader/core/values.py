@@ -36,7 +36,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def with_article(name: str) -> str:
     """``an int64``, and ``a float32``: the name of a type with the article that it takes."""
-    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
+    return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
 
 def describe(value: Any) -> str:

@@ -35,10 +35,12 @@ __all__ = [
 ]
 
 
-# What ranks must have been told, judging by what they hold: a bound that no algorithm beats.
+# What ranks must have been told, judging by what they hold: a bound that no algorithm beats. ----
 #
 # Inputs are random (:class:`grader.course.cases.Draw`), so a rank that holds what others
-# brought either was told or was lucky.  How much luck it takes is known: each
+# brought either was told or was lucky.  (In the first case of a world size they can be
+# foreseen: an answer that is told too little there is asked to send, and is not called tampering.)
+#  How much luck it takes is known: each
 # element counts for as many bits as its likeliest value is improbable, rounded
 # down.  What a rank could do with :data:`LUCK` bits less is not counted, and so
 # an answer that was told less than the bound is right by chance once in 2³² times
@@ -120,6 +122,9 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)
+
+
+# Limits. --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

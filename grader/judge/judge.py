@@ -33,7 +33,7 @@ from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_r
 __all__ = ["Judge", "Settings", "asks", "missed_point", "score"]
 
 
-# What an answer earns: its share of the cases that ask for something, and the point of it all.
+# What an answer earns: its share of the cases that ask for something, and the point of it all. ----
 #
 # A case *asks for nothing* if a function that does nothing would pass it: there is one
 # rank in an exercise about communication, the tensors are empty, a shift is by 0.  Such a
@@ -130,6 +130,8 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
     share = earned / possible if possible else 0.0
     return exercise.points * (min(share, 0.5) if missed_point(cases) else share)
 
+
+# The judge. -----------------------------------------------------------------------
 
 #: After these no further case can tell anything new, or each costs its time limit.
 _FINAL = frozenset(

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-# The logbook: what a learner has checked, in a small file of their own.
+# The logbook: what a learner has checked, in a small file of their own. -----------
 #
 # The file may be deleted at any time; then the course begins anew.  It is
 # replaced as a whole, so a reader never sees half of it, and under a lock, so
@@ -224,6 +224,8 @@ def _after(entry: Entry | None, verdict: ExerciseVerdict, when: datetime) -> Ent
         last_passed=verdict.passed,
     )
 
+
+# Where a learner stands. ----------------------------------------------------------
 
 #: Where progress is kept, if not with the course; empty for nowhere.
 VARIABLE = "GRADER_PROGRESS"

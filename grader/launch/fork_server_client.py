@@ -28,7 +28,7 @@ from grader.launch.process_group_handle import Crew, Ends, Setting, living, read
 __all__ = ["Client", "ForkServer", "HELPER_START", "Helper", "KILL_PATIENCE", "start"]
 
 
-# Processes of ours that serve this one over a socket, and end with it.
+# Processes of ours that serve this one over a socket, and end with it. ------------
 
 #: Seconds in which a helper must have imported torch, on the slowest machine.
 HELPER_START = 120.0
@@ -128,6 +128,9 @@ def start(
         # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
         start_new_session=True,
     )
+
+
+# The client. ----------------------------------------------------------------------
 
 
 class Client(ABC):

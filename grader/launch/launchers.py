@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-# Ranks as fresh interpreters: seconds instead of milliseconds, and safe anywhere.
+# Ranks as fresh interpreters: seconds instead of milliseconds, and safe anywhere. ----
 
 
 class Spawner:
@@ -130,6 +130,8 @@ class Spawner:
             self._workshop.close()
             self._workshop = None
 
+
+# Which launcher this process has. -------------------------------------------------
 
 _current: ForkServer | Spawner | None = None
 _nursery: Nursery | None = None

@@ -36,7 +36,7 @@ from grader.launch.process_group_handle import Crew, Launcher, Setting
 __all__ = ["Borrowed", "MpiLauncher", "missing"]
 
 
-# A launcher whose processes another one starts, for a backend of its own.
+# A launcher whose processes another one starts, for a backend of its own. ---------
 
 
 class Borrowed:
@@ -105,6 +105,8 @@ class Borrowed:
     def close(self) -> None:
         """Nothing: the base launcher is somebody else's."""
 
+
+# mpiexec. -------------------------------------------------------------------------
 
 #: Seconds in which ``mpiexec`` must have started the ushers, and in which it must have ended.
 START, END = 30.0, 5.0

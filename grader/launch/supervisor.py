@@ -30,7 +30,7 @@ from grader.trace.message_matcher import Board
 __all__ = ["Printed", "Vigil", "Watch"]
 
 
-# What ranks print.
+# What ranks print. ----------------------------------------------------------------
 
 #: What the C++ runtime prints when gloo aborts a rank over a message that does
 #: not fit.  Whether it gets that far before the world is ended is chance, and
@@ -68,7 +68,7 @@ class Printed:
         return tuple(_LAST_WORDS.sub("", text) for text in texts)
 
 
-# Whether ranks that say nothing will ever end.
+# Whether ranks that say nothing will ever end. ------------------------------------
 #
 # A rank that waits for a message is known to wait.  One that does not, and does
 # not end, either computes or sleeps, and the operating system knows which.  The
@@ -147,6 +147,8 @@ class Vigil:
             sights[rank] = _Sight(times.user + times.system, asleep)
         return sights
 
+
+# The supervisor. ------------------------------------------------------------------
 
 #: Once something is wrong, the other ranks have this long to end or to wait,
 #: so that the cause is named and not whatever was heard of first.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ForbiddenCall", "GROUPS", "Recorder", "Witness", "checksum", "refusal"]
 
 
-# What lies in a rank's tensors while its messages travel.
+# What lies in a rank's tensors while its messages travel. -------------------------
 #
 # A witness keeps an eye on small tensors: the arguments of a call, whatever is
 # sent from or received into, the result.  Every time the rank communicates it
@@ -98,6 +98,8 @@ class Witness:
                 self._watched[storage.data_ptr()] = memory
         return True
 
+
+# The recorder. --------------------------------------------------------------------
 
 #: A range of memory, first byte and one past the last.
 Span = tuple[int, int]

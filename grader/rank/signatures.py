@@ -22,7 +22,7 @@ from grader.core.values import dtype_name
 __all__ = ["COLLECTIVES", "ONE_BY_ONE", "OTHER_NAME", "REFUSED", "SAME_SIZE", "signatures"]
 
 
-# The methods of a process group, by all names that torch 2.11 to 2.15 call them by.
+# The methods of a process group, by all names that torch 2.11 to 2.15 call them by. ----
 #
 # 2.13 renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
 
@@ -79,6 +79,9 @@ REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
 
 #: Collectives whose tensor, the first one named, is of one size on all ranks.
 SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
+
+
+# Signatures. ----------------------------------------------------------------------
 
 
 def _counts(numbers: Sequence[int]) -> list[int]:

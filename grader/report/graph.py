@@ -249,6 +249,8 @@ def _from_corner(
     )
 
 
+# The graph as a picture. ----------------------------------------------------------
+
 #: Of a larger deadlock the circle alone is drawn, if it fits.
 MOST_RANKS = 12
 

@@ -21,7 +21,7 @@ from grader.report.frames import Arrow, Content, Film, Frame
 __all__ = ["page", "player", "strip"]
 
 
-# A film as a still picture: its rounds side by side.
+# A film as a still picture: its rounds side by side. ------------------------------
 
 _WIDTH, _HEIGHT, _GAP = 0.62, 0.24, 0.42
 _MARGIN = 0.5
@@ -87,6 +87,9 @@ def _arrow(sheet: Sheet, arrow: Arrow, last: int | None, left: float, top: float
     else:
         bend = 0.0 if arrow.destination == arrow.source - 1 else 0.25
         sheet.arrow((here, y1 - 0.07), (there + _WIDTH, y2 - 0.07), width=1.1, bend=bend)
+
+
+# The player. ----------------------------------------------------------------------
 
 
 @cache

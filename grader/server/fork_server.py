@@ -46,7 +46,7 @@ import psutil
 __all__ = ["gather", "get_ready", "main", "serve"]
 
 
-# Memory in large pages, so that a process with torch in it forks in half the time.
+# Memory in large pages, so that a process with torch in it forks in half the time. ----
 #
 # A fork copies the table of pages, and the end of a child tears it down; torch
 # and its Python objects are nearly 40,000 small pages, or 75 large ones.  Linux
@@ -96,6 +96,8 @@ def _heap(libc: ctypes.CDLL) -> Iterator[int]:
             return
         yield page
 
+
+# The fork server. -----------------------------------------------------------------
 
 #: descriptors per rank, see grader.server.process.Handles
 FDS = 3

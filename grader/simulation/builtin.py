@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Builtins", "Call", "Disagreement", "Meeting", "Work"]
 
 
-# That all ranks of a group mean the same call: the k-th of each rank is one collective.
+# That all ranks of a group mean the same call: the k-th of each rank is one collective. ----
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +119,9 @@ class Meeting:
 
 def _by_rank(one: Call, other: Call) -> tuple[Call, Call]:
     return (one, other) if one.rank < other.rank else (other, one)
+
+
+# Collectives of one simulation. ---------------------------------------------------
 
 
 class Work:

@@ -33,7 +33,7 @@ from grader.simulation.requests import Request
 __all__ = ["installed", "shortcuts", "surroundings"]
 
 
-# The shortest way from ``dist.send`` and its kin to the hub.
+# The shortest way from ``dist.send`` and its kin to the hub. ----------------------
 #
 # A simulation is made of little else than these four calls, and torch's own way to
 # them takes longer than everything that the hub does.  So a plain tensor for the
@@ -233,7 +233,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
     return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
 
 
-# What else a rank takes to be its own: the clock, and torch's random numbers.
+# What else a rank takes to be its own: the clock, and torch's random numbers. -----
 #
 # A real rank is a process, with a clock that goes on and a generator that nobody
 # else draws from.  Here a rank's clock is the virtual one, so that ``time.sleep``
@@ -348,6 +348,8 @@ class _Generators:
 
         return draw
 
+
+# All of torch.distributed. --------------------------------------------------------
 
 _BACKEND = "simulated"
 

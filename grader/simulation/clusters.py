@@ -138,7 +138,7 @@ def _shortened(order: tuple[int, ...]) -> str:
     return f"({shown}, …, {len(order)} in all)" if len(order) > 8 else f"({shown})"
 
 
-# Clusters by name, with a source for every constant, or from a file.
+# Clusters by name, with a source for every constant, or from a file. --------------
 #
 # The bandwidths of hardware are *published peaks*: what a link can carry at most,
 # and not what a program gets.  The latencies of GPUs are those with which NCCL

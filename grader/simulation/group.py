@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-# The tensors of a collective as its algorithm wants them: flat, contiguous, of the right size.
+# The tensors of a collective as its algorithm wants them: flat, contiguous, of the right size. ----
 
 #: What gloo's collectives take; torch hands complex numbers over as pairs of real ones.
 _TAKEN = (
@@ -128,7 +128,7 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
     return of_sizes(data, [size * row for size in sizes])
 
 
-# How any collective of a simulated process group is called, run, and waited for.
+# How any collective of a simulated process group is called, run, and waited for. ----
 #
 # A collective runs when it is called, in the greenlet of its rank.  With ``async_op=True`` it
 # runs beside that, in a greenlet that has the ports of the rank; and so do those that the rank
@@ -234,7 +234,7 @@ class Begun:
         return Communicator(self._hub, members, (place - root) % size, channel_name(self._name))
 
 
-# Scatter and gather of a simulated process group, as torch calls them.
+# Scatter and gather of a simulated process group, as torch calls them. ------------
 
 
 class Rooted(Begun):
@@ -307,7 +307,7 @@ def _room(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
     return buffer, span
 
 
-# The collective methods of a simulated process group, as torch calls them.
+# The collective methods of a simulated process group, as torch calls them. --------
 #
 # They carry all the names that torch 2.11 to 2.15 call them by, see
 # :mod:`grader.rank.recording_group`.
@@ -545,6 +545,9 @@ def _refusal(method: str) -> Callable[..., NoReturn]:
 
 for _method in _INSTEAD:
     setattr(Collectives, _method, _refusal(_method))
+
+
+# The group. -----------------------------------------------------------------------
 
 
 class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Hub", "Ledger"]
 
 
-# What simulated ranks have sent, in numbers: as little as a bound can be judged by.
+# What simulated ranks have sent, in numbers: as little as a bound can be judged by. ----
 
 
 class Ledger:
@@ -52,6 +52,9 @@ class Ledger:
     def tally(self) -> Tally:
         """What was counted."""
         return Tally(self._messages, self._bytes, self._elements, self._strangers)
+
+
+# The hub. -------------------------------------------------------------------------
 
 
 class Hub(Scheduler):

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-# Virtual time: whole ticks, so that sums are exact and runs are the same to the bit.
+# Virtual time: whole ticks, so that sums are exact and runs are the same to the bit. ----
 
 #: A tick is 10⁻²¹ s: a byte at 1 TB/s takes a billion of them.
 PER_SECOND = 10**21
@@ -57,7 +57,7 @@ def seconds_of(ticks: int) -> float:
     return ticks / PER_SECOND
 
 
-# Max-min fair shares of links.
+# Max-min fair shares of links. ----------------------------------------------------
 #
 # Shares are fair in this sense if none can grow without another shrinking that is
 # no larger.  There is exactly one such choice.  It is found by filling: all grow
@@ -108,6 +108,9 @@ def fair_shares(
                     left[other] -= level
                     growing[other] -= 1
     return [share for share in shares if share is not None]
+
+
+# Ports: one message at a time. ----------------------------------------------------
 
 
 class Network(Protocol):
@@ -205,7 +208,7 @@ class NodePorts:
         return arrival
 
 
-# Links that carry many messages at a time, each with its max-min fair share.
+# Links that carry many messages at a time, each with its max-min fair share. ------
 #
 # What a message does on a port is as in :mod:`grader.simulation.network`; on the
 # links its bytes travel as fast as the shares allow.  Shares change whenever a

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Scheduler", "Travelling"]
 
 
-# Messages of which nobody knows yet when they will have arrived.
+# Messages of which nobody knows yet when they will have arrived. ------------------
 #
 # Most networks know it as soon as a message has both its ends.  Those that do not
 # are asked here, and only as far as the clock can go before some rank runs again:
@@ -85,6 +85,8 @@ class Travelling:
                         self._at(moment, end.waiter)
                 self._stop_at(moment)
 
+
+# The scheduler. -------------------------------------------------------------------
 
 # looked at in every switch
 _here = greenlet.getcurrent

@@ -44,7 +44,7 @@ from grader.trace.trace import Operation, Stay, Trace
 __all__ = ["Awaited", "Board", "Call", "Resolution", "disagreement", "misfit"]
 
 
-# Whether two ranks mean the same: the ends of a message, the calls of a collective.
+# Whether two ranks mean the same: the ends of a message, the calls of a collective. ----
 
 
 def misfit(send: Operation, receive: Operation) -> Failure | None:
@@ -140,6 +140,8 @@ def _amount(call: Call, signature: Signature, again: bool = False) -> str:
 
 #: Collectives that give each rank, or take from it, a part of its own.
 _BY_RANK = frozenset({"all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"})
+
+# The matcher. ---------------------------------------------------------------------
 
 #: (group, tag, destination) of a message; the sender comes on top.
 Mailbox = tuple[str, int, int]

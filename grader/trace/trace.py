@@ -14,7 +14,7 @@ from grader.core.verdict import Site, Traffic, Volume
 __all__ = ["Measured", "Message", "Operation", "Stay", "Step", "Trace", "heard_from", "replay"]
 
 
-# A record replayed in unit time: how many rounds an algorithm takes.
+# A record replayed in unit time: how many rounds an algorithm takes. --------------
 #
 # Every message takes one unit of time.  A rank has one port to send and one to
 # receive (full duplex), and computing takes no time.  Each rank runs its
@@ -107,7 +107,7 @@ class _Replay:
         return [(sender, message) for _, sender, message in taken.values()]
 
 
-# Who can know what: which ranks' beginnings come before which ranks' ends.
+# Who can know what: which ranks' beginnings come before which ranks' ends. --------
 #
 # Lamport's happened-before (*Time, Clocks, and the Ordering of Events in a
 # Distributed System*, 1978): what a rank does after it has received a message
@@ -141,6 +141,9 @@ def heard_from(trace: Trace) -> list[frozenset[int]]:
         else:
             carried[rank, number] = known[rank]
     return known
+
+
+# The record. ----------------------------------------------------------------------
 
 
 class Measured(Protocol):

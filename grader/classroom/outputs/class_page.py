@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-# What the rows of a class say together: numbers and lists, before they are laid out.
+# What the rows of a class say together: numbers and lists, before they are laid out. ----
 
 #: Bars of the distribution.
 _BINS = 10
@@ -238,6 +238,8 @@ def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
     width = 100 // _BINS
     return tuple(Bin(i * width, (i + 1) * width, counts[i]) for i in range(_BINS))
 
+
+# The page. ------------------------------------------------------------------------
 
 #: A sign for every outcome, so that nothing is told by colour alone.
 MARKS = {

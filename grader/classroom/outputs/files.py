@@ -22,7 +22,7 @@ from grader.report.json import to_json
 __all__ = ["feedback", "similar_page", "write", "write_gradescope"]
 
 
-# ``similar.html``: pairs of submissions that an instructor may want to compare.
+# ``similar.html``: pairs of submissions that an instructor may want to compare. ----
 
 
 def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
@@ -32,7 +32,7 @@ def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
     return page("similar.html.j2", results=results, pairs=known, rows=rows)
 
 
-# ``feedback/<key>.html``: what a student gets to see, and nothing of anybody else's.
+# ``feedback/<key>.html``: what a student gets to see, and nothing of anybody else's. ----
 #
 # Seeds are not on it.  The inputs that a submission is judged with are drawn from
 # the class's secret and the submission's key, so a resubmission meets the same
@@ -72,6 +72,8 @@ def _kind(case: CaseVerdict) -> str:
         return "hung"
     return str(case.status)
 
+
+# The folder. ----------------------------------------------------------------------
 
 #: A file that is being written is named so, to be known if nobody comes to finish it.
 _PART = (".grader-", ".part")

@@ -179,7 +179,7 @@ def _require_safe(key: str) -> None:
         )
 
 
-# Text of strangers in CSV files.
+# Text of strangers in CSV files. --------------------------------------------------
 #
 # Excel, LibreOffice and Google Sheets take a cell that begins like a formula for
 # one, also when it is quoted; a student could call himself ``=HYPERLINK(…)`` and
@@ -229,7 +229,7 @@ def table(
     return b"\xef\xbb\xbf" + encoded if bom else encoded
 
 
-# ``gradebook.csv``: one row per submission, and one column per exercise.
+# ``gradebook.csv``: one row per submission, and one column per exercise. ----------
 
 #: Before the exercises.
 COLUMNS = ("student", "key", "email", "number", "score", "max_score", "status", "notes")

@@ -7,7 +7,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
@@ -161,7 +161,7 @@ shift = Exercise(
     ),
     mistakes=(
         _SEND_FIRST,
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         Mistake(
             "x is passed on from neighbour to neighbour. One message per rank is enough, straight"
             " to its goal: rank + k.",
@@ -187,11 +187,11 @@ shift = Exercise(
         Mistake(
             "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
             " copy then.",
-            when=lambda e: signs.to_itself(e) and e.case.k % e.case.n == 0,
+            when=lambda e: evidence.to_itself(e) and e.case.k % e.case.n == 0,
         ),
         Mistake(
             "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
-            when=signs.no_rank,
+            when=evidence.no_rank,
         ),
         Mistake(
             "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
@@ -259,10 +259,10 @@ exchange = Exercise(
     ),
     mistakes=(
         _SEND_FIRST,
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         Mistake(
             "When peer is your own rank there is no other rank to talk to: return a copy of x.",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
         Mistake(
             "No message was sent: every rank returns its own x.",

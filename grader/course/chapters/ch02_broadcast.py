@@ -8,7 +8,7 @@ from torch import nn
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
@@ -16,7 +16,7 @@ from grader.course.oracles import nbytes
 
 def _sends_first(e: Evidence) -> bool:
     """Whether it hangs, and a rank other than the source has sent before it received."""
-    return e.diagnosis is Diagnosis.DEADLOCK and signs.first_words(e, but=e.case.src)
+    return e.diagnosis is Diagnosis.DEADLOCK and evidence.sends_first(e, but=e.case.src)
 
 
 def _twice(e: Evidence) -> bool:
@@ -76,7 +76,7 @@ broadcast = Exercise(
             "It is right with 2 and 4 ranks and wrong with 3 and 5. A partner whose number is"
             " found by doubling or flipping bits need not exist: check that it is below n, and that"
             " every rank still receives once.",
-            when=signs.on_powers_of_two_only,
+            when=evidence.on_powers_of_two_only,
         ),
         Mistake(
             "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
@@ -86,13 +86,13 @@ broadcast = Exercise(
             "x is as it was on every rank. Assigning to the name x makes a new tensor that the"
             " caller never sees: receive into x itself, or use x.copy_(...).",
             gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and signs.renames(e, "x"),
+            when=lambda e: e.trace.traffic.messages > 0 and evidence.rebinds(e, "x"),
         ),
         Mistake(
             "x is as it was on every rank, although messages were exchanged: receive into x"
             " itself, or write into it with x.copy_(...).",
             gives=lambda c: list(c.x),
-            when=lambda e: e.trace.traffic.messages > 0 and not signs.renames(e, "x"),
+            when=lambda e: e.trace.traffic.messages > 0 and not evidence.rebinds(e, "x"),
         ),
         Mistake(
             "Nothing was sent: x is as it was on every rank.",
@@ -190,7 +190,7 @@ tree_broadcast = Exercise(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where the last round is not"
             " full: some ranks have no partner in it. Rank v sends only if there is a rank"
             " v + step, so only if v + step < n.",
-            when=signs.on_powers_of_two_only,
+            when=evidence.on_powers_of_two_only,
         ),
         _SPEAKS_TOO_SOON,
     ),

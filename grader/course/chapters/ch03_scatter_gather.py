@@ -7,7 +7,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, kinds, tag_lists, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, total_bytes
 from grader.course.oracles import nbytes
@@ -62,12 +62,12 @@ scatter = Exercise(
             "src has not got its own chunk: copy it with out.copy_(chunks[src]). Writing"
             " out = chunks[src] only renames a tensor.",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
-            when=lambda e: signs.renames(e, "out"),
+            when=lambda e: evidence.rebinds(e, "out"),
         ),
         Mistake(
             "src has not got its own chunk: copy it with out.copy_(chunks[src]).",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
-            when=lambda e: not signs.renames(e, "out"),
+            when=lambda e: not evidence.rebinds(e, "out"),
         ),
         Mistake(
             "Every rank got the same chunk, number 0: rank r needs chunks[r].",
@@ -89,7 +89,7 @@ scatter = Exercise(
         Mistake(
             "A rank cannot send to itself or receive from itself: torch calls it an error. src"
             " copies its own chunk into out.",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
         Mistake(
             "chunks is None on every rank but src: only src may look inside.",
@@ -194,7 +194,7 @@ gather = Exercise(
             "All entries of the list hold the same numbers. Are they one and the same tensor,"
             " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
             " rank.",
-            when=signs.always(_all_alike),
+            when=evidence.always(_all_alike),
         ),
         Mistake(
             "dst's own x is missing from the list.",

@@ -7,7 +7,7 @@ import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, levels, messages, point, rounds
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
@@ -101,9 +101,9 @@ reduce = Exercise(
         "        x /= n",
     ),
     mistakes=(
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         _ONLY_AVG_DIVIDES,
-        signs.AVERAGE_ALONE,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "dst sends, too. Each of the other n − 1 ranks sends once, and dst only receives:"
             " telling everyone the result is an all-reduce, which comes later.",
@@ -167,13 +167,13 @@ reduce = Exercise(
             "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"
             " sees; `x += buffer` writes into x.",
             gives=lambda c: list(c.x),
-            when=lambda e: signs.renames(e, "x"),
+            when=lambda e: evidence.rebinds(e, "x"),
         ),
         Mistake(
             "x on dst is as it was. Is what comes combined into x itself, or is the result left in"
             " another tensor?",
             gives=lambda c: list(c.x),
-            when=lambda e: not signs.renames(e, "x"),
+            when=lambda e: not evidence.rebinds(e, "x"),
         ),
     ),
     advice={
@@ -238,14 +238,14 @@ tree_reduce = Exercise(
         "    x.copy_(total / n if op == R.AVG else total)",
     ),
     mistakes=(
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         _ONLY_AVG_DIVIDES,
-        signs.AVERAGE_ALONE,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "It is right with 2 and 4 ranks and wrong with 3 and 5, where some partners do not"
             " exist: rank v receives from v + step only if v + step < n, and sends all the same"
             " when its turn comes.",
-            when=signs.on_powers_of_two_only,
+            when=evidence.on_powers_of_two_only,
         ),
         Mistake(
             "Every message goes to dst, which can receive only one at a time. Let other ranks"

@@ -8,7 +8,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.chapters.rings import ALL_GATHER, all_send
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
@@ -116,7 +116,7 @@ def _keeps_sending_own(e: Evidence) -> bool:
 
 def _past_the_end(e: Evidence) -> bool:
     """Whether a rank was asked for that does not exist, or an entry for it."""
-    return signs.no_rank(e) or e.says("index out of range")
+    return evidence.no_rank(e) or e.says("index out of range")
 
 
 def _on_some_only(e: Evidence) -> bool:
@@ -137,19 +137,19 @@ IN_ORDER_OF_ARRIVAL = Mistake(
 
 OWN_MISSING = Mistake(
     "Your own x is not in your list: no message brings it to you, so copy it into entry rank.",
-    when=signs.always(_own_missing),
+    when=evidence.always(_own_missing),
 )
 
 OWN_ALONE = Mistake(
     "Every entry of your list is your own x: what comes from rank j belongs into entry j.",
-    when=lambda e: not e.written(r"\]\s*\*") and signs.always(_own_alone)(e),
+    when=lambda e: not e.written(r"\]\s*\*") and evidence.always(_own_alone)(e),
 )
 
 ONE_TENSOR = Mistake(
     "All entries of a rank's list hold the same numbers. Are they one and the same tensor, filled"
     " again and again? [buffer] * n is one tensor n times, and so is a buffer that is appended n"
     " times. Make a new tensor for every rank.",
-    when=signs.always(_all_one),
+    when=evidence.always(_all_one),
 )
 
 TWO_BUFFERS = Mistake(
@@ -161,20 +161,20 @@ TWO_BUFFERS = Mistake(
 ITSELF = Mistake(
     "A rank cannot send to itself or receive from itself, and need not: its own piece is there"
     " already. Leave its own number out, and copy that piece with clone().",
-    when=signs.to_itself,
+    when=evidence.to_itself,
 )
 
 POWERS_OF_TWO = Mistake(
     "rank ^ step is a partner for every rank only if their number is a power of two. With 3 ranks,"
     " 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
     " (rank − step) % n: these exist for every n.",
-    when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and signs.xor(e),
+    when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and evidence.uses_xor(e),
 )
 
 PAST_THE_END = Mistake(
     "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
     " it modulo the world size, (rank + 1) % n.",
-    when=signs.no_rank,
+    when=evidence.no_rank,
 )
 
 NO_SUCH_ENTRY = Mistake(
@@ -196,7 +196,7 @@ PARTNERS = (
     POWERS_OF_TWO,
     PAST_THE_END,
     NO_SUCH_ENTRY,
-    *signs.BUFFER_RACES,
+    *evidence.BUFFER_RACES,
 )
 
 WITHOUT_OWN = Mistake(
@@ -336,12 +336,12 @@ ring_all_gather = Exercise(
             "Every piece stands one place off. In round s = 1 … n − 1 the piece of rank"
             " (rank − s) % n comes, in round 1 that of your left neighbour. Where does your s"
             " begin?",
-            when=signs.always(_one_place_off),
+            when=evidence.always(_one_place_off),
         ),
         Mistake(
             "Your left neighbour's x stands in every place but your own: every rank sent its own x"
             " again and again. From the second round on, send what came in the round before.",
-            when=signs.always(_keeps_sending_own),
+            when=evidence.always(_keeps_sending_own),
         ),
         Mistake(
             "The pieces go round to the left, but you put them where pieces going to the right"
@@ -352,7 +352,7 @@ ring_all_gather = Exercise(
         Mistake(
             "The pieces that came last are missing: it takes n − 1 rounds until the piece of your"
             " right neighbour has come all the way round.",
-            when=signs.always(_last_missing),
+            when=evidence.always(_last_missing),
         ),
         Mistake(
             "No message was sent, so your list lacks the other ranks' pieces. Does your loop run"
@@ -366,7 +366,7 @@ ring_all_gather = Exercise(
         Mistake(
             "A rank cannot send to itself, and one rank has no other to send to: n ranks take"
             " n − 1 rounds, one rank none. Is your loop one round too long?",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
         *PARTNERS,
         Mistake(

@@ -9,7 +9,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, tag_lists
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
 from grader.course.chapters.rings import REDUCE_SCATTER
 from grader.course.exercise import Exercise, Mistake
@@ -149,7 +149,7 @@ ARITHMETIC = (
         " divided in place.",
         when=lambda e: e.says("can't be cast"),
     ),
-    signs.AVERAGE_ALONE,
+    evidence.AVERAGE_ALONE,
 )
 
 NOTHING_COMBINED = Mistake(

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, demo, tags
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import calls, combined, given, messages, point
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
@@ -214,7 +214,7 @@ all_reduce_rooted = Exercise(
         "        dist.send(x, dst)",
     ),
     mistakes=(
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         Mistake(
             "AVG is the sum divided by the number of ranks; the division is missing.",
             gives=_instead("SUM", "AVG"),
@@ -269,18 +269,18 @@ all_reduce_rooted = Exercise(
             gives=(_divided_each_time(lambda n: n), _divided_each_time(lambda n: 2)),
         ),
         _ALWAYS_DIVIDES,
-        signs.AVERAGE_ALONE,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "x is as it was on every rank. `x = x + buffer` makes a new tensor that the caller"
             " never sees; `x += buffer` writes into x.",
             gives=lambda c: list(c.x),
-            when=lambda e: signs.renames(e, "x"),
+            when=lambda e: evidence.rebinds(e, "x"),
         ),
         Mistake(
             "x is as it was on every rank. Is what comes combined into x itself, or is the result"
             " left in another tensor?",
             gives=lambda c: list(c.x),
-            when=lambda e: not signs.renames(e, "x"),
+            when=lambda e: not evidence.rebinds(e, "x"),
         ),
     ),
     advice={
@@ -400,7 +400,7 @@ all_reduce_sharded = Exercise(
             when=lambda e: _raised("AVG", "ReduceOp")(e) and op_name(e.case.op) == "AVG",
         ),
         _ALWAYS_DIVIDES,
-        signs.AVERAGE_ALONE,
+        evidence.AVERAGE_ALONE,
         Mistake(
             "Buffers for pieces and padding need x's dtype: x.new_zeros(size) keeps it.",
             when=_raised("of one dtype", "tensor type", "scalar type"),

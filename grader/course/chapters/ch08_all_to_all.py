@@ -10,14 +10,14 @@ import torch
 from grader.core.values import dtype_name
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tag_lists
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.chapters.ch05_all_gather import ALL_SEND
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
 from grader.trace.trace import Operation
 
-# Evidence of mistakes with messages of different sizes, read from the traffic.
+# Evidence of mistakes with messages of different sizes, read from the traffic. ----
 #
 # The cases have ``rows``, a tensor for each rank, and ``counts``, how many of
 # them go to each rank.
@@ -82,6 +82,8 @@ def sends_everything(e: Evidence) -> bool:
     return e.diagnosis is Diagnosis.TOO_MANY_BYTES and everything
 
 
+# Equal pieces. --------------------------------------------------------------------
+
 COPY = "The result shares memory with the input. What stays on its rank is copied: .clone()."
 
 
@@ -115,7 +117,7 @@ def _pairs_by_xor(e: Evidence) -> bool:
     n = e.case.n
     sends = {(op.rank, op.peer) for op in e.trace.sends()}
     partners = {(r, r ^ step) for r in range(n) for step in range(1, n)}
-    return n & (n - 1) != 0 and bool(sends) and sends <= partners and signs.xor(e)
+    return n & (n - 1) != 0 and bool(sends) and sends <= partners and evidence.uses_xor(e)
 
 
 def _shuffled(e: Evidence) -> bool:
@@ -166,7 +168,7 @@ all_to_all = Exercise(
         Mistake(
             "A rank cannot send to itself or receive from itself: that is an error. Copy"
             " chunks[rank].",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
         Mistake(
             "rank XOR step pairs every rank with every other one only if n is a power of two. With"
@@ -178,7 +180,9 @@ all_to_all = Exercise(
             "Ranks meet in pairs, and where their number is odd, one is always idle. Let the peers"
             " rotate: in step s write to (rank + s) % n and read from (rank - s) % n.",
             when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and e.case.n & 1 == 1 and signs.xor(e)
+                e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
+                and e.case.n & 1 == 1
+                and evidence.uses_xor(e)
             ),
         ),
         Mistake(
@@ -192,7 +196,7 @@ all_to_all = Exercise(
                     Diagnosis.TOO_MANY_MESSAGES,
                     Diagnosis.TOO_FEW_MESSAGES,
                 )
-                and signs.centre(e) is not None
+                and evidence.common_end(e) is not None
             ),
         ),
         Mistake(
@@ -201,7 +205,7 @@ all_to_all = Exercise(
             " (rank - s) % n.",
             when=_one_at_a_time,
         ),
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         Mistake(
             "The list is in the order of arrival. Receive from a named rank src, into place src; a"
             " receive from any rank returns the one that it came from.",
@@ -237,12 +241,12 @@ all_to_all = Exercise(
             "All entries of a rank's list hold the same numbers. Are they one and the same tensor,"
             " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
             " rank.",
-            when=signs.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
+            when=evidence.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
         ),
         Mistake(
             "Only your own entry is wrong: it does not travel, so copy chunks[rank] into place"
             " rank.",
-            when=signs.always(_only_own_entry_is_wrong),
+            when=evidence.always(_only_own_entry_is_wrong),
         ),
         ALL_SEND,
     ),
@@ -367,11 +371,11 @@ all_to_all_uneven = Exercise(
         "    return torch.cat(parts)",
     ),
     mistakes=(
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
         Mistake(
             "A rank cannot send to itself or receive from itself: that is an error. Copy your own"
             " rows.",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
         Mistake(
             "One rank leaves out the message because there are no rows, and the other waits for it."

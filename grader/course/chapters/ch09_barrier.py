@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
-from grader.course.chapters import signs
+from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import levels, messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
@@ -63,7 +63,7 @@ def _is_butterfly(e: Evidence) -> bool:
     """Whether partners are found by flipping a bit of the rank."""
     flips = [op.peer ^ op.rank for op in e.trace.sends()]
     powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
-    return e.case.n > 2 and powers and signs.xor(e)
+    return e.case.n > 2 and powers and evidence.uses_xor(e)
 
 
 def _uses_one_centre(e: Evidence) -> bool:
@@ -168,14 +168,14 @@ barrier = Exercise(
         Mistake(
             "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last one"
             " comes rank 0. Is the partner's rank taken modulo n?",
-            when=signs.no_rank,
+            when=evidence.no_rank,
         ),
         Mistake(
             "A rank cannot send to itself or receive from itself. A single rank has no round at"
             " all, and in a larger world every step is smaller than n.",
-            when=signs.to_itself,
+            when=evidence.to_itself,
         ),
-        *signs.BUFFER_RACES,
+        *evidence.BUFFER_RACES,
     ),
     advice={
         Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes the ranks wait.",

@@ -7,7 +7,7 @@ import torch
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
-from grader.course.chapters import rings, signs
+from grader.course.chapters import evidence, rings
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, messages, neighbours_only, point, rounds, sent_elements
 from grader.course.oracles import OPS, magnitude, reduced
@@ -228,7 +228,7 @@ ring_all_reduce = Exercise(
             "Ranks swap with partners, and one has none: rank ^ step works only if the number of"
             " ranks is a power of two. A ring works for every number: send to (rank + 1) % n,"
             " receive from (rank - 1) % n.",
-            when=lambda e: rings.pairs_exchange(e) and signs.xor(e),
+            when=lambda e: rings.pairs_exchange(e) and evidence.uses_xor(e),
         ),
         Mistake(
             "x is as it was, although messages were exchanged. Is the result in another tensor?"
@@ -366,8 +366,8 @@ ring_all_reduce = Exercise(
                 e.diagnosis is Diagnosis.SIZE_MISMATCH and rings.length(e.case) % e.case.n != 0
             ),
         ),
-        *signs.BUFFER_RACES[1:],
-        signs.AVERAGE_ALONE,
+        *evidence.BUFFER_RACES[1:],
+        evidence.AVERAGE_ALONE,
         Mistake(
             "x has rows and columns here, and your chunks are rows: two rows cannot be shared out"
             " evenly among more ranks. Cut elements: x.view(-1).tensor_split(n).",

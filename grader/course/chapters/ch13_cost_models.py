@@ -14,7 +14,7 @@ from grader.course import costs
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, Mistake
 
-# Mistakes of chapter 13: what people write instead of a cost, and the hint that fits.
+# Mistakes of chapter 13: what people write instead of a cost, and the hint that fits. ----
 
 
 def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
@@ -343,7 +343,7 @@ CROSSOVER = (
 )
 
 
-# Mistakes of chapter 13: what people make of measured times instead of the best fit.
+# Mistakes of chapter 13: what people make of measured times instead of the best fit. ----
 
 
 def _line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
@@ -487,6 +487,8 @@ FIT = (
         when=lambda e: e.says("ZeroDivisionError"),
     ),
 )
+
+# Formulas and fits. ---------------------------------------------------------------
 
 #: Formulas may be worked out in any order: many roundings, and no more.
 _FORMULA = 1e-9

@@ -16,7 +16,7 @@ from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.rank.clock import Clock, shown_to
 from grader.trace.trace import Operation, Trace, heard_from
 
-# What ``time_collective`` is given to time, and how one sees what it did.
+# What ``time_collective`` is given to time, and how one sees what it did. ---------
 
 #: Names what ``fn`` sends, so that the record shows when it was called.
 _TAG = 1414

@@ -14,7 +14,7 @@ from grader.course.cases import Case, Draw, Kind
 from grader.course.chapters.ch13_cost_models import wrong
 from grader.course.exercise import Evidence, Exercise, Mistake
 
-# Mistakes of chapter 16: what people write instead of a count, and the hint that fits.
+# Mistakes of chapter 16: what people write instead of a count, and the hint that fits. ----
 
 
 def called(c: Case) -> tuple[Any, ...]:
@@ -259,7 +259,7 @@ FLOPS = (
 )
 
 
-# Mistakes of chapter 16: what people write instead of a ratio, and the hint that fits.
+# Mistakes of chapter 16: what people write instead of a ratio, and the hint that fits. ----
 
 
 def _asks_for(hint: str, names: str) -> Mistake:

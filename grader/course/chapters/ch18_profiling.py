@@ -16,7 +16,7 @@ from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 from grader.rank.clock import Clock, shown_to
 from grader.rank.device import Device, on_device, played, without_device
 
-# What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not.
+# What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not. ----
 
 _FITTING = (
     Kind(torch.float32, (5,)),
@@ -79,7 +79,7 @@ def add_in_rank(vector_add: Callable[..., Any], a: Any, b: Any, view: str) -> An
     return {"raises": False}
 
 
-# What ``time_kernel`` is given to time, and how one sees what it did.
+# What ``time_kernel`` is given to time, and how one sees what it did. -------------
 
 #: The unit of all times: it is exact in binary fractions of seconds and in nanoseconds.
 _TICK = 1 / 512
@@ -194,7 +194,7 @@ def time_in_rank(
     return {"calls of fn": calls, "with its arguments": fitting, "result": result}
 
 
-# Profiles of known times, for ``hottest_ops``: real ones but for their clock.
+# Profiles of known times, for ``hottest_ops``: real ones but for their clock. -----
 
 #: A layer norm and its like: an operator, and those that it calls.  The outer ones do next
 #: to nothing themselves.

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-# The inputs of ring exercises on many simulated ranks: as little data as shows the growth.
+# The inputs of ring exercises on many simulated ranks: as little data as shows the growth. ----
 
 #: Up to so many ranks the values are compared where every rank holds one from each:
 #: n² tensors take longer to make and to look at than to send.
@@ -67,6 +67,8 @@ def _all_reduce(draw: Draw) -> Case:
 ALL_GATHER = Growth(_all_gather, values=_COMPARED)
 REDUCE_SCATTER = Growth(_reduce_scatter, values=_COMPARED)
 ALL_REDUCE = Growth(_all_reduce)
+
+# Rings and their mistakes. --------------------------------------------------------
 
 #: For every step the chunk that is sent and the chunk that is received.
 Pairs = list[tuple[int, int]]

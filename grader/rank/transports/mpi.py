@@ -23,7 +23,7 @@ from grader.core.values import reduction_name
 __all__ = ["BACKEND", "Mpi", "MpiGroup", "Pending", "operation", "typed"]
 
 
-# MPI's operations for torch's reductions, also of element types that MPI lacks.
+# MPI's operations for torch's reductions, also of element types that MPI lacks. ----
 
 #: The element types that MPI can reduce by itself.
 _KNOWN = {
@@ -110,7 +110,7 @@ def _own(name: str, dtype: torch.dtype) -> MPI.Op:
     return MPI.Op.Create(reduce, commute=True)
 
 
-# A process group's methods on an MPI communicator.
+# A process group's methods on an MPI communicator. --------------------------------
 #
 # Their arguments are those of torch's ``ProcessGroupGloo``: lists of one tensor,
 # lists of lists, and options.  That they fit together, on one rank and between
@@ -342,6 +342,8 @@ def _counted(memory: Any, counts: list[int]) -> list[Any]:
     starts = [0, *accumulate(counts)][:-1]
     return [memory, (counts, starts), MPI.BYTE]
 
+
+# The backend. ---------------------------------------------------------------------
 
 #: Bits of the tag by which members of a new communicator find each other; MPI has 15 at least.
 _TAG_BITS = 15

@@ -13,13 +13,13 @@ __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
     "always",
-    "centre",
-    "first_words",
+    "common_end",
+    "sends_first",
     "no_rank",
     "on_powers_of_two_only",
-    "renames",
+    "rebinds",
     "to_itself",
-    "xor",
+    "uses_xor",
 ]
 
 #: What a buffer race is, by the words of its message.
@@ -59,10 +59,10 @@ AVERAGE_ALONE = Mistake(
 )
 
 
-def always(sign: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
-    """Whether a sign is seen wherever values are wrong on more than one rank, and it is somewhere.
+def always(symptom: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
+    """Whether values are wrong on several ranks, and a symptom shows each time they are.
 
-    In a small world many mistakes look alike; the next one tells them apart.
+    On two ranks many mistakes look alike; on three they differ.
     """
 
     def seen(e: Evidence) -> bool:
@@ -71,7 +71,7 @@ def always(sign: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
             for one in e.failed
             if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual and one.case.n > 1
         ]
-        return bool(wrong) and all(sign(Evidence((one,), e.source)) for one in wrong)
+        return bool(wrong) and all(symptom(Evidence((one,), e.source)) for one in wrong)
 
     return seen
 
@@ -83,7 +83,7 @@ def on_powers_of_two_only(e: Evidence) -> bool:
     return {2, 4} <= right and len(failed) > 1 and all(n & (n - 1) for n in failed)
 
 
-def xor(e: Evidence) -> bool:
+def uses_xor(e: Evidence) -> bool:
     """Whether the source works with an exclusive or."""
     return e.written(r"\^|\bxor\b|bitwise_xor")
 
@@ -98,12 +98,12 @@ def to_itself(e: Evidence) -> bool:
     return e.says("same as the rank")
 
 
-def renames(e: Evidence, name: str) -> bool:
+def rebinds(e: Evidence, name: str) -> bool:
     """Whether the source gives a name to another tensor: ``x = x + y``."""
     return e.written(rf"(?m)^\s*{re.escape(name)}\s*=[^=]")
 
 
-def first_words(e: Evidence, but: int) -> bool:
+def sends_first(e: Evidence, but: int) -> bool:
     """Whether a rank other than one sends before it has received anything."""
     return any(
         operations and operations[0].kind == "send"
@@ -112,7 +112,7 @@ def first_words(e: Evidence, but: int) -> bool:
     )
 
 
-def centre(e: Evidence) -> int | None:
+def common_end(e: Evidence) -> int | None:
     """The rank that is an end of every message, in a world where that is no accident."""
     largest = max(e.failed, key=lambda one: one.case.n)
     ends = [{op.rank, op.peer} for op in largest.trace.sends()]
