@@ -31,8 +31,8 @@ from rich.table import Table
 from benchmarks.ring import from_chapter
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
-from grader.simulation.mailboxes import Hub
 from grader.simulation.network import ticks_of
+from grader.simulation.world import SimulatedWorld
 
 ALPHA, BETA = 1e-6, 1e-10
 
@@ -90,18 +90,18 @@ def _floor(function: Callable[..., Any], n: int) -> float:
 def _simulated(function: Callable[..., Any], n: int) -> float:
     """Seconds a message; the result and the virtual time are looked at, too."""
     data = [torch.full((n,), float(rank % 7)) for rank in range(n)]
-    hub = Hub(
+    world = SimulatedWorld(
         [lambda x=x: function(x, dist.ReduceOp.SUM) for x in data],  # type: ignore[misc]
         Flat(ALPHA, BETA).network(n),
     )
-    with installed(hub):
+    with installed(world):
         started = time.process_time()
-        hub.run()
+        world.run()
         seconds = time.process_time() - started
     expected = sum(float(rank % 7) for rank in range(n))
     assert all(bool((x == expected).all()) for x in data), "the data is wrong"
-    assert hub.now == 2 * (n - 1) * (ticks_of(ALPHA) + 4 * ticks_of(BETA)), "the time is wrong"
-    return seconds / hub.messages
+    assert world.now == 2 * (n - 1) * (ticks_of(ALPHA) + 4 * ticks_of(BETA)), "the time is wrong"
+    return seconds / world.messages
 
 
 def _measure(name: str, n: int, repetitions: int, answer: Any) -> None:

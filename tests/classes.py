@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.classroom.outputs.results import Asked, ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, RequestedExercise, SubmissionRow
 from grader.core.verdict import (
     Bound,
     CaseVerdict,
@@ -44,16 +44,16 @@ HOSTILE = (
 )
 
 ASKED = (
-    Asked("broadcast", "02_broadcast", 1.0),
-    Asked("exchange", "01_point_to_point", 2.0),
-    Asked("barrier", "09_barrier", 1.0),
+    RequestedExercise("broadcast", "02_broadcast", 1.0),
+    RequestedExercise("exchange", "01_point_to_point", 2.0),
+    RequestedExercise("barrier", "09_barrier", 1.0),
 )
 
 #: Of all verdicts here; nobody may read it on a page for students.
 SEED = 918273645546372819
 
 
-def passed(asked: Asked = ASKED[0], seconds: float = 0.2) -> ExerciseVerdict:
+def passed(asked: RequestedExercise = ASKED[0], seconds: float = 0.2) -> ExerciseVerdict:
     return ExerciseVerdict(
         asked.name, asked.chapter, Status.PASSED, asked.points, asked.points,
         seconds=seconds, seed=SEED,
@@ -66,7 +66,7 @@ def passed(asked: Asked = ASKED[0], seconds: float = 0.2) -> ExerciseVerdict:
 
 def failed(
     text: str,
-    asked: Asked = ASKED[0],
+    asked: RequestedExercise = ASKED[0],
     score: float = 0.0,
     diagnosis: Diagnosis = Diagnosis.WRONG_VALUE,
 ) -> ExerciseVerdict:
@@ -88,7 +88,9 @@ def failed(
     )  # fmt: skip
 
 
-def without_points(status: Status, text: str, asked: Asked = ASKED[2]) -> ExerciseVerdict:
+def without_points(
+    status: Status, text: str, asked: RequestedExercise = ASKED[2]
+) -> ExerciseVerdict:
     return ExerciseVerdict(
         asked.name, asked.chapter, status, 0.0, asked.points, message=text, seed=SEED
     )
@@ -102,7 +104,9 @@ def hostile_class() -> ClassResults:
         second = failed(text, ASKED[1], diagnosis=Diagnosis.DEADLOCK)
         earlier = {first.name: passed()}
         rows.append(
-            Row(f"h{number}", text, text, text, (first, second), earlier, (f"{text}.ipynb",))
+            SubmissionRow(
+                f"h{number}", text, text, text, (first, second), earlier, (f"{text}.ipynb",)
+            )
         )
     return ClassResults("Week 2 " + HOSTILE[0], "2026-01-02T03:04:05+00:00", tuple(rows), ASKED)
 
@@ -111,8 +115,8 @@ def small_class() -> ClassResults:
     """One row of every kind."""
     everything = (passed(), passed(ASKED[1]), passed(ASKED[2], 3.5))
     rows = (
-        Row("ada", "Ada Lovelace", "ada@example.edu", "101", everything),
-        Row(
+        SubmissionRow("ada", "Ada Lovelace", "ada@example.edu", "101", everything),
+        SubmissionRow(
             "bob", "Bob", "bob@example.edu", "102",
             (
                 failed("no", score=0.25),
@@ -123,22 +127,26 @@ def small_class() -> ClassResults:
                                                        diagnosis=Diagnosis.DEADLOCK)},
             ("bob.ipynb: cell 3 does not parse",),
         ),
-        Row("cyd", "Cyd", None, "103", (passed(), without_points(Status.ERROR, "no space left"))),
-        Row("dee", "Dee", None, None, fault="the sandbox could not be started"),
-        Row("eve", "Eve", "eve@example.edu", None, ()),
-        Row("fay", "Fay, Gus", None, "106", (passed(),), unsafe=True),
+        SubmissionRow(
+            "cyd", "Cyd", None, "103", (passed(), without_points(Status.ERROR, "no space left")),
+        ),
+        SubmissionRow("dee", "Dee", None, None, fault="the sandbox could not be started"),
+        SubmissionRow("eve", "Eve", "eve@example.edu", None, ()),
+        SubmissionRow("fay", "Fay, Gus", None, "106", (passed(),), unsafe=True),
     )  # fmt: skip
     return ClassResults("Week 2", "2026-01-02T03:04:05+00:00", rows, ASKED)
 
 
 def large_class(students: int, exercises: int) -> ClassResults:
     """Many rows, and as many columns."""
-    course = tuple(Asked(f"exercise_{i}", f"{i // 4:02d}_chapter", 1.0) for i in range(exercises))
+    course = tuple(
+        RequestedExercise(f"exercise_{i}", f"{i // 4:02d}_chapter", 1.0) for i in range(exercises)
+    )
     rows = []
     for s in range(students):
         done = [
             passed(asked) if (s * 7 + i) % 5 else failed("no", asked)
             for i, asked in enumerate(course)
         ]
-        rows.append(Row(f"s{s}", f"Student {s}", exercises=tuple(done)))
+        rows.append(SubmissionRow(f"s{s}", f"Student {s}", exercises=tuple(done)))
     return ClassResults("Many", "2026-01-02T03:04:05+00:00", tuple(rows), course)

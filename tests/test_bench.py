@@ -15,9 +15,9 @@ import torch
 import torch.distributed as dist
 from PIL import Image
 
-from grader.bench.plan import DTYPES, KIND_OF, Plan, bytes_of
+from grader.bench.plan import DTYPES, KIND_OF, BenchPlan, bytes_of
 from grader.bench.rank import Buffers, wrong_elements
-from grader.bench.table import Row, footer, header, line, to_json
+from grader.bench.table import SizeRow, footer, header, line, to_json
 from grader.cli.main import main
 from grader.course import bandwidth
 from tests.conftest import our_processes, play
@@ -184,7 +184,7 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
 
 
 def a_row(**others):
-    usual = Row(
+    usual = SizeRow(
         "ring_reduce_scatter", "reduce_scatter", 1 << 30, 1 << 28,
         "bfloat16", "sum", -1, 60.0, 2e12, 9999e5, 0,
     )  # fmt: skip
@@ -193,7 +193,7 @@ def a_row(**others):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_table_fits_a_terminal_of_80_columns(dtype):
-    plan = Plan((), (), warmup=1000, iterations=100_000, backend="gloo", file="answer.py")
+    plan = BenchPlan((), (), warmup=1000, iterations=100_000, backend="gloo", file="answer.py")
     rows = [
         a_row(dtype=dtype),
         a_row(dtype=dtype, redop="none", wrong=99_999_999, seconds=9999.99e-6, algbw=0.1),
@@ -216,7 +216,7 @@ def test_a_row_is_in_microseconds_and_decimal_gigabytes():
 def test_the_average_is_that_of_the_bus_bandwidths():
     rows = [a_row(busbw=1e9), a_row(busbw=4e9, algbw=0.0)]
     assert footer(rows).endswith(" 2.5")
-    plan = Plan((), ())
+    plan = BenchPlan((), ())
     found = json.loads(to_json(plan, [*rows, a_row(name="other", busbw=7e9)], 4))
     assert found["average_busbw"] == {"ring_reduce_scatter": 2.5e9, "other": 7e9}
 

@@ -7,14 +7,14 @@ import re
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from grader.api.calculator import Plan, calculator
+from grader.api.calculator import TrainingPlan, calculator
 from grader.core.errors import RequestError
 from tests.test_kernel import Kernel
 
 
 def test_its_text_has_the_numbers_of_the_plan(capsys):
     found = calculator(dp=8, zero=3, tp=2, pp=2)
-    text, plan = repr(found), Plan(dp=8, zero=3, tp=2, pp=2)
+    text, plan = repr(found), TrainingPlan(dp=8, zero=3, tp=2, pp=2)
     assert capsys.readouterr().out == text + "\n"  # a script sees it, too
     for value in plan.memory:
         assert f"{value / 1e9:,.2f} GB" in text
@@ -72,7 +72,7 @@ def test_turning_a_knob_changes_page_and_text(kernel):
     turn(kernel, "replicas (DP)", 4)
     turn(kernel, "GB/s outside", 25.0)
     turn(kernel, "gated MLP (GLU)", False)
-    plan = Plan(layers=16, zero=2, dp=4, bandwidth=25e9, glu=False)
+    plan = TrainingPlan(layers=16, zero=2, dp=4, bandwidth=25e9, glu=False)
     after = shown(kernel)
     assert after != before
     assert f"{plan.memory.total / 1e9:,.2f} GB" in after

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from grader.core.errors import RequestError
 from grader.core.wire import Simulate
 from grader.simulation.clusters import PRESETS, Cluster, Flat, Nodes, cluster_from
-from grader.simulation.mailboxes import Hub
 from grader.simulation.network import Places, SharedLinks, fair_shares, ticks_of
 from grader.simulation.requests import channel_of
+from grader.simulation.world import SimulatedWorld
 from tests.test_simulation import ring_all_reduce
 from tools import clusters as page
 
@@ -36,61 +36,61 @@ def nodes(per, sharing="fifo", **fields):
 
 
 def simulate(function, size, cluster):
-    """Run ``function(hub, rank)`` on every rank; the hub afterwards."""
-    hub = Hub(
-        [lambda rank=rank: function(hub, rank) for rank in range(size)], cluster.network(size)
+    """Run ``function(world, rank)`` on every rank; the world afterwards."""
+    world = SimulatedWorld(
+        [lambda rank=rank: function(world, rank) for rank in range(size)], cluster.network(size)
     )
-    hub.run()
-    for rank in hub.ranks:
+    world.run()
+    for rank in world.ranks:
         if rank.error is not None:
             raise rank.error
-    assert all(rank.ended is not None for rank in hub.ranks)
-    return hub
+    assert all(rank.ended is not None for rank in world.ranks)
+    return world
 
 
-def message(hub, source, destination, nbytes):
+def message(world, source, destination, nbytes):
     """What the current rank does for one message, and waits for."""
-    if hub.current.number == source:
-        hub.wait(hub.post_send(torch.zeros(nbytes, dtype=torch.uint8), destination, source))
-    elif hub.current.number == destination:
-        hub.post_receive(torch.zeros(nbytes, dtype=torch.uint8), source, source).wait()
+    if world.current.number == source:
+        world.wait(world.post_send(torch.zeros(nbytes, dtype=torch.uint8), destination, source))
+    elif world.current.number == destination:
+        world.post_receive(torch.zeros(nbytes, dtype=torch.uint8), source, source).wait()
 
 
-def ended(hub):
-    return [rank.ended for rank in hub.ranks]
+def ended(world):
+    return [rank.ended for rank in world.ranks]
 
 
 # Links. ----------------------------------------------------------------------
 
 
-def across(hub, rank):
-    half = hub.size // 2
-    message(hub, rank % half, half + rank % half, 100)
+def across(world, rank):
+    half = world.size // 2
+    message(world, rank % half, half + rank % half, 100)
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize("k", range(1, 9))
 def test_messages_that_share_a_link_take_as_many_times_as_long(k, sharing):
-    hub = simulate(across, 2 * k, nodes(k, sharing))
+    world = simulate(across, 2 * k, nodes(k, sharing))
     alpha, bytes_alone = BETWEEN[0], 100 * BETWEEN[1]
     each = [alpha + (i + 1) * bytes_alone for i in range(k)]
     if sharing == "max-min":
         each = [each[-1]] * k
-    assert ended(hub) == each + each
+    assert ended(world) == each + each
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 @pytest.mark.parametrize(("k", "links", "most"), [(8, 8, 1), (8, 4, 2), (8, 3, 3), (4, 9, 1)])
 def test_ranks_take_the_links_of_their_node_in_turns(k, links, most, sharing):
-    hub = simulate(across, 2 * k, nodes(k, sharing, links=links))
-    assert hub.now == BETWEEN[0] + most * 100 * BETWEEN[1]
+    world = simulate(across, 2 * k, nodes(k, sharing, links=links))
+    assert world.now == BETWEEN[0] + most * 100 * BETWEEN[1]
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_links_are_full_duplex(sharing):
-    def both_ways(hub, rank):
-        request = hub.post_send(torch.zeros(100, dtype=torch.uint8), 1 - rank, rank)
-        hub.post_receive(torch.zeros(100, dtype=torch.uint8), 1 - rank, 1 - rank).wait()
+    def both_ways(world, rank):
+        request = world.post_send(torch.zeros(100, dtype=torch.uint8), 1 - rank, rank)
+        world.post_receive(torch.zeros(100, dtype=torch.uint8), 1 - rank, 1 - rank).wait()
         request.wait()
 
     assert simulate(both_ways, 2, nodes(1, sharing)).now == BETWEEN[0] + 100 * BETWEEN[1]
@@ -98,23 +98,23 @@ def test_links_are_full_duplex(sharing):
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_links_into_a_node_are_shared_as_well(sharing):
-    def from_all(hub, rank):
+    def from_all(world, rank):
         # 0 and 1 are on nodes of their own, and 2 and 3 share one
-        message(hub, rank % 2, 2 + rank % 2, 100)
+        message(world, rank % 2, 2 + rank % 2, 100)
 
     order = nodes(2, sharing, order=(0, 4, 1, 5, 2, 3))
-    hub = simulate(lambda hub, rank: from_all(hub, rank) if rank < 4 else None, 6, order)
-    assert hub.now == BETWEEN[0] + 200 * BETWEEN[1]
+    world = simulate(lambda world, rank: from_all(world, rank) if rank < 4 else None, 6, order)
+    assert world.now == BETWEEN[0] + 200 * BETWEEN[1]
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_links_out_of_a_node_are_shared_whoever_receives(sharing):
-    def to_all(hub, rank):
-        message(hub, rank % 2, 2 + rank % 2, 100)
+    def to_all(world, rank):
+        message(world, rank % 2, 2 + rank % 2, 100)
 
     order = nodes(2, sharing, order=(0, 1, 2, 4, 3, 5))
-    hub = simulate(lambda hub, rank: to_all(hub, rank) if rank < 4 else None, 6, order)
-    assert hub.now == BETWEEN[0] + 200 * BETWEEN[1]
+    world = simulate(lambda world, rank: to_all(world, rank) if rank < 4 else None, 6, order)
+    assert world.now == BETWEEN[0] + 200 * BETWEEN[1]
 
 
 def test_links_that_no_rank_can_use_are_not_kept():
@@ -137,11 +137,11 @@ def test_an_arrival_between_two_ticks_is_rounded_up():
 def test_ranks_go_on_in_their_order_whatever_they_waited_for(sharing):
     ran = []
 
-    def meet(hub, rank):
+    def meet(world, rank):
         if rank == 1:
-            hub.sleep(BETWEEN[0] + 100 * BETWEEN[1])
+            world.sleep(BETWEEN[0] + 100 * BETWEEN[1])
         else:
-            message(hub, 0, 2, 100)
+            message(world, 0, 2, 100)
         ran.append(rank)
 
     simulate(meet, 3, nodes(1, sharing))
@@ -150,12 +150,12 @@ def test_ranks_go_on_in_their_order_whatever_they_waited_for(sharing):
 
 @pytest.mark.parametrize("sharing", SHARINGS)
 def test_a_port_serves_one_message_at_a_time_on_whatever_link(sharing):
-    def gather(hub, rank):
+    def gather(world, rank):
         if rank:
-            message(hub, rank, 0, 100)
+            message(world, rank, 0, 100)
         else:
-            for source in range(1, hub.size):
-                message(hub, source, 0, 100)
+            for source in range(1, world.size):
+                message(world, source, 0, 100)
 
     one = BETWEEN[0] + 100 * BETWEEN[1]
     inside = INSIDE[0] + 100 * INSIDE[1]
@@ -163,8 +163,8 @@ def test_a_port_serves_one_message_at_a_time_on_whatever_link(sharing):
 
 
 def test_a_flow_gets_faster_when_another_ends():
-    def uneven(hub, rank):
-        message(hub, rank % 2, 2 + rank % 2, 100 if rank % 2 else 300)
+    def uneven(world, rank):
+        message(world, rank % 2, 2 + rank % 2, 100 if rank % 2 else 300)
 
     alpha, beta = BETWEEN
     times = ended(simulate(uneven, 4, nodes(2, "max-min")))
@@ -173,10 +173,10 @@ def test_a_flow_gets_faster_when_another_ends():
 
 
 def test_a_flow_gets_slower_when_another_begins():
-    def late(hub, rank):
+    def late(world, rank):
         if rank % 2:
-            hub.sleep(100 * BETWEEN[1])
-        message(hub, rank % 2, 2 + rank % 2, 200)
+            world.sleep(100 * BETWEEN[1])
+        message(world, rank % 2, 2 + rank % 2, 200)
 
     alpha, beta = BETWEEN
     times = ended(simulate(late, 4, nodes(2, "max-min")))
@@ -184,8 +184,8 @@ def test_a_flow_gets_slower_when_another_begins():
 
 
 def test_an_empty_message_does_not_wait_for_a_fair_share():
-    def mixed(hub, rank):
-        message(hub, rank % 2, 2 + rank % 2, 0 if rank % 2 else 100)
+    def mixed(world, rank):
+        message(world, rank % 2, 2 + rank % 2, 0 if rank % 2 else 100)
 
     times = ended(simulate(mixed, 4, nodes(2, "max-min")))
     assert times == [BETWEEN[0] + 100 * BETWEEN[1], BETWEEN[0]] * 2
@@ -193,26 +193,26 @@ def test_an_empty_message_does_not_wait_for_a_fair_share():
 
 @pytest.mark.parametrize("cluster", [Flat(), nodes(1), nodes(1, "max-min")], ids=str)
 def test_the_clock_goes_on_for_those_who_only_ask(cluster):
-    def ask(hub, rank):
+    def ask(world, rank):
         tensor = torch.zeros(8)
-        end = hub.post_receive(tensor, 0, 0) if rank else hub.post_send(tensor, 1, 0)
+        end = world.post_receive(tensor, 0, 0) if rank else world.post_send(tensor, 1, 0)
         while not end.is_completed():
             pass
-        return hub.now
+        return world.now
 
-    hub = simulate(ask, 2, cluster)
-    assert [rank.value for rank in hub.ranks] == [hub.now] * 2
-    assert hub.now > 0
+    world = simulate(ask, 2, cluster)
+    assert [rank.value for rank in world.ranks] == [world.now] * 2
+    assert world.now > 0
 
 
 def test_messages_from_anybody_travel_on_shared_links_as_well():
-    def collect(hub, rank):
+    def collect(world, rank):
         if rank:
-            hub.sleep(rank)
-            hub.wait(hub.post_send(torch.full((1,), float(rank)), 0, rank))
+            world.sleep(rank)
+            world.wait(world.post_send(torch.full((1,), float(rank)), 0, rank))
             return None
-        got = [torch.zeros(1) for _ in range(1, hub.size)]
-        requests = [hub.post_receive_from_anybody(one, (0, "world")) for one in got]
+        got = [torch.zeros(1) for _ in range(1, world.size)]
+        requests = [world.post_receive_from_anybody(one, (0, "world")) for one in got]
         for request in requests:
             request.wait()
         return [one.item() for one in got]
@@ -235,14 +235,14 @@ def patterns(draw):
     return size, tuple(order), per, links, sends
 
 
-def exchanged(hub, rank, sends):
+def exchanged(world, rank, sends):
     request = None
     if rank in sends:
         target, nbytes = sends[rank]
-        request = hub.post_send(torch.zeros(nbytes, dtype=torch.uint8), target, rank)
+        request = world.post_send(torch.zeros(nbytes, dtype=torch.uint8), target, rank)
     for source, (target, nbytes) in sends.items():
         if target == rank:
-            hub.post_receive(torch.zeros(nbytes, dtype=torch.uint8), source, source).wait()
+            world.post_receive(torch.zeros(nbytes, dtype=torch.uint8), source, source).wait()
     if request is not None:
         request.wait()
 
@@ -274,7 +274,7 @@ def fluid(paths, works):
 def test_an_exchange_on_shared_links_ends_as_the_fluid_model_says(pattern):
     size, order, per, links, sends = pattern
     cluster = nodes(per, "max-min", order=order, links=links)
-    hub = simulate(lambda hub, rank: exchanged(hub, rank, sends), size, cluster)
+    world = simulate(lambda world, rank: exchanged(world, rank, sends), size, cluster)
     seat = {rank: place for place, rank in enumerate(order)}
     link = {r: (p // per, p % per % links) for r, p in seat.items()}
     paths, works, arrives = {}, {}, {}
@@ -291,9 +291,9 @@ def test_an_exchange_on_shared_links_ends_as_the_fluid_model_says(pattern):
         expected[source] = max(expected[source], arrives[source])
         expected[target] = max(expected[target], arrives[source])
     # each arrival before may have been rounded up, by less than a tick
-    assert all(abs(t - e) <= len(sends) for t, e in zip(ended(hub), expected, strict=True))
-    assert hub.messages == len(sends)
-    assert hub.bytes == sum(nbytes for _, nbytes in sends.values())
+    assert all(abs(t - e) <= len(sends) for t, e in zip(ended(world), expected, strict=True))
+    assert world.messages == len(sends)
+    assert world.bytes == sum(nbytes for _, nbytes in sends.values())
 
 
 @given(patterns(), st.sampled_from(SHARINGS))
@@ -301,9 +301,9 @@ def test_the_same_program_takes_the_same_ticks_and_moves_every_byte(pattern, sha
     size, order, per, links, sends = pattern
     cluster = nodes(per, sharing, order=order, links=links)
 
-    def twice(hub, rank):
-        exchanged(hub, rank, sends)
-        exchanged(hub, rank, sends)
+    def twice(world, rank):
+        exchanged(world, rank, sends)
+        exchanged(world, rank, sends)
 
     first, second = (simulate(twice, size, cluster) for _ in range(2))
     assert ended(first) == ended(second)
@@ -324,7 +324,7 @@ def test_links_that_nobody_shares_are_used_alike(several):
     size = min(pattern[0] for pattern in several)
     per = several[0][2]
 
-    def burst(hub, rank):
+    def burst(world, rank):
         """Several exchanges at once, so that messages queue at ports."""
         requests = []
         for tag, (_, _, _, _, sends) in enumerate(several):
@@ -332,9 +332,9 @@ def test_links_that_nobody_shares_are_used_alike(several):
                 if max(source, target) < size and rank in (source, target):
                     channel, tensor = channel_of(source, tag + 1), torch.zeros(nbytes)
                     if rank == source:
-                        requests.append(hub.post_send(tensor, target, channel))
+                        requests.append(world.post_send(tensor, target, channel))
                     else:
-                        requests.append(hub.post_receive(tensor, source, channel))
+                        requests.append(world.post_receive(tensor, source, channel))
         for request in requests:
             request.wait()
 
@@ -348,9 +348,9 @@ def test_links_that_nobody_shares_are_used_alike(several):
 def ring(size, cluster, per_chunk=5):
     tensors = [torch.arange(size * per_chunk, dtype=torch.float64) + r for r in range(size)]
     expected = torch.stack(tensors).sum(0)
-    hub = simulate(lambda hub, rank: ring_all_reduce(hub, rank, tensors[rank]), size, cluster)
+    world = simulate(lambda world, rank: ring_all_reduce(world, rank, tensors[rank]), size, cluster)
     assert all(torch.equal(tensor, expected) for tensor in tensors)
-    return hub.now
+    return world.now
 
 
 def crowd(order, per, links):

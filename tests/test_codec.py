@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.compare import compare
-from grader.core.events import Done, Posted
+from grader.core.events import Completed, Posted
 from grader.core.framing import LONGEST, BrokenFrame, FrameReader, FrameWriter, read_frames
 from grader.core.values import Opaque
 from grader.core.wire import Raised, Resolved, Returned
@@ -216,7 +216,7 @@ def test_bytes_that_are_no_value(data):
 EVENT = Posted(0, "send", 1, 0, "world", 4, 16, "float32", "", True, False, "a.py", 3, 99)
 MESSAGES = [
     EVENT,
-    Done(0, 100),
+    Completed(0, 100),
     Returned(b"value", b"arguments", ["0"], 101),
     Raised("call", "ValueError", "no", [("a.py", 3, "f")], code=None),
 ]

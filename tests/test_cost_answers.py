@@ -7,7 +7,7 @@ import pytest
 from grader.api import catalogue
 from grader.core.compare import compare
 from grader.core.verdict import Status
-from grader.course.exercise import Evidence, Judged
+from grader.course.exercise import Evidence, JudgedCase
 from grader.course.hints import choose_hint
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
@@ -107,7 +107,7 @@ def _told(exercise, gives, seed):
             given = right
         fault = compare(right[0], given[0], relative=exercise.relative)
         word = None if fault is None else fault.diagnosis
-        judged.append(Judged(case, word, given, None, Trace(((),))))
+        judged.append(JudgedCase(case, word, given, None, Trace(((),))))
     evidence = Evidence(tuple(judged))
     if evidence.failed:
         return choose_hint(exercise, evidence.diagnosis, evidence)

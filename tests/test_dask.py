@@ -16,7 +16,14 @@ from distributed import Client, Event, LocalCluster, Lock, Variable
 
 from grader.classroom.engines.dask import DaskEngine, connect, slurm
 from grader.classroom.engines.local import LocalEngine
-from grader.classroom.messages import Done, Judged, Limits, Lost, Order, Workers
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    Limits,
+    SubmissionJudged,
+    SubmissionLost,
+    Workers,
+)
 from grader.core.errors import RequestError, WorldError
 from grader.launch.sandbox import missing
 from tests.test_grade import HEAD, SUBMISSIONS
@@ -27,18 +34,18 @@ needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())
 def orders(names):
     for name in names:
         files = (("answers.py", (HEAD + SUBMISSIONS[name]).encode()),)
-        yield Order(name, files, name, 2**100, Limits())
+        yield GradingRequest(name, files, name, 2**100, Limits())
 
 
 def told(engine, names):
     """What an engine tells of submissions, without times."""
     found = list(engine.run(orders(names)))
-    ends = [one.key for one in found if isinstance(one, Done)]
+    ends = [one.key for one in found if isinstance(one, SubmissionJudged)]
     assert sorted(ends) == sorted(names)
     return {
         (one.key, one.verdict.name): (one.verdict.status, one.verdict.message, one.fingerprint)
         for one in found
-        if isinstance(one, Judged)
+        if isinstance(one, ExerciseJudged)
     }
 
 
@@ -70,8 +77,8 @@ def _judge_together(order):
         if here.get(timeout=60) == 4:
             everybody.set()
     if not everybody.wait(timeout=60):
-        return [Lost(order.key, "the others have not come")]
-    return [Done(order.key)]
+        return [SubmissionLost(order.key, "the others have not come")]
+    return [SubmissionJudged(order.key)]
 
 
 def test_workers_that_come_later_get_work_while_the_first_is_busy(monkeypatch):
@@ -86,7 +93,7 @@ def test_workers_that_come_later_get_work_while_the_first_is_busy(monkeypatch):
         Variable("here", client=client).set(0)
         found = []
         for told in DaskEngine(client).run(
-            Order(f"{number}", (), "", 0, Limits()) for number in range(4)
+            GradingRequest(f"{number}", (), "", 0, Limits()) for number in range(4)
         ):
             found.append(told)
             if isinstance(told, Workers) and told.count < 4:
@@ -95,7 +102,7 @@ def test_workers_that_come_later_get_work_while_the_first_is_busy(monkeypatch):
     assert counts[:2] == [0, 1]
     assert counts[-1] == 4
     ends = [one for one in found if not isinstance(one, Workers)]
-    assert sorted(ends, key=str) == [Done(f"{number}") for number in range(4)]
+    assert sorted(ends, key=str) == [SubmissionJudged(f"{number}") for number in range(4)]
 
 
 @needs_sandbox
@@ -109,15 +116,15 @@ def test_a_worker_that_is_killed_costs_no_submission(cluster):
                 (pid, *_) = engine._client.run(os.getpid).values()
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
-            yield Order(f"{number}", order.files, order.digest, order.seed, order.limits)
+            yield GradingRequest(f"{number}", order.files, order.digest, order.seed, order.limits)
 
     try:
         found = list(engine.run(killing()))
     finally:
         engine.close()
     assert killed
-    assert not [one for one in found if isinstance(one, Lost)]
-    passed = {one.key for one in found if isinstance(one, Judged) and one.verdict.passed}
+    assert not [one for one in found if isinstance(one, SubmissionLost)]
+    passed = {one.key for one in found if isinstance(one, ExerciseJudged) and one.verdict.passed}
     assert passed == {str(number) for number in range(6)}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from grader.classroom.engines import local
 from grader.classroom.engines.local import LocalEngine
-from grader.classroom.messages import Done, Limits, Order
+from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
 from grader.launch.sandbox import missing
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +48,7 @@ def _serve_when_both_have_started(pipe):
     started = Path(os.environ["TEST_STARTED"])
     (started / str(os.getpid())).touch()
     until(lambda: len(list(started.iterdir())) == 2, "two workers")
-    work.work = lambda order, tell: tell(Done(order.key))
+    work.work = lambda order, tell: tell(SubmissionJudged(order.key))
     _serve(pipe)
 
 
@@ -59,10 +59,10 @@ def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeyp
     files = (("answers.py", b"#" * (2 << 20)),)
     engine = LocalEngine(2)
     try:
-        told = list(engine.run(Order(key, files, key, 1, Limits()) for key in ("a", "b")))
+        told = list(engine.run(GradingRequest(key, files, key, 1, Limits()) for key in ("a", "b")))
     finally:
         engine.close()
-    assert sorted(told, key=str) == [Done("a"), Done("b")]
+    assert sorted(told, key=str) == [SubmissionJudged("a"), SubmissionJudged("b")]
 
 
 def _sandbox_is_made(temporary, out):

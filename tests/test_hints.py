@@ -10,7 +10,7 @@ import torch
 from grader.core.outline import outline, outline_live
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Kind
-from grader.course.exercise import Evidence, Exercise, Judged, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.hints import choose_hint
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
@@ -41,7 +41,7 @@ def judged(exercise, gives):
         actual, right = gives(case), exercise.expected(case)
         same = all(map(torch.equal, actual, right))
         word = None if same else Diagnosis.WRONG_VALUE
-        found.append(Judged(case, word, actual, None, Trace(((),) * n)))
+        found.append(JudgedCase(case, word, actual, None, Trace(((),) * n)))
     return tuple(found)
 
 
@@ -124,7 +124,7 @@ def raised(message, source="def from_the_right(x): pass"):
     exercise = declare()
     failure = Failure(Diagnosis.EXCEPTION, f"rank 0, line 3: {message}")
     (case,) = exercise.cases(1, 2)
-    seen = Judged(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+    seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
     outlines = outline([source], ["from_the_right"])["from_the_right"]
     return choose_hint(exercise, failure.diagnosis, Evidence((seen,), tuple(outlines)))
 

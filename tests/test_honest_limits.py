@@ -151,9 +151,9 @@ def test_threads_are_heard_in_the_order_of_their_numbers():
                 meet.wait(0.2)  # both are here only if nothing orders them
             told.append(event.op)
 
-    board = Recorder(0, emit)
+    matcher = Recorder(0, emit)
     threads = [
-        threading.Thread(target=board.post, args=("send", "world"), kwargs={"peer": 1})
+        threading.Thread(target=matcher.post, args=("send", "world"), kwargs={"peer": 1})
         for _ in range(2)
     ]
     for thread in threads:

@@ -23,7 +23,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from grader.classroom.grading import grade
-from grader.classroom.messages import Judged, Limits, Order, Planned
+from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionPlanned
 from grader.core.verdict import Status
 from grader.course.chapters import discover
 from grader.launch.sandbox import missing
@@ -57,10 +57,10 @@ def submit(*files, limits=LIMITS):
     """What is told of one submission: the plan, the verdicts by name, seconds."""
     told = []
     started = time.monotonic()
-    order = Order("student", files, "digest", 20260101, limits)
+    order = GradingRequest("student", files, "digest", 20260101, limits)
     grade(order, discover(), told.append)
-    (planned,) = [one for one in told if isinstance(one, Planned)]
-    verdicts = {one.verdict.name: one.verdict for one in told if isinstance(one, Judged)}
+    (planned,) = [one for one in told if isinstance(one, SubmissionPlanned)]
+    verdicts = {one.verdict.name: one.verdict for one in told if isinstance(one, ExerciseJudged)}
     return planned, verdicts, time.monotonic() - started
 
 
@@ -204,7 +204,7 @@ def test_the_canary_sings_where_there_is_no_sandbox(outside):
     """The fixture that looks for secrets finds them if nothing stops it."""
     attack = Attack.read(HOSTILE / "reading" / "environment.py")
     told = []
-    order = Order(
+    order = GradingRequest(
         "student", (("answer.py", attack.source),), "digest", 1, replace(LIMITS, sandbox=False)
     )
     grade(order, discover(), told.append)

@@ -19,9 +19,9 @@ from grader.course.hints import choose_hint, predicted
 from grader.course.limits import messages
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
-from grader.launch.process_group_handle import Setting
+from grader.launch.process_group_handle import RankEnvironment
 from grader.submission.submission import Submission
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))
@@ -324,7 +324,7 @@ def test_a_definition_that_could_not_be_made():
 
 def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     class Broken:
-        setting = Setting.here()
+        setting = RankEnvironment.here()
         largest = None
 
         def launch(self, size):
@@ -346,7 +346,7 @@ def test_what_the_grader_does_not_understand_is_its_own_fault(monkeypatch):
     def take(*_):
         raise KeyError("no such operation")
 
-    monkeypatch.setattr(Board, "take", take)
+    monkeypatch.setattr(MessageMatcher, "take", take)
     verdict = judge(lambda x: 2 * x, TOY["twice"])
     assert verdict.status is Status.ERROR
     assert "the grader failed, not the answer: what rank" in verdict.message

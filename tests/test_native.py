@@ -159,10 +159,10 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     assert verdict.passed, verdict.message
     assert {case.world_size for case in verdict.cases} == {1, 2}
     maker = default_launcher().workshop()
-    source = cpp_build.Source("TWICE_CPP", TWICE, "twice", 1)
+    source = cpp_build.CppSource("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder
-    with contextlib.closing(cpp_build.Workshop()) as other:
+    with contextlib.closing(cpp_build.CppBuilder()) as other:
         assert other.build(source).library != maker.build(source).library
 
 

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from grader.classroom.outputs.canvas import canvas
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, SubmissionRow
 from grader.core.errors import RequestError
 from grader.core.verdict import Status
 from tests.classes import (
@@ -107,8 +107,8 @@ def test_semicolons_line_ends_and_the_byte_order_mark_are_kept(exported, encodin
 def test_two_submissions_of_one_student_are_not_guessed_between(exported):
     results = ClassResults(
         "Week 2", "now",
-        (Row("a", "A", number="101", exercises=(passed(),)),
-         Row("b", "B", number="9001", exercises=(passed(),))), ASKED,
+        (SubmissionRow("a", "A", number="101", exercises=(passed(),)),
+         SubmissionRow("b", "B", number="9001", exercises=(passed(),))), ASKED,
     )  # fmt: skip
     found = canvas(results, exported())
     assert set(reasons(found)) == {"a", "b"}
@@ -118,12 +118,16 @@ def test_two_submissions_of_one_student_are_not_guessed_between(exported):
 
 def test_two_students_of_one_name_are_not_guessed_between(exported):
     text = f"{HEAD},Week 2\nAnn,1,,,A,\nAnn,2,,,A,\n"
-    results = ClassResults("Week 2", "now", (Row("a", "ann", exercises=(passed(),)),), ASKED)
+    results = ClassResults(
+        "Week 2", "now", (SubmissionRow("a", "ann", exercises=(passed(),)),), ASKED
+    )
     assert "2 students" in reasons(canvas(results, exported(text)))["a"]
 
 
 def test_a_name_is_found_the_other_way_round(exported):
-    results = ClassResults("Week 2", "now", (Row("a", "ADA  Lovelace", exercises=(passed(),)),))
+    results = ClassResults(
+        "Week 2", "now", (SubmissionRow("a", "ADA  Lovelace", exercises=(passed(),)),)
+    )
     found = canvas(results, exported())
     assert rows(found.data)[3][6] != ""
     assert [row.key for row in found.by_name] == ["a"]
@@ -144,7 +148,7 @@ GPU = without_points(Status.SKIPPED, "needs a GPU", ASKED[1])
 
 def test_what_could_be_judged_for_nobody_is_nobodys_lost_point(exported):
     """Then the maximum in Canvas is that of the gradebook: 1 of 1, not 1 of 3."""
-    row = Row("a", "A", number="101", exercises=(passed(), GPU))
+    row = SubmissionRow("a", "A", number="101", exercises=(passed(), GPU))
     results = ClassResults("Week 2", "now", (row,))
     assert (row.score, results.points_of(row), results.points) == (1.0, 1.0, 3.0)
     after = rows(canvas(results).data)
@@ -156,16 +160,18 @@ def test_what_could_be_judged_for_nobody_is_nobodys_lost_point(exported):
 def test_what_could_not_be_judged_for_one_student_costs_that_student_nothing(exported):
     """Canvas has one maximum for all: whoever has fewer points to earn gets them in proportion."""
     students = (
-        Row("a", "A", number="101", exercises=(passed(), passed(ASKED[1]))),
-        Row("b", "B", number="102", exercises=(passed(), GPU)),
-        Row("c", "C", number="103", exercises=(failed("no", score=0.5), GPU)),
+        SubmissionRow("a", "A", number="101", exercises=(passed(), passed(ASKED[1]))),
+        SubmissionRow("b", "B", number="102", exercises=(passed(), GPU)),
+        SubmissionRow("c", "C", number="103", exercises=(failed("no", score=0.5), GPU)),
     )
     after = rows(canvas(ClassResults("Week 2", "now", students)).data)
     assert [line[-1] for line in after[1:]] == ["3", "3", "3", "1.5"]
 
 
 def test_whoever_could_be_judged_on_nothing_gets_no_grade(exported):
-    results = ClassResults("Week 2", "now", (Row("a", "A", number="101", exercises=(GPU,)),))
+    results = ClassResults(
+        "Week 2", "now", (SubmissionRow("a", "A", number="101", exercises=(GPU,)),)
+    )
     fresh, filled = canvas(results), canvas(results, exported())
     assert "could be judged here" in reasons(fresh)["a"]
     assert "could be judged here" in reasons(filled)["a"]

@@ -11,7 +11,7 @@ import pytest
 
 from grader.classroom.outputs.class_page import class_page, figures, outcome
 from grader.classroom.outputs.files import feedback
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, SubmissionRow
 from grader.core.verdict import Diagnosis, Status
 from tests.classes import (
     SEED,
@@ -160,11 +160,13 @@ def test_the_class_page_tells_faults_and_unsafe_runs_first():
     assert "Graded without a sandbox: 1 submission" in first
     assert "needs a GPU" in first
     assert "bob.ipynb" in first
-    quiet = ClassResults("t", "now", (Row("a", "A", exercises=(passed(),)),))
+    quiet = ClassResults("t", "now", (SubmissionRow("a", "A", exercises=(passed(),)),))
     assert "Look at these first" not in class_page(quiet)
 
 
-@pytest.mark.parametrize("rows", [(), (Row("a", "A"),), (Row("a", "A", fault="x"),)])
+@pytest.mark.parametrize(
+    "rows", [(), (SubmissionRow("a", "A"),), (SubmissionRow("a", "A", fault="x"),)]
+)
 def test_a_class_with_nothing_to_show_has_pages(rows):
     for page in pages(ClassResults("t", "now", rows)):
         Reader(page)
@@ -189,10 +191,12 @@ def test_tables_say_what_their_cells_belong_to():
 
 def test_the_distribution_counts_every_final_score_once():
     rows = tuple(
-        Row(f"r{i}", "x", exercises=(failed("", score=score),))
+        SubmissionRow(f"r{i}", "x", exercises=(failed("", score=score),))
         for i, score in enumerate((0.0, 0.05, 0.1, 0.3, 0.7, 0.99))
     )
-    seen = figures(ClassResults("t", "now", (*rows, Row("full", "x", exercises=(passed(),)))))
+    seen = figures(
+        ClassResults("t", "now", (*rows, SubmissionRow("full", "x", exercises=(passed(),))))
+    )
     assert [bin_.count for bin_ in seen.bins] == [2, 1, 0, 1, 0, 0, 0, 1, 0, 2]
     assert sum(bin_.count for bin_ in seen.bins) == len(seen.graded) == 7
     assert seen.median == 0.3
@@ -222,7 +226,9 @@ def test_exercises_in_numbers():
 
 def test_mistakes_of_one_diagnosis_are_told_apart_by_their_hint():
     texts = ["a", "b", "b", "c", "c", "c", "d"]
-    rows = tuple(Row(f"r{i}", "x", exercises=(failed(text),)) for i, text in enumerate(texts))
+    rows = tuple(
+        SubmissionRow(f"r{i}", "x", exercises=(failed(text),)) for i, text in enumerate(texts)
+    )
     (exercise,) = figures(ClassResults("t", "now", rows)).exercises
     assert [(m.hint[-1], m.count) for m in exercise.mistakes] == [("c", 3), ("b", 2), ("a", 1)]
 

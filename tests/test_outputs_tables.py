@@ -16,13 +16,13 @@ from grader.classroom.outputs.files import write
 from grader.classroom.outputs.results import (
     COLUMNS,
     ClassResults,
-    Row,
+    SubmissionRow,
     gradebook,
     number,
     table,
     text,
 )
-from grader.classroom.store import Entry, Store
+from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import Status
 from tests.classes import (
     ASKED,
@@ -92,7 +92,9 @@ def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, t
         ):
             row_key = key(name.encode(), name)
             done = (passed(), second)
-            store.note(0, Entry(row_key, name, "digest", [one.name for one in done], [], []))
+            store.note(
+                0, StoredSubmission(row_key, name, "digest", [one.name for one in done], [], [])
+            )
             for verdict in done:
                 store.save(row_key, "mark", verdict)
     said = export(tmp_path, form, tmp_path / "to")
@@ -105,7 +107,7 @@ def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, t
 
 
 def test_the_gradebook_opens_in_excel_with_its_letters():
-    results = ClassResults("t", "now", (Row("zoe", "Zoë"),))
+    results = ClassResults("t", "now", (SubmissionRow("zoe", "Zoë"),))
     assert gradebook(results).startswith(b'\xef\xbb\xbf"student","key"')
     assert "Zoë".encode() in gradebook(results)
 
@@ -119,7 +121,10 @@ def test_a_hostile_class_is_one_line_each():
 
 
 def test_what_nobody_was_asked_for_has_a_column_all_the_same():
-    rows = (Row("a", "A", exercises=(passed(ASKED[2]),)), Row("b", "B", exercises=(passed(),)))
+    rows = (
+        SubmissionRow("a", "A", exercises=(passed(ASKED[2]),)),
+        SubmissionRow("b", "B", exercises=(passed(),)),
+    )
     results = ClassResults("t", "now", rows, course=ASKED[1:2])
     assert [asked.name for asked in results.asked] == ["exchange", "broadcast", "barrier"]
     assert results.points == 4.0
@@ -130,12 +135,12 @@ def test_what_nobody_was_asked_for_has_a_column_all_the_same():
 )
 def test_a_key_that_is_no_file_name_is_refused(key):
     with pytest.raises(ValueError, match="no safe file name"):
-        ClassResults("t", "now", (Row(key, "x"),))
+        ClassResults("t", "now", (SubmissionRow(key, "x"),))
 
 
 def test_keys_that_a_file_system_may_mix_up_are_refused():
     with pytest.raises(ValueError, match="two submissions"):
-        ClassResults("t", "now", (Row("Ada", "x"), Row("ada", "y")))
+        ClassResults("t", "now", (SubmissionRow("Ada", "x"), SubmissionRow("ada", "y")))
 
 
 def test_nbgraders_columns():
@@ -184,7 +189,9 @@ def test_files_of_who_was_withdrawn_go_and_nothing_else(tmp_path):
     """By their keys; what somebody else put into the folder stays, however it is named."""
 
     def graded(*names):
-        rows = tuple(Row(key(name.encode(), name), name, exercises=(passed(),)) for name in names)
+        rows = tuple(
+            SubmissionRow(key(name.encode(), name), name, exercises=(passed(),)) for name in names
+        )
         return ClassResults("Week 2", "2026-01-02T03:04:05+00:00", rows, ASKED)
 
     ada, bob = (row.key for row in graded("Ada", "Bob").rows)

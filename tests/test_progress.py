@@ -19,9 +19,9 @@ from jupyter_client.manager import start_new_kernel
 
 from grader.api import catalogue
 from grader.cli.main import main
-from grader.core.errors import LogbookError
+from grader.core.errors import ProgressFileError
 from grader.core.verdict import ExerciseVerdict, Status
-from grader.judge.progress import Logbook, Overview, overview
+from grader.judge.progress import CourseProgress, ProgressFile, overview
 from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
 
@@ -278,7 +278,7 @@ def test_a_package_within_a_course_far_from_it(course, tmp_path):
 
 def test_builds_and_tests_leave_a_learners_file_alone():
     assert os.environ["GRADER_PROGRESS"] == ""
-    assert overview(catalogue()) == Overview(None, ())
+    assert overview(catalogue()) == CourseProgress(None, ())
 
 
 # Files that are not as they should be. --------------------------------------------
@@ -305,9 +305,9 @@ def test_a_damaged_file_is_named_with_the_mend_and_left_as_it_is(tmp_path, name)
     contents, text = DAMAGED[name]
     path = tmp_path / "book.json"
     path.write_bytes(contents)
-    book = Logbook(path)
+    book = ProgressFile(path)
     for act in (book.read, lambda: book.add([verdict()], NOW)):
-        with pytest.raises(LogbookError) as error:
+        with pytest.raises(ProgressFileError) as error:
             act()
         assert text in str(error.value)
         assert "delete" in str(error.value)
@@ -333,13 +333,13 @@ def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
 
 
 def test_exercises_that_the_course_no_longer_has_are_kept_and_named(course):
-    Logbook(file_of(course)).add([verdict("telephone\x1b[31m<b>")], NOW)
+    ProgressFile(file_of(course)).add([verdict("telephone\x1b[31m<b>")], NOW)
     grader("check", "notebooks/right.py", cwd=course)
     done = asked(cwd=course)
     assert done.returncode == 0
     assert "in the file, but not in this course: telephone\\x1b[31m<b>\n" in done.stdout
     assert done.stdout.endswith(f"1 of {ALL} exercises passed\n")
-    assert set(Logbook(file_of(course)).read()) == {"telephone\x1b[31m<b>", "broadcast"}
+    assert set(ProgressFile(file_of(course)).read()) == {"telephone\x1b[31m<b>", "broadcast"}
 
 
 def unprivileged():
@@ -366,21 +366,21 @@ def test_a_folder_that_must_not_be_written(course):
 
 def test_a_full_disk(course):
     """No file may grow: the old one stays, whole, and nothing else is left."""
-    book = Logbook(file_of(course))
+    book = ProgressFile(file_of(course))
     book.add([verdict()], NOW)
     before = file_of(course).read_bytes()
     code = """
 import resource
 from pathlib import Path
-from grader.core.errors import LogbookError
-from grader.judge.progress import Logbook
+from grader.core.errors import ProgressFileError
+from grader.judge.progress import ProgressFile
 from tests.test_progress import NOW, verdict
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-book = Logbook(Path(".grader/progress.json"))
+book = ProgressFile(Path(".grader/progress.json"))
 for act in (lambda: book.add([verdict("gather")], NOW), book.rehearse):
     try:
         act()
-    except LogbookError as error:
+    except ProgressFileError as error:
         print("cannot be written: File too large; make room" in str(error))
 """
     done = subprocess.run(
@@ -411,9 +411,9 @@ def test_two_processes_at_once_lose_nothing(course):
     code = """
 import sys
 from pathlib import Path
-from grader.judge.progress import Logbook
+from grader.judge.progress import ProgressFile
 from tests.test_progress import NOW, verdict
-book = Logbook(Path(".grader/progress.json"))
+book = ProgressFile(Path(".grader/progress.json"))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(100):
@@ -439,7 +439,7 @@ for _ in range(100):
     for worker in workers:
         worker.communicate(timeout=60)
         assert worker.returncode == 0
-    counts = {name: entry.checks for name, entry in Logbook(file_of(course)).read().items()}
+    counts = {name: entry.checks for name, entry in ProgressFile(file_of(course)).read().items()}
     assert counts == {"first": 100, "second": 100, "shared": 200}
 
 
@@ -469,7 +469,7 @@ def test_a_lock_that_nobody_gives_back_holds_up_no_check(course):
 
 
 def test_an_entry_remembers_the_best_and_the_last(tmp_path):
-    book = Logbook(tmp_path / "book.json")
+    book = ProgressFile(tmp_path / "book.json")
     for status, score in ((Status.FAILED, 0.5), (Status.PASSED, 1.0), (Status.FAILED, 0.25)):
         book.add([verdict(status=status, score=score)], NOW)
     entry = book.read()["broadcast"]
@@ -479,19 +479,19 @@ def test_an_entry_remembers_the_best_and_the_last(tmp_path):
 
 def test_a_link_is_followed_and_stays(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "book.json")
-    Logbook(tmp_path / "link.json").add([verdict()], NOW)
+    ProgressFile(tmp_path / "link.json").add([verdict()], NOW)
     assert (tmp_path / "link.json").is_symlink()
-    assert set(Logbook(tmp_path / "book.json").read()) == {"broadcast"}
+    assert set(ProgressFile(tmp_path / "book.json").read()) == {"broadcast"}
 
 
 def test_a_file_that_must_not_be_read(tmp_path):
-    book = Logbook(tmp_path)
-    with pytest.raises(LogbookError, match="is no file"):
+    book = ProgressFile(tmp_path)
+    with pytest.raises(ProgressFileError, match="is no file"):
         book.read()
 
 
 def test_trouble_is_shown_and_escaped_in_html():
-    shown = Overview(Path("x"), (), ("<i>",), ("<b> is damaged",))
+    shown = CourseProgress(Path("x"), (), ("<i>",), ("<b> is damaged",))
     page = progress_html(shown)
     assert "&lt;b&gt; is damaged" in page
     assert "&lt;i&gt;" in page

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 from grader import run
-from grader.core.verdict import Diagnosis, Orders
+from grader.core.verdict import ArrivalOrders, Diagnosis
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
@@ -48,7 +48,7 @@ def test_all_orders_of_three_messages_are_tried_once():
     assert sorted(values[0] for values in found) == [
         (1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)
     ]  # fmt: skip
-    assert orders == Orders(6, 6, exhausted=True)
+    assert orders == ArrivalOrders(6, 6, exhausted=True)
 
 
 def test_the_first_two_orders_differ_most():
@@ -74,7 +74,7 @@ def test_a_message_that_is_sent_later_may_come_first():
     assert sorted({(values[0], values[2]) for values in found}) == [
         ((1, 2), (3, 4)), ((1, 2), (4, 3)), ((2, 1), (3, 4)), ((2, 1), (4, 3))
     ]  # fmt: skip
-    assert orders == Orders(4, 4, exhausted=True)
+    assert orders == ArrivalOrders(4, 4, exhausted=True)
 
 
 def test_what_a_barrier_parts_is_not_exchanged():
@@ -90,7 +90,7 @@ def test_what_a_barrier_parts_is_not_exchanged():
 
     found, orders = explored(twice, 3)
     assert len(found) == 4
-    assert orders == Orders(4, 4, exhausted=True)
+    assert orders == ArrivalOrders(4, 4, exhausted=True)
 
 
 def test_what_was_sent_because_of_a_receive_cannot_come_before_it():
@@ -108,7 +108,7 @@ def test_what_was_sent_because_of_a_receive_cannot_come_before_it():
 
     found, orders = explored(passed_on, 3)
     assert [values[0] for values in found] == [(1, 2)]
-    assert orders == Orders(1, 1, exhausted=True)
+    assert orders == ArrivalOrders(1, 1, exhausted=True)
 
 
 # What check makes of them. ----------------------------------------------------------
@@ -208,7 +208,7 @@ def test_a_right_answer_says_how_many_orders_were_tried():
     verdict = judged(sum_as_they_come, sizes=(2, 4, 8))
     assert verdict.passed
     first, second, *_ = [case.orders for case in verdict.cases if case.world_size == 4]
-    assert first == Orders(6, 6, exhausted=True)
+    assert first == ArrivalOrders(6, 6, exhausted=True)
     assert [case.orders for case in verdict.cases if case.world_size == 2] == [None, None]
     # more of the first case than of the next
     assert (second.tried, second.exhausted) == (2, False)
@@ -251,6 +251,6 @@ def test_each_order_of_a_run_begins_with_a_fresh_program():
         return as_they_come(), len(counted)
 
     found = run(f, 3)
-    assert found.orders == Orders(2, 2, exhausted=True)
+    assert found.orders == ArrivalOrders(2, 2, exhausted=True)
     assert found.failure is None
     assert found[0] == ((2, 1), 1)

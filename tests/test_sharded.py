@@ -9,7 +9,7 @@ import torch.distributed as dist
 from grader.api import catalogue
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Judged
+from grader.course.exercise import Evidence, JudgedCase
 from grader.rank.recorder import refusal
 from grader.trace.trace import Trace
 from tests.conftest import play
@@ -94,7 +94,7 @@ def test_an_all_reduce_is_not_taken_for_a_reduce(kind, found):
     for name in SPLITS:
         exercise = catalogue()[name]
         case = exercise.cases(3, 2)[0]
-        seen = Judged(case, failure.diagnosis, (), failure, Trace(((),) * 2))
+        seen = JudgedCase(case, failure.diagnosis, (), failure, Trace(((),) * 2))
         evidence = Evidence((seen,))
         explains = [m for m in exercise.mistakes if m.when is not None and _holds(m, evidence)]
         assert len(explains) == 1

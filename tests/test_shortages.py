@@ -16,7 +16,7 @@ from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch import mpiexec
 from grader.launch.launchers import default_launcher
-from grader.launch.process_group_handle import Ends, readable
+from grader.launch.process_group_handle import ChannelEnds, readable
 from grader.submission.submission import Submission
 
 TWICE = Exercise(
@@ -56,7 +56,7 @@ def test_a_limit_on_open_files_is_the_machines_and_leaks_nothing(few_files):
 def test_channels_that_cannot_all_be_opened_are_closed(few_files):
     before = descriptors()
     with pytest.raises(grader.core.errors.WorldError, match="no channels for 64 ranks"):
-        Ends.make(64)
+        ChannelEnds.make(64)
     assert descriptors() == before
 
 

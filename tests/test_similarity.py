@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.outputs.files import similar_page
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, SubmissionRow
 from grader.classroom.similarity import Pair, alike
 from grader.course.chapters import discover
 from grader.submission.winnowing import K, W, fingerprints, prints_of, tokens
@@ -167,7 +167,8 @@ def test_what_everybody_wrote_does_not_count():
 
 def test_the_page_is_data_and_no_verdict():
     rows = tuple(
-        Row(key, name) for key, name in (("a", "<script>alert(1)</script>"), ("b", "=cmd()"))
+        SubmissionRow(key, name)
+        for key, name in (("a", "<script>alert(1)</script>"), ("b", "=cmd()"))
     )
     results = ClassResults("Lab", "2026-01-01T00:00:00+00:00", rows)
     text = similar_page(results, [Pair("a", "b", 0.913, 12.5, ("all_gather",))])

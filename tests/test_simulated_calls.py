@@ -8,20 +8,20 @@ import torch.distributed as dist
 
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
-from grader.simulation.mailboxes import Hub
+from grader.simulation.world import SimulatedWorld
 
 
 def simulate(function, size):
     """What ``function()`` returns on every rank."""
-    hub = Hub([function] * size, Flat().network(size))
-    with installed(hub):
-        hub.run()
-        hub.end()
-    for rank in hub.ranks:
+    world = SimulatedWorld([function] * size, Flat().network(size))
+    with installed(world):
+        world.run()
+        world.end()
+    for rank in world.ranks:
         if rank.error is not None:
             raise rank.error
-    assert all(rank.ended is not None for rank in hub.ranks)
-    return [rank.value for rank in hub.ranks]
+    assert all(rank.ended is not None for rank in world.ranks)
+    return [rank.value for rank in world.ranks]
 
 
 def test_every_rank_sees_itself():

@@ -19,7 +19,7 @@ from grader.simulation.algorithms.catalogue import ALGORITHMS, DEFAULTS, SOURCES
 from grader.simulation.builtin import Builtins
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
-from grader.simulation.mailboxes import Hub
+from grader.simulation.world import SimulatedWorld
 from grader.submission.submission import live_program
 from tests.conftest import line_in, play
 
@@ -36,20 +36,20 @@ SIZES = (*range(1, 10), 16)
 
 
 def run(function, size, allowed=None, **algorithms):
-    """A hub whose ranks have all returned from ``function()``."""
-    hub = Hub([function] * size, Flat().network(size))
-    with installed(hub, Builtins(algorithms, allowed)):
-        hub.run()
-        hub.end()
-    for rank in hub.ranks:
+    """A simulated world whose ranks have all returned from ``function()``."""
+    world = SimulatedWorld([function] * size, Flat().network(size))
+    with installed(world, Builtins(algorithms, allowed)):
+        world.run()
+        world.end()
+    for rank in world.ranks:
         if rank.error is not None:
             raise rank.error
-    assert all(rank.ended is not None for rank in hub.ranks)
-    return hub
+    assert all(rank.ended is not None for rank in world.ranks)
+    return world
 
 
-def values(hub):
-    return [rank.value for rank in hub.ranks]
+def values(world):
+    return [rank.value for rank in world.ranks]
 
 
 # What they leave. -------------------------------------------------------------------
@@ -387,12 +387,12 @@ def once(collective, per):
 def test_time_and_messages_are_those_of_the_literature_exactly(collective, name):
     sizes = SIZES if (collective, name) in AT_EVERY_SIZE else (1, 2, 4, 8, 16)
     for n in (*sizes, 64):
-        hub = run(once(collective, 5), n, **{collective: name})
+        world = run(once(collective, 5), n, **{collective: name})
         messages, alphas, nbytes = COSTS[collective, name](n, 40)
-        assert hub.messages == messages, f"{n} ranks"
+        assert world.messages == messages, f"{n} ranks"
         ticks = alphas * A + nbytes * B
         exact = (collective, name) not in AT_LEAST
-        assert hub.now == ticks if exact else hub.now >= ticks, f"{n} ranks"
+        assert world.now == ticks if exact else world.now >= ticks, f"{n} ranks"
 
 
 def test_the_defaults_have_the_fewest_rounds_and_then_the_fewest_bytes():
@@ -413,15 +413,15 @@ def test_a_chain_is_a_pipeline():
     def program():
         dist.broadcast(torch.zeros(nbytes, dtype=torch.uint8), 0)
 
-    hub = run(program, n, broadcast="chain")
-    assert hub.now == (n + segments - 2) * (A + (1 << 16) * B)
-    assert hub.messages == (n - 1) * segments
+    world = run(program, n, broadcast="chain")
+    assert world.now == (n + segments - 2) * (A + (1 << 16) * B)
+    assert world.messages == (n - 1) * segments
 
 
 def test_folding_costs_two_more_messages_of_the_pairs():
-    hub = run(once("all_reduce", 5), 6, all_reduce="recursive_doubling")
-    assert hub.now == 4 * (A + 6 * 40 * B)
-    assert hub.messages == 4 * 2 + 2 * 2
+    world = run(once("all_reduce", 5), 6, all_reduce="recursive_doubling")
+    assert world.now == 4 * (A + 6 * 40 * B)
+    assert world.messages == 4 * 2 + 2 * 2
 
 
 @pytest.mark.parametrize(
@@ -509,8 +509,8 @@ def test_works_that_nobody_waits_for_are_done_all_the_same():
             dist.all_reduce(tensor, async_op=True)
         return tensors
 
-    hub = run(program, 3)
-    assert all(tensor.item() == 3 for rank in hub.ranks for tensor in rank.value)
+    world = run(program, 3)
+    assert all(tensor.item() == 3 for rank in world.ranks for tensor in rank.value)
 
 
 def test_groups_have_collectives_of_their_own():

@@ -15,7 +15,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
 from grader.api import run
-from grader.api.calculator import Plan
+from grader.api.calculator import TrainingPlan
 from grader.core.errors import RequestError
 from grader.course import costs, sizes
 
@@ -289,28 +289,30 @@ def test_volumes_are_elements_until_they_are_multiplied(dtype):
 
 
 def test_a_plan_that_is_spread_out_adds_up_to_the_whole():
-    alone = Plan(dp=1, zero=0)
+    alone = TrainingPlan(dp=1, zero=0)
     assert alone.params_here == alone.params == sizes.model_params(4096, 32, 32000, True, False)
     assert sum(alone.memory[:3]) == sizes.training_state_bytes(alone.params)
-    shared = Plan(dp=8, zero=3, tp=4)
+    shared = TrainingPlan(dp=8, zero=3, tp=4)
     assert shared.devices == 32
     assert sum(shared.memory[:3]) * 32 == pytest.approx(sizes.training_state_bytes(shared.params))
     assert shared.memory.activations * 4 == alone.memory.activations
 
 
 def test_the_first_stage_keeps_as_many_micro_batches_as_there_are_stages():
-    one, four = Plan(pp=1), Plan(pp=4)
+    one, four = TrainingPlan(pp=1), TrainingPlan(pp=4)
     assert four.memory.activations == one.memory.activations
-    assert Plan(layers=30, pp=4).params_here == sizes.model_params(4096, 8, 32000, True, True)
-    little = Plan(recompute=True).memory.activations
+    assert TrainingPlan(layers=30, pp=4).params_here == sizes.model_params(
+        4096, 8, 32000, True, True
+    )
+    little = TrainingPlan(recompute=True).memory.activations
     assert little == 2 * 4096 * (32 * 4096 + 24 * 4096)
 
 
 def test_only_what_is_sent_has_a_ratio():
-    assert Plan(dp=1).overlaps == ()
-    names = [overlap.name for overlap in Plan(dp=2, tp=4, pp=8, zero=3).overlaps]
+    assert TrainingPlan(dp=1).overlaps == ()
+    names = [overlap.name for overlap in TrainingPlan(dp=2, tp=4, pp=8, zero=3).overlaps]
     assert names == ["ZeRO-3 over 2", "TP over 4", "PP over 8"]
-    (gradients,) = Plan(dp=2, micro_batch=64).overlaps
+    (gradients,) = TrainingPlan(dp=2, micro_batch=64).overlaps
     assert gradients.name == "DP over 2"
     assert gradients.hidden
     assert gradients.ratio == sizes.dp_overlap_ratio(4096 * 64, 2, 989e12, 50e9, 2)
@@ -331,4 +333,4 @@ def test_only_what_is_sent_has_a_ratio():
 )
 def test_a_plan_that_cannot_be_says_why(wrong, words):
     with pytest.raises(RequestError, match=words):
-        Plan(**wrong)
+        TrainingPlan(**wrong)

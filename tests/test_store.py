@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.cache_key import Sources, course_mark, fingerprint, seed_for
-from grader.classroom.store import Entry, Store, StoreError
+from grader.classroom.store import Store, StoredSubmission, StoreError
 from grader.core.errors import RequestError
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
 from grader.course.chapters import discover
@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def entry(key="ada", exercises=("broadcast", "shift"), **fields):
-    return Entry(key=key, student=key.title(), digest="d", exercises=list(exercises), **fields)
+    return StoredSubmission(
+        key=key, student=key.title(), digest="d", exercises=list(exercises), **fields
+    )
 
 
 def verdict(name="broadcast", status=Status.PASSED, **fields):

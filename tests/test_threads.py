@@ -14,9 +14,9 @@ import torch
 import torch.distributed as dist
 
 from grader.core.events import WORLD, Expired, Failed, Posted
-from grader.launch.root_cause import Causes
+from grader.launch.root_cause import RootCause
 from grader.trace.deadlock import stuck
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 from tests.conftest import line_in, play
 
 #: What must come at once, even on a busy machine, is there long before the limit of a job.
@@ -490,13 +490,13 @@ def test_a_callback_may_use_the_buffer():
 
 
 def test_a_daemon_that_still_waits_at_the_end_is_said():
-    board = Board(2)
-    board.take(
+    matcher = MessageMatcher(2)
+    matcher.take(
         0, Posted(0, "recv", 1, 0, WORLD, 1, 4, "float32", "", True, False, "f.py", 3, 1, thread=7)
     )
     for rank in (0, 1):
-        board.end(rank)
-    failure = Causes(board).leftover()
+        matcher.end(rank)
+    failure = RootCause(matcher).leftover()
     assert failure.diagnosis == "unwaited_request"
     assert failure.message == (
         "rank 0 returns while another of its threads still waits in the recv from rank 1 at"
@@ -507,14 +507,14 @@ def test_a_daemon_that_still_waits_at_the_end_is_said():
 @pytest.mark.parametrize("given_up", [False, True])
 def test_a_wait_that_will_end_with_an_exception_is_no_deadlock(given_up):
     """A message that was given up closes the connections, and the next wait there raises."""
-    board = Board(2)
+    matcher = MessageMatcher(2)
 
     def receive(op, tag):
         what = (op, "recv", 1, tag, WORLD, 1, 4, "float32", "", True, False, "f.py", 3 + op, op)
-        board.take(0, Posted(*what))
+        matcher.take(0, Posted(*what))
 
     receive(0, tag=1)
-    board.take(0, Failed(0, 1) if given_up else Expired(0, 0, 1))
+    matcher.take(0, Failed(0, 1) if given_up else Expired(0, 0, 1))
     receive(1, tag=2)
-    board.end(1)
-    assert stuck(board) == ([] if given_up else [0])
+    matcher.end(1)
+    assert stuck(matcher) == ([] if given_up else [0])

@@ -12,7 +12,7 @@ from grader.core.events import (
     ANY,
     WORLD,
     Blocked,
-    Done,
+    Completed,
     Expired,
     Failed,
     Grouped,
@@ -23,15 +23,15 @@ from grader.core.events import (
 )
 from grader.core.verdict import Diagnosis
 from grader.trace.deadlock import deadlock, quiescent, stuck
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Step, replay
 
 
 class Script:
-    """Feeds a board with events as ranks would send them."""
+    """Feeds a matcher with events as ranks would send them."""
 
     def __init__(self, size):
-        self.board = Board(size)
+        self.matcher = MessageMatcher(size)
         self.clock = 0
         self.counts = [0] * size
 
@@ -46,7 +46,7 @@ class Script:
         op = self.counts[rank]
         self.counts[rank] += 1
         deferred = kind == "recv" and peer == ANY
-        self.board.take(
+        self.matcher.take(
             rank,
             Posted(
                 op, kind, peer, tag, group, count, 4 * count, dtype, detail, False, deferred,
@@ -56,7 +56,7 @@ class Script:
         return op
 
     def block(self, rank, op):
-        self.board.take(rank, Blocked(op, "f.py", 10 * rank + op, self.now()))
+        self.matcher.take(rank, Blocked(op, "f.py", 10 * rank + op, self.now()))
 
     def send(self, rank, peer, **more):
         self.block(rank, self.post(rank, "send", peer, **more))
@@ -68,7 +68,7 @@ class Script:
         self.block(rank, self.post(rank, kind, **more))
 
     def done(self, rank, op):
-        self.board.take(rank, Done(op, self.now()))
+        self.matcher.take(rank, Completed(op, self.now()))
 
 
 # Matching. ------------------------------------------------------------------------
@@ -80,20 +80,20 @@ def test_the_kth_send_meets_the_kth_receive_of_its_channel():
         s.post(0, "send", 1, count=count)
     for count in (1, 2, 3):
         s.post(1, "recv", 0, count=count)
-    assert s.board.failures == []
-    assert [op.partner.count for op in s.board.operations[0]] == [1, 2, 3]
+    assert s.matcher.failures == []
+    assert [op.partner.count for op in s.matcher.operations[0]] == [1, 2, 3]
 
 
 def test_tags_and_groups_are_channels_of_their_own():
     s = Script(2)
-    s.board.take(0, Grouped("team", [0, 1]))
+    s.matcher.take(0, Grouped("team", [0, 1]))
     s.post(0, "send", 1, tag=1)
     s.post(0, "send", 1, group="team")
     s.post(1, "recv", 0, tag=0)
-    assert not any(op.matched for op in s.board.operations[1])
+    assert not any(op.matched for op in s.matcher.operations[1])
     s.post(1, "recv", 0, tag=1)
     s.post(1, "recv", 0, group="team")
-    assert [op.matched for op in s.board.operations[1]] == [False, True, True]
+    assert [op.matched for op in s.matcher.operations[1]] == [False, True, True]
 
 
 def test_a_wildcard_waits_for_a_choice_and_so_does_what_stands_behind_it():
@@ -102,16 +102,16 @@ def test_a_wildcard_waits_for_a_choice_and_so_does_what_stands_behind_it():
     s.post(0, "recv", 1)
     s.post(1, "send", 0)
     s.post(2, "send", 0)
-    wildcard, behind = s.board.operations[0]
+    wildcard, behind = s.matcher.operations[0]
     assert (wildcard.matched, behind.matched) == (False, False)
-    assert s.board.first_wildcards() == [wildcard]
-    assert s.board.candidates(wildcard) == [1, 2]
-    s.board.resolve(wildcard, 2)
+    assert s.matcher.first_wildcards() == [wildcard]
+    assert s.matcher.candidates(wildcard) == [1, 2]
+    s.matcher.resolve(wildcard, 2)
     assert (wildcard.peer, behind.peer) == (2, 1)
     assert (wildcard.matched, behind.matched) == (True, True)
     # only the wildcard of this script was posted as deferred
-    assert [(r.op, r.source) for r in s.board.take_resolutions()] == [(0, 2)]
-    assert s.board.take_resolutions() == []
+    assert [(r.op, r.source) for r in s.matcher.take_resolutions()] == [(0, 2)]
+    assert s.matcher.take_resolutions() == []
 
 
 def test_what_stands_before_a_wildcard_takes_its_message_first():
@@ -119,9 +119,9 @@ def test_what_stands_before_a_wildcard_takes_its_message_first():
     s.post(0, "recv", 1)
     s.post(0, "recv")
     s.post(1, "send", 0)
-    named, wildcard = s.board.operations[0]
+    named, wildcard = s.matcher.operations[0]
     assert named.matched
-    assert s.board.candidates(wildcard) == []
+    assert s.matcher.candidates(wildcard) == []
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_both_ends_are_compared(change, word):
     s = Script(2)
     s.post(0, "send", 1)
     s.post(1, "recv", 0, **change)
-    (failure,) = s.board.failures
+    (failure,) = s.matcher.failures
     assert failure.diagnosis is word
     assert "line 0" in failure.message
     assert "line 10" in failure.message
@@ -144,8 +144,8 @@ def test_what_is_left_over():
     s.post(1, "recv", 0)
     s.post(1, "send", 0)
     s.done(0, 0)
-    assert [(op.rank, op.number) for op in s.board.unreceived()] == [(1, 1)]
-    assert [(op.rank, op.number) for op in s.board.unwaited()] == [(1, 0), (1, 1)]
+    assert [(op.rank, op.number) for op in s.matcher.unreceived()] == [(1, 1)]
+    assert [(op.rank, op.number) for op in s.matcher.unwaited()] == [(1, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -153,9 +153,9 @@ def test_members_of_a_group_have_to_agree(order):
     s = Script(3)
     for rank in order:
         members = [rank, rank + 1]
-        s.board.take(rank, Grouped("1", members))
+        s.matcher.take(rank, Grouped("1", members))
         s.call(rank, "new_group", group="1", detail=str(members))
-    (failure,) = s.board.failures
+    (failure,) = s.matcher.failures
     assert failure.diagnosis is Diagnosis.ORDER_MISMATCH
     assert (failure.rank, failure.site.line) == (1, 10)
     assert failure.message == (
@@ -180,8 +180,8 @@ def test_a_disagreement_reads_the_same_in_whatever_order_ranks_arrive(order):
             s.post(rank, kind)
     for rank, kind in later:
         s.post(rank, kind)
-    assert len(s.board.failures) == 1
-    message = s.board.failures[0].message
+    assert len(s.matcher.failures) == 1
+    message = s.matcher.failures[0].message
     assert message.startswith("rank 0 calls all_reduce at line 0, while rank 2 calls broadcast")
 
 
@@ -194,8 +194,8 @@ def disagreed(*calls, kind="all_to_all", peer=ANY):
     s = Script(len(calls))
     for rank, signatures in enumerate(calls):
         s.post(rank, kind, peer, signatures=signatures)
-    found = s.board.failures
-    assert all(op.doomed == bool(found) for ops in s.board.operations for op in ops)
+    found = s.matcher.failures
+    assert all(op.doomed == bool(found) for ops in s.matcher.operations for op in ops)
     return found[0] if found else None
 
 
@@ -250,31 +250,31 @@ def test_a_running_rank_keeps_those_that_wait_for_it_alive():
     s = Script(3)
     s.recv(0, 1)
     s.recv(1, 2)
-    assert stuck(s.board) == []
-    s.board.end(2)
-    assert stuck(s.board) == [0, 1]
+    assert stuck(s.matcher) == []
+    s.matcher.end(2)
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_matched_operation_is_no_wait():
     s = Script(2)
     s.send(0, 1)
     s.recv(1, 0)
-    assert stuck(s.board) == []
-    assert not quiescent(s.board)
+    assert stuck(s.matcher) == []
+    assert not quiescent(s.matcher)
 
 
 def test_a_cycle_is_named_from_its_lowest_rank():
     s = Script(4)
     for rank in (2, 1, 3):
         s.send(rank, rank % 3 + 1)
-    failure = deadlock(s.board)
+    failure = deadlock(s.matcher)
     assert failure.cycle == (1, 2, 3)
     assert failure.message.startswith("rank 1 waits to send to rank 2 at line 10")
     assert [wait.peers for wait in failure.waits] == [(2,), (3,), (1,)]
 
 
 def needs_buffers(script):
-    return "only work where sends are buffered" in deadlock(script.board).message
+    return "only work where sends are buffered" in deadlock(script.matcher).message
 
 
 def test_a_deadlock_that_buffers_would_dissolve_is_said_to_need_them():
@@ -304,7 +304,7 @@ def test_buffers_do_not_help_where_nobody_sends():
 
 def test_buffers_do_not_help_a_send_to_a_rank_that_has_returned():
     s = Script(2)
-    s.board.end(1)
+    s.matcher.end(1)
     s.send(0, 1)
     assert not needs_buffers(s)
 
@@ -320,9 +320,9 @@ def test_a_cycle_through_a_second_peer_is_found():
     s = Script(4)
     s.call(0)  # waits for 1, 2 and 3; of these, only 3 waits for 0
     s.recv(1, 2)
-    s.board.end(2)
+    s.matcher.end(2)
     s.recv(3, 0)
-    assert deadlock(s.board).cycle == (0, 3)
+    assert deadlock(s.matcher).cycle == (0, 3)
 
 
 def test_nobody_goes_on_in_a_group_whose_ranks_have_disagreed():
@@ -332,50 +332,50 @@ def test_nobody_goes_on_in_a_group_whose_ranks_have_disagreed():
     s.done(1, 0)
     s.call(0, "all_reduce")
     s.call(1, "all_reduce")
-    assert [f.diagnosis for f in s.board.failures] == [Diagnosis.ORDER_MISMATCH]
-    assert stuck(s.board) == [0, 1]
+    assert [f.diagnosis for f in s.matcher.failures] == [Diagnosis.ORDER_MISMATCH]
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_rank_lives_while_one_of_its_threads_does():
     s = Script(3)
     s.recv(0, 1)
-    s.board.take(0, Blocked(s.post(0, "recv", 2), "f.py", 1, s.now(), thread=7))
+    s.matcher.take(0, Blocked(s.post(0, "recv", 2), "f.py", 1, s.now(), thread=7))
     s.recv(1, 0)
-    assert stuck(s.board) == []
-    s.board.end(2)
-    assert stuck(s.board) == [0, 1]
+    assert stuck(s.matcher) == []
+    s.matcher.end(2)
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_wait_with_a_time_limit_ends_by_itself():
     s = Script(2)
     op = s.post(0, "recv", 1)
-    s.board.take(0, Blocked(op, "f.py", 1, s.now(), limit=100))
+    s.matcher.take(0, Blocked(op, "f.py", 1, s.now(), limit=100))
     s.recv(1, 0)
-    assert stuck(s.board) == []
-    s.board.take(0, Expired(op, 0, s.now()))
-    s.board.take(0, Blocked(op, "f.py", 1, s.now()))
-    assert stuck(s.board) == [0, 1]
+    assert stuck(s.matcher) == []
+    s.matcher.take(0, Expired(op, 0, s.now()))
+    s.matcher.take(0, Blocked(op, "f.py", 1, s.now()))
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_deadlock_is_certain_when_all_of_its_ranks_have_told_of_their_threads():
     s = Script(2)
     s.recv(0, 1)
     s.recv(1, 0)
-    s.board.take(0, Inspected(False, [], []))
-    assert (stuck(s.board), stuck(s.board, certain=True)) == ([0, 1], [])
-    s.board.take(1, Inspected(False, [], []))
-    assert stuck(s.board, certain=True) == [0, 1]
+    s.matcher.take(0, Inspected(False, [], []))
+    assert (stuck(s.matcher), stuck(s.matcher, certain=True)) == ([0, 1], [])
+    s.matcher.take(1, Inspected(False, [], []))
+    assert stuck(s.matcher, certain=True) == [0, 1]
     # whatever a rank says, it may say because a thread has gone on
     s.post(1, "send", 0, tag=1)
-    assert stuck(s.board, certain=True) == []
+    assert stuck(s.matcher, certain=True) == []
 
 
 def test_a_rank_with_a_thread_that_acts_is_not_stuck():
     s = Script(2)
     s.recv(0, 1)
     s.recv(1, 0)
-    s.board.take(0, Inspected(True, [], []))
-    assert stuck(s.board) == []
+    s.matcher.take(0, Inspected(True, [], []))
+    assert stuck(s.matcher) == []
 
 
 def test_a_callback_lives_while_all_of_its_operations_can_complete():
@@ -383,13 +383,13 @@ def test_a_callback_lives_while_all_of_its_operations_can_complete():
     s.recv(0, 1)
     s.recv(1, 0)
     first, second = s.post(0, "recv", 2, tag=1), s.post(0, "recv", 2, tag=2)
-    s.board.take(0, Inspected(False, [], [[first, second]]))
-    assert stuck(s.board) == []
+    s.matcher.take(0, Inspected(False, [], [[first, second]]))
+    assert stuck(s.matcher) == []
     s.post(2, "send", 0, tag=1)
-    s.board.end(2)
-    assert stuck(s.board) == [0, 1]
-    s.board.take(0, Inspected(False, [], [[first]]))
-    assert stuck(s.board) == []
+    s.matcher.end(2)
+    assert stuck(s.matcher) == [0, 1]
+    s.matcher.take(0, Inspected(False, [], [[first]]))
+    assert stuck(s.matcher) == []
 
 
 def test_a_wait_that_begins_after_its_end_is_none():
@@ -397,15 +397,15 @@ def test_a_wait_that_begins_after_its_end_is_none():
     op = s.post(0, "recv")
     s.done(0, op)
     s.block(0, op)
-    assert not s.board.waits[0]
+    assert not s.matcher.waits[0]
 
 
 def test_a_chain_that_ends_in_a_rank_that_returned():
     s = Script(3)
     s.recv(0, 1)
     s.recv(1, 2)
-    s.board.end(2)
-    failure = deadlock(s.board)
+    s.matcher.end(2)
+    failure = deadlock(s.matcher)
     assert failure.cycle == ()
     assert "rank 2 will post nothing more" in failure.message
 
@@ -414,57 +414,57 @@ def test_a_wildcard_lives_while_anyone_else_does():
     s = Script(3)
     s.recv(0)
     s.recv(1, 0)
-    assert stuck(s.board) == []
-    s.board.end(2)
-    assert stuck(s.board) == [0, 1]
+    assert stuck(s.matcher) == []
+    s.matcher.end(2)
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_wildcard_with_a_message_in_sight_lives():
     s = Script(2)
     s.recv(0)
     s.send(1, 0)
-    assert stuck(s.board) == []
-    assert quiescent(s.board)
+    assert stuck(s.matcher) == []
+    assert quiescent(s.matcher)
 
 
 def test_a_collective_waits_for_all_of_its_group_and_for_no_one_else():
     s = Script(4)
     for rank in (0, 1):
-        s.board.take(rank, Grouped("team", [0, 1]))
+        s.matcher.take(rank, Grouped("team", [0, 1]))
     s.call(0, group="team")
     s.recv(2, 3)
     s.recv(3, 2)
-    assert stuck(s.board) == [2, 3]
-    s.board.end(1)
-    assert stuck(s.board) == [0, 2, 3]
+    assert stuck(s.matcher) == [2, 3]
+    s.matcher.end(1)
+    assert stuck(s.matcher) == [0, 2, 3]
 
 
 def test_ranks_in_different_collectives_cannot_go_on():
     s = Script(2)
     s.call(0, "all_reduce")
     s.call(1, "barrier")
-    assert stuck(s.board) == [0, 1]
+    assert stuck(s.matcher) == [0, 1]
 
 
 def test_a_failed_operation_frees_its_own_rank_and_not_its_partner():
     s = Script(2)
     s.send(0, 1)
     s.recv(1, 0)
-    s.board.take(0, Failed(0, s.now()))
-    assert not s.board.waits[0]
-    s.board.end(0)
-    assert stuck(s.board) == [1]
+    s.matcher.take(0, Failed(0, s.now()))
+    assert not s.matcher.waits[0]
+    s.matcher.end(0)
+    assert stuck(s.matcher) == [1]
 
 
 def test_a_polling_rank_is_idle_but_not_waiting():
     s = Script(2)
     op = s.post(0, "recv")
-    s.board.take(0, Polled(op, s.now()))
+    s.matcher.take(0, Polled(op, s.now()))
     s.recv(1, 0)
-    assert quiescent(s.board)
-    assert stuck(s.board) == []
+    assert quiescent(s.matcher)
+    assert stuck(s.matcher) == []
     s.post(0, "send", 1)
-    assert not quiescent(s.board)
+    assert not quiescent(s.matcher)
 
 
 programs = st.lists(
@@ -506,8 +506,8 @@ def test_deadlock_agrees_with_running_the_programs(raw):
             kind, peer = programs[rank][at[rank]]
             s.block(rank, s.post(rank, kind, peer))
         else:
-            s.board.end(rank)
-    assert stuck(s.board) == left
+            s.matcher.end(rank)
+    assert stuck(s.matcher) == left
 
 
 # Rounds. --------------------------------------------------------------------------

@@ -667,9 +667,9 @@ class _Interrupting:
         self._launcher = launcher
 
     def launch(self, size):
-        self.crew = self._launcher.launch(size)
-        self.crew.controls = [_Interrupted(fileno=c.detach()) for c in self.crew.controls]
-        return self.crew
+        self.handle = self._launcher.launch(size)
+        self.handle.controls = [_Interrupted(fileno=c.detach()) for c in self.handle.controls]
+        return self.handle
 
     def __getattr__(self, name):
         return getattr(self._launcher, name)
@@ -693,7 +693,7 @@ def test_who_watches_a_world_keeps_out_of_what_another_reads():
         ProcessWorld(interrupting, 1, program) as one,
         ProcessWorld(launcher, 1, program) as other,
     ):
-        interrupting.crew.controls[0].meanwhile = lambda: others.append(run(other, 2.0))
+        interrupting.handle.controls[0].meanwhile = lambda: others.append(run(other, 2.0))
         first, (second,) = run(one, 1.0), others
     launcher.settle()
     for outcome, value in ((first, 1.0), (second, 2.0)):

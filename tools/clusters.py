@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.simulation.clusters import PRESETS, Flat, Preset, Source
+from grader.simulation.clusters import PRESETS, Citation, Flat, Preset
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulation.md"
 BEGIN = "<!-- presets: written by python -m tools.clusters -->"
@@ -39,7 +39,7 @@ def _costs(alpha: float, beta: float) -> str:
     return f"α {1e6 * alpha:g} µs, 1/β {1e-9 / beta:g} GB/s"
 
 
-def _said(source: Source) -> str:
+def _said(source: Citation) -> str:
     return f"{source.says} ([source]({source.url}))" if source.url else source.says
 
 

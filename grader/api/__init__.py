@@ -13,10 +13,10 @@ from grader.core.errors import RequestError, RunFailed, Stopped
 from grader.core.program import Program
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
-from grader.core.verdict import ExerciseVerdict, Failure, Orders
+from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
-from grader.judge.progress import Overview, note, origin_of, overview
+from grader.judge.progress import CourseProgress, note, origin_of, overview
 from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
 from grader.launch.process_group_handle import Launcher
 from grader.launch.processes import ProcessWorld
@@ -226,7 +226,7 @@ class Progress:
         overview: the same as data.
     """
 
-    def __init__(self, overview: Overview) -> None:
+    def __init__(self, overview: CourseProgress) -> None:
         self.overview = overview
 
     def __repr__(self) -> str:
@@ -265,7 +265,7 @@ class Run(Sequence[Any]):
         trace: Trace,
         output: Sequence[str],
         failure: Failure | None,
-        orders: Orders | None = None,
+        orders: ArrivalOrders | None = None,
     ) -> None:
         self._results = tuple(results)
         self._trace = trace
@@ -365,7 +365,7 @@ def run(
 
 def _in_all_orders(
     launcher: Launcher, size: int, program: Program, job: Job
-) -> tuple[Outcome, Orders | None]:
+) -> tuple[Outcome, ArrivalOrders | None]:
     """Run a job; where a receive has a choice, in other orders as well, each in a new world.
 
     Gives the first outcome, or that of the first order that fails, with the race named.

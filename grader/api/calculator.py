@@ -15,7 +15,7 @@ from grader.api import shows_results
 from grader.core.errors import RequestError
 from grader.course import sizes
 
-__all__ = ["Calculator", "Memory", "Overlap", "Plan", "calculator"]
+__all__ = ["Calculator", "Memory", "Overlap", "TrainingPlan", "calculator"]
 
 
 # A training run on paper: a model, how it is spread over devices, and what follows. ----
@@ -28,7 +28,7 @@ class Memory(NamedTuple):
     """Bytes on one device of the first stage.
 
     Attributes:
-        weights, gradients, optimizer: as in :class:`grader.course.sizes.State`.
+        weights, gradients, optimizer: as in :class:`grader.course.sizes.TrainingState`.
         activations: what is kept for the backward passes to come.
     """
 
@@ -63,7 +63,7 @@ class Overlap(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A model, a batch, the degrees of parallelism, and the machine.
 
     Attributes:
@@ -218,7 +218,7 @@ def _gigabytes(nbytes: float) -> str:
     return f"{nbytes / 1e9:,.2f} GB"
 
 
-def _sizes(plan: Plan) -> _Rows:
+def _sizes(plan: TrainingPlan) -> _Rows:
     memory = plan.memory
     return [
         ("parameters", _count(plan.params)),
@@ -235,12 +235,12 @@ def _verdict(ratio: float) -> str:
     return f"{ratio:.3f}, can be hidden" if ratio <= 1 else f"{ratio:.3f}, too long to hide"
 
 
-def _overlaps(plan: Plan) -> Iterator[tuple[str, str, str]]:
+def _overlaps(plan: TrainingPlan) -> Iterator[tuple[str, str, str]]:
     for overlap in plan.overlaps:
         yield overlap.name, _verdict(overlap.ratio), overlap.what
 
 
-def table(plan: Plan) -> str:
+def table(plan: TrainingPlan) -> str:
     """The numbers as text."""
     rows = _sizes(plan)
     lines = [f"{name:20} {value:>16}" for name, value in rows]
@@ -250,7 +250,7 @@ def table(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _page(plan: Plan) -> str:
+def _page(plan: TrainingPlan) -> str:
     """The same as HTML."""
     cells = "".join(
         f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
@@ -308,7 +308,7 @@ class Calculator:
         plan: as it is now.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TrainingPlan) -> None:
         self.plan = plan
 
     def __repr__(self) -> str:
@@ -375,17 +375,17 @@ def calculator(**start: Any) -> Calculator:
     """Memory of a device and overlap ratios of a training run, with knobs to turn.
 
     Args:
-        start: fields of :class:`grader.api.calculator.Plan` that are to begin otherwise, such as
+        start: initial values of :class:`TrainingPlan` fields, such as
             ``hidden=8192, layers=80``.
 
     Raises:
         RequestError: there is no such field, or no such run.
     """
-    known = [field.name for field in fields(Plan)]
+    known = [field.name for field in fields(TrainingPlan)]
     for name in start:
         if name not in known:
             raise RequestError(f"a plan has no {name!r}; it has {', '.join(known)}")
-    found = Calculator(Plan(**start))
+    found = Calculator(TrainingPlan(**start))
     if not shows_results():
         print(found)
     return found

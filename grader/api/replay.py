@@ -14,7 +14,7 @@ from grader.core.source_locations import live_line, with_source
 from grader.course.exercise import Exercise
 from grader.launch.processes import ProcessWorld
 from grader.launch.world import Job
-from grader.report.frames import Film, film
+from grader.report.frames import FrameSequence, film
 from grader.report.player import page, player, strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
@@ -33,7 +33,7 @@ class Replay:
         film: the rounds as data.
     """
 
-    def __init__(self, film: Film) -> None:
+    def __init__(self, film: FrameSequence) -> None:
         self.film = film
 
     def __repr__(self) -> str:

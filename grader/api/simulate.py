@@ -11,7 +11,7 @@ from grader.api import Run, fresh_seed, stoppable
 from grader.core.errors import RequestError
 from grader.core.values import amount, duration
 from grader.course.exercise import Exercise
-from grader.judge.simulated_checks import Grown, run_grown
+from grader.judge.simulated_checks import SimulatedOutcome, run_grown
 from grader.launch.simulation import MEMORY, Simulation
 from grader.launch.simulation import simulate as run_simulated
 from grader.launch.world import Job, omission
@@ -156,7 +156,7 @@ def simulate_answer(
     algorithms: Mapping[str, str] = MappingProxyType({}),
     seed: int | None = None,
     seconds: float = 600.0,
-) -> Grown:
+) -> SimulatedOutcome:
     """Run the answer of a file on simulated ranks, and judge what they hold.
 
     Args:

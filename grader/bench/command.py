@@ -9,8 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from grader.bench.plan import Plan, contest_of
-from grader.bench.table import SUFFIXES, Complaint, Row, footer, header, line, save, to_csv, to_json
+from grader.bench.plan import BenchPlan, contest_of
+from grader.bench.table import (
+    SUFFIXES,
+    Complaint,
+    SizeRow,
+    footer,
+    header,
+    line,
+    save,
+    to_csv,
+    to_json,
+)
 from grader.core.errors import RequestError
 
 __all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
@@ -31,7 +41,7 @@ class Sinks:
     json: bool = False
     csv: Path | None = None
     plot: Path | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[SizeRow] = field(default_factory=list)
 
     def check(self) -> None:
         """Raise what can be known before anything is measured.
@@ -47,7 +57,7 @@ class Sinks:
                 f"{self.plot} is no picture: its name must end in .png, .svg or .pdf"
             )
 
-    def show(self, plan: Plan, ranks: int, row: Row) -> None:
+    def show(self, plan: BenchPlan, ranks: int, row: SizeRow) -> None:
         """Take a row, and print it if it is a table that is wanted."""
         before = self.rows[-1].name if self.rows else None
         if not self.json:
@@ -64,7 +74,7 @@ class Sinks:
             name = self.rows[-1].name
             print(footer([row for row in self.rows if row.name == name]), flush=True)
 
-    def finish(self, plan: Plan, ranks: int) -> int:
+    def finish(self, plan: BenchPlan, ranks: int) -> int:
         """Write the rest; the exit status."""
         if self.json:
             print(to_json(plan, self.rows, ranks))
@@ -92,7 +102,7 @@ def plan_of(
     file: str | None,
     like: str | None,
     **counts: Any,
-) -> Plan:
+) -> BenchPlan:
     """A plan that can be carried out.
 
     Raises:
@@ -104,7 +114,7 @@ def plan_of(
     if not sizes:
         raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
     program = b"" if file is None else _program(file, [name for name, _ in contests])
-    return Plan(contests, tuple(sizes), file=file, program=program, **counts)
+    return BenchPlan(contests, tuple(sizes), file=file, program=program, **counts)
 
 
 def _program(file: str, names: Sequence[str]) -> bytes:
@@ -120,7 +130,7 @@ def _program(file: str, names: Sequence[str]) -> bytes:
     return submission.program.to_bytes()
 
 
-def bench(plan: Plan, sinks: Sinks, ranks: int | None) -> int:
+def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
     """Measure; the exit status.
 
     Args:
@@ -153,12 +163,12 @@ def bench(plan: Plan, sinks: Sinks, ranks: int | None) -> int:
     return sinks.finish(plan, size)
 
 
-def _require_partners(plan: Plan, size: int) -> None:
+def _require_partners(plan: BenchPlan, size: int) -> None:
     if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.contests):
         raise RequestError("send_recv needs two ranks: a rank cannot send to itself")
 
 
-def _one_of_many(plan: Plan, sinks: Sinks) -> int:
+def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
     """Be one rank of ``torchrun``'s; rank 0 shows what was measured."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     _require_partners(plan, size)
@@ -180,7 +190,7 @@ def _one_of_many(plan: Plan, sinks: Sinks) -> int:
     return sinks.finish(plan, size) if rank == 0 else 0
 
 
-def _require_backend(plan: Plan) -> None:
+def _require_backend(plan: BenchPlan) -> None:
     import torch
     import torch.distributed as dist
 

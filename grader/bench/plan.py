@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from grader.core.errors import RequestError
 from grader.course.bandwidth import FACTORS
 
-__all__ = ["DTYPES", "KIND_OF", "Plan", "bytes_of", "contest_of"]
+__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "bytes_of", "contest_of"]
 
 #: Exercises by the collective that they are; the others bear a collective's name.
 KIND_OF = {
@@ -71,7 +71,7 @@ def contest_of(name: str, file: str | None, like: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """A request.
 
     Attributes:

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from grader.bench.plan import Plan
-from grader.bench.table import Row
+from grader.bench.plan import BenchPlan
+from grader.bench.table import SizeRow
 from grader.course.bandwidth import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
 
 __all__ = [
@@ -202,11 +202,11 @@ def wrong_elements(expected: torch.Tensor | None, held: Any) -> int:
 
 
 def measure(
-    plan: Plan,
+    plan: BenchPlan,
     functions: dict[str, Callable[..., Any]],
     device: torch.device,
     begin: Callable[[str], None] = lambda what: None,
-) -> Iterator[Row]:
+) -> Iterator[SizeRow]:
     """Measure what the plan says; every rank gets the same rows.
 
     Args:
@@ -234,7 +234,7 @@ def measure(
             buffers.fill()
             held = call()
             wrong = _agreed(wrong_elements(buffers.expected(), held), dist.ReduceOp.SUM, device)
-            yield Row(
+            yield SizeRow(
                 name,
                 op,
                 nbytes,

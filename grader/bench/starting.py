@@ -24,16 +24,16 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from grader.bench.plan import Plan
+from grader.bench.plan import BenchPlan
 from grader.bench.rank import measure
-from grader.bench.table import Complaint, Row
+from grader.bench.table import Complaint, SizeRow
 from grader.core.errors import RunFailed
 from grader.core.program import NotDefined, Program, is_stub, load
 from grader.core.source_locations import is_students, lines_of
 from grader.core.values import short
 from grader.core.verdict import Site
 
-__all__ = ["Watch", "rows_of_own_ranks", "take_part"]
+__all__ = ["ProgressWatchdog", "rows_of_own_ranks", "take_part"]
 
 
 # How a rank gets into its group, and how it says what goes wrong there. -----------
@@ -43,8 +43,8 @@ _SLACK = 60.0
 
 
 def take_part(
-    plan: Plan,
-    show: Callable[[Row], None],
+    plan: BenchPlan,
+    show: Callable[[SizeRow], None],
     complain: Callable[[Complaint], NoReturn],
     store: Any = None,
 ) -> None:
@@ -73,7 +73,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _joined(plan: Plan, store: Any) -> Iterator[torch.device]:
+def _joined(plan: BenchPlan, store: Any) -> Iterator[torch.device]:
     """Be in the group while the block runs; the device to work on."""
     torch.set_num_threads(1)
     timeout = timedelta(seconds=plan.timeout + _SLACK)
@@ -100,13 +100,13 @@ def _joined(plan: Plan, store: Any) -> Iterator[torch.device]:
 
 
 def _rows(
-    plan: Plan,
+    plan: BenchPlan,
     device: torch.device,
-    show: Callable[[Row], None],
+    show: Callable[[SizeRow], None],
     complain: Callable[[Complaint], NoReturn],
 ) -> None:
     rank = dist.get_rank()
-    watch = Watch(rank, plan.timeout, complain)
+    watch = ProgressWatchdog(rank, plan.timeout, complain)
     functions: dict[str, Callable[..., Any]] = {}
     try:
         watch.begin("loading the file")
@@ -120,7 +120,7 @@ def _rows(
         watch.end()
 
 
-def _functions(plan: Plan) -> dict[str, Callable[..., Any]]:
+def _functions(plan: BenchPlan) -> dict[str, Callable[..., Any]]:
     if plan.file is None:
         return {}
     loaded = load(Program.from_bytes(plan.program))
@@ -140,7 +140,7 @@ def _complaint(rank: int, error: BaseException, unwritten: bool) -> Complaint:
     return Complaint(rank, "raised", what, site)
 
 
-class Watch:
+class ProgressWatchdog:
     """Notices that a rank makes no progress, and says where it is.
 
     Args:
@@ -202,7 +202,7 @@ _START = 120.0
 _GRACE = 2.0
 
 
-def rows_of_own_ranks(plan: Plan, size: int) -> Iterator[Row]:
+def rows_of_own_ranks(plan: BenchPlan, size: int) -> Iterator[SizeRow]:
     """Start ``size`` ranks, and give rows as they come.
 
     Raises:
@@ -230,7 +230,7 @@ def _end(process: Any) -> None:
     process.join()
 
 
-def _listen(plan: Plan, ranks: list[tuple[Any, Connection]]) -> Iterator[Row]:
+def _listen(plan: BenchPlan, ranks: list[tuple[Any, Connection]]) -> Iterator[SizeRow]:
     """What the ranks say, until all have ended well."""
     open_ends = {ours: rank for rank, (_, ours) in enumerate(ranks)}
     dead: dict[int, str] = {}
@@ -291,7 +291,7 @@ def _ending(code: int) -> str:
 # In the ranks. --------------------------------------------------------------------
 
 
-def _rank(plan: Plan, rank: int, size: int, store: str, parent: Connection) -> NoReturn:
+def _rank(plan: BenchPlan, rank: int, size: int, store: str, parent: Connection) -> NoReturn:
     from grader.rank import process_limits
 
     process_limits.die_with_parent()
@@ -306,7 +306,7 @@ def _rank(plan: Plan, rank: int, size: int, store: str, parent: Connection) -> N
 
     lock = threading.Lock()
 
-    def say(what: Row | Complaint) -> None:
+    def say(what: SizeRow | Complaint) -> None:
         with lock:
             parent.send(what)
 

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.bench.plan import DTYPES, Plan
+from grader.bench.plan import DTYPES, BenchPlan
 
 __all__ = [
     "Complaint",
-    "Row",
+    "SizeRow",
     "SUFFIXES",
     "average",
     "footer",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Row:
+class SizeRow:
     """One size of one collective, as all ranks know it.
 
     Attributes:
@@ -106,7 +106,7 @@ def _columns(values: Iterable[str]) -> str:
     return " ".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
 
 
-def header(plan: Plan, name: str, op: str, ranks: int) -> str:
+def header(plan: BenchPlan, name: str, op: str, ranks: int) -> str:
     """What is measured, and the names of the columns."""
     whose = "torch's own" if plan.file is None else "of the file"
     what = name if name == op else f"{name} ({op})"
@@ -129,7 +129,7 @@ def _speed(number: float) -> str:
     return f"{number / GIGA:.2f}" if number >= GIGA else f"{number / GIGA:.4f}"
 
 
-def line(row: Row) -> str:
+def line(row: SizeRow) -> str:
     """One size."""
     return _columns(
         (
@@ -146,12 +146,12 @@ def line(row: Row) -> str:
     )
 
 
-def average(rows: Sequence[Row]) -> float:
+def average(rows: Sequence[SizeRow]) -> float:
     """The mean of the bus bandwidths, in bytes a second."""
     return sum(row.busbw for row in rows) / len(rows)
 
 
-def footer(rows: Sequence[Row]) -> str:
+def footer(rows: Sequence[SizeRow]) -> str:
     """What nccl-tests ends with."""
     wrong = sum(row.wrong for row in rows)
     return (
@@ -160,7 +160,7 @@ def footer(rows: Sequence[Row]) -> str:
     )
 
 
-def to_csv(rows: Iterable[Row]) -> str:
+def to_csv(rows: Iterable[SizeRow]) -> str:
     """A table for spreadsheets: bytes, seconds, bytes a second."""
     out = io.StringIO()
     writer: Any = None
@@ -174,7 +174,7 @@ def to_csv(rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def to_json(plan: Plan, rows: Sequence[Row], ranks: int) -> str:
+def to_json(plan: BenchPlan, rows: Sequence[SizeRow], ranks: int) -> str:
     """One object: the request, the rows, the averages; bytes, seconds, bytes a second."""
     names = dict.fromkeys(row.name for row in rows)
     found = {
@@ -200,7 +200,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 _MARKERS = "osD^vP*X<>"
 
 
-def save(path: Path, rows: Sequence[Row], ranks: int) -> None:
+def save(path: Path, rows: Sequence[SizeRow], ranks: int) -> None:
     """Draw one line for every name."""
     from matplotlib.figure import Figure
 

@@ -8,7 +8,7 @@ member's name is never a path on this machine.  The rest appears in the tree
 with its name, so that it can be said what came instead.
 
 What a zip's directory or a tar's headers may cost is bounded, too:
-:class:`Guard` refuses a large read while they are being parsed.  An archive in
+:class:`BoundedStream` refuses a large read while they are being parsed.  An archive in
 an archive in an archive is never opened (see :mod:`grader.classroom.submission_files`),
 so that one that holds itself a billion times costs one level.
 """
@@ -29,19 +29,19 @@ from typing import Any, BinaryIO
 
 from grader.classroom.names import raw, shown
 from grader.classroom.tree import (
+    ArchiveTooLarge,
+    ExtractionDir,
     File,
     MemoryFolder,
     Meter,
-    Oddity,
-    TooMuch,
-    Vault,
+    UnopenedEntry,
     describe,
     is_archive,
     is_code,
     is_junk,
 )
 
-__all__ = ["Guard", "METADATA", "unpack", "unpacked_stream"]
+__all__ = ["BoundedStream", "METADATA", "unpack", "unpacked_stream"]
 
 
 # Streams that count: what an archive's reader gets instead of the file. -----------
@@ -52,11 +52,11 @@ _PIECE = 64 << 10
 _XZ_MEMORY = 128 << 20
 
 
-class Guard(io.RawIOBase):
+class BoundedStream(io.RawIOBase):
     """A stream that refuses to be read too much while it is being parsed.
 
     Libraries read as much as an archive's headers tell them to; here that
-    raises :class:`TooMuch` instead.
+    raises :class:`ArchiveTooLarge` instead.
 
     Args:
         stream: the file, or what is unpacked from it.
@@ -86,7 +86,7 @@ class Guard(io.RawIOBase):
                 data = self._stream.read(size if size >= 0 else self._left + 1)
             self._left -= max(size, len(data))
             if self._left < 0:
-                raise TooMuch(f"has too much in {self._what} to be looked at")
+                raise ArchiveTooLarge(f"has too much in {self._what} to be looked at")
         else:
             data = self._stream.read(size)
         return data
@@ -108,22 +108,24 @@ class Guard(io.RawIOBase):
         return True
 
 
-def unpacked_stream(stream: BinaryIO, meter: Meter) -> Guard:
+def unpacked_stream(stream: BinaryIO, meter: Meter) -> BoundedStream:
     """A tar archive, unpacked on the way if it is packed, within the bounds."""
     head = stream.read(6)
     stream.seek(0)
     if head.startswith(b"\x1f\x8b"):
         source: Any = gzip.GzipFile(fileobj=stream, mode="rb")
     elif head.startswith(b"BZh"):
-        source = _Pieces(stream, bz2.BZ2Decompressor)
+        source = _PiecewiseDecompressor(stream, bz2.BZ2Decompressor)
     elif head.startswith(b"\xfd7zXZ"):
-        source = _Pieces(stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
+        source = _PiecewiseDecompressor(
+            stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        )
     else:
-        return Guard(stream)
-    return Guard(_Forward(source, stream, meter))
+        return BoundedStream(stream)
+    return BoundedStream(_CountingStream(source, stream, meter))
 
 
-class _Pieces:
+class _PiecewiseDecompressor:
     """Unpacks bz2 or xz piece by piece, with bounded memory.
 
     ``LZMAFile`` has no limit on memory, and a header may ask for gigabytes.
@@ -153,7 +155,7 @@ class _Pieces:
                 return data
 
 
-class _Forward:
+class _CountingStream:
     """What is unpacked, counted, with a seek that goes forward."""
 
     def __init__(self, source: Any, packed: BinaryIO, meter: Meter) -> None:
@@ -178,7 +180,7 @@ class _Forward:
         self._meter.unpack(size)
         bounds = self._meter.bounds
         if self._at > max(bounds.slack, bounds.ratio * self._packed.tell()):
-            raise TooMuch(f"is packed more than {bounds.ratio} times, like a zip bomb")
+            raise ArchiveTooLarge(f"is packed more than {bounds.ratio} times, like a zip bomb")
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence != io.SEEK_SET or offset < self._at:
@@ -209,17 +211,17 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 def unpack(
-    stream: BinaryIO, name: bytes, vault: Vault, meter: Meter
+    stream: BinaryIO, name: bytes, extraction_dir: ExtractionDir, meter: Meter
 ) -> tuple[MemoryFolder, tuple[str, ...]]:
     """The tree in an archive, and what is wrong with the archive itself.
 
     Args:
         stream: the archive; it can seek.
         name: what it is called, for the tree's root.
-        vault: where its files are kept.
+        extraction folder: where its files are kept.
         meter: counts what it costs, and knows the bounds.
     """
-    unpacking = _Unpacking(MemoryFolder(name), vault, meter)
+    unpacking = _Unpacking(MemoryFolder(name), extraction_dir, meter)
     try:
         head = stream.read(8)
         stream.seek(0)
@@ -229,7 +231,7 @@ def unpack(
             unpacking.zip(stream)
         else:
             unpacking.tar(unpacked_stream(stream, meter))
-    except TooMuch as error:
+    except ArchiveTooLarge as error:
         unpacking.problems.append(str(error))
     except RecursionError:
         unpacking.problems.append("cannot be read: it is nested too deeply")
@@ -240,15 +242,15 @@ def unpack(
 
 
 class _Unpacking:
-    def __init__(self, root: MemoryFolder, vault: Vault, meter: Meter) -> None:
+    def __init__(self, root: MemoryFolder, extraction_dir: ExtractionDir, meter: Meter) -> None:
         self.root = root
-        self.vault = vault
+        self.extraction_dir = extraction_dir
         self.meter = meter
         self.bounds = meter.bounds
         self.problems: list[str] = []
 
     def zip(self, stream: BinaryIO) -> None:
-        guard = Guard(stream)
+        guard = BoundedStream(stream)
         with guard.parsing(self.bounds.directory, "its directory"):
             archive = zipfile.ZipFile(guard)
         with archive:
@@ -283,7 +285,7 @@ class _Unpacking:
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             self._odd(path, f"damaged: {shown(raw(str(error)))}")
 
-    def tar(self, stream: Guard) -> None:
+    def tar(self, stream: BoundedStream) -> None:
         with stream.parsing(_HEADER, "its headers"):
             archive = tarfile.TarFile(fileobj=stream, mode="r", errors="surrogateescape")
         while True:
@@ -315,20 +317,22 @@ class _Unpacking:
             size += len(piece)
             self.meter.deliver(len(piece))
             if size > self.bounds.file:
-                raise _MemberTooMuch(f"larger than {self.bounds.file >> 20} MB")
+                raise _MemberTooLarge(f"larger than {self.bounds.file >> 20} MB")
             if packed and size > max(self.bounds.slack, self.bounds.ratio * packed):
-                raise _MemberTooMuch(f"packed more than {self.bounds.ratio} times, like a zip bomb")
+                raise _MemberTooLarge(
+                    f"packed more than {self.bounds.ratio} times, like a zip bomb"
+                )
             yield piece
 
     def _keep(self, path: tuple[bytes, ...], pieces: Iterator[bytes]) -> None:
         try:
-            stored = self.vault.store(pieces)
-        except _MemberTooMuch as error:
+            stored = self.extraction_dir.store(pieces)
+        except _MemberTooLarge as error:
             self._odd(path, str(error))
             return
         size = stored.stat().st_size
         self.meter.keep(size)
-        self._place(path, File(path[-1], size, lambda: self.vault.reader(stored)))
+        self._place(path, File(path[-1], size, lambda: self.extraction_dir.reader(stored)))
 
     def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:
         """The parts of a member's name; none if it is not looked at."""
@@ -356,7 +360,7 @@ class _Unpacking:
             folder = below
         return folder
 
-    def _place(self, path: tuple[bytes, ...], node: File | Oddity) -> None:
+    def _place(self, path: tuple[bytes, ...], node: File | UnopenedEntry) -> None:
         folder = self._folder(path[:-1])
         if folder is None:
             return
@@ -369,10 +373,10 @@ class _Unpacking:
         folder.nodes[path[-1]] = node
 
     def _odd(self, path: tuple[bytes, ...], reason: str) -> None:
-        self._place(path, Oddity(path[-1], reason))
+        self._place(path, UnopenedEntry(path[-1], reason))
 
 
-class _MemberTooMuch(Exception):
+class _MemberTooLarge(Exception):
     """One member goes beyond a bound; the archive is read on."""
 
 

@@ -19,17 +19,17 @@ from types import TracebackType
 from grader.classroom.archives import unpack
 from grader.classroom.layouts import sort_out
 from grader.classroom.names import age, key, lookalike
-from grader.classroom.submission_files import Pile, gather
+from grader.classroom.submission_files import StudentFiles, gather
 from grader.classroom.tree import (
     CLASS,
     STUDENT,
     Bounds,
     DiskFolder,
+    ExtractionDir,
     File,
     Folder,
     MemoryFolder,
     Meter,
-    Vault,
     is_archive,
     is_code,
     open_file,
@@ -37,11 +37,11 @@ from grader.classroom.tree import (
 )
 from grader.core.errors import RequestError, UnreadableFile
 
-__all__ = ["Arrivals", "Handed", "HandedFile", "collect", "newer"]
+__all__ = ["Arrivals", "StudentSubmission", "SubmittedFile", "collect", "newer"]
 
 
 @dataclass(frozen=True)
-class HandedFile:
+class SubmittedFile:
     """A file of a submission.
 
     Attributes:
@@ -65,7 +65,7 @@ class HandedFile:
 
 
 @dataclass(frozen=True)
-class Handed:
+class StudentSubmission:
     """What one student handed in.
 
     Attributes:
@@ -82,7 +82,7 @@ class Handed:
     student: str
     email: str | None
     sid: str | None
-    files: tuple[HandedFile, ...]
+    files: tuple[SubmittedFile, ...]
     problems: tuple[str, ...]
 
     def digest(self) -> str:
@@ -101,7 +101,7 @@ class Handed:
         return total.hexdigest()
 
 
-def newer(one: HandedFile, other: HandedFile) -> HandedFile:
+def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
     """The newer of two files of a student, by name (see :mod:`grader.classroom.names`)."""
     return max(one, other, key=lambda file: age(file.label, file.upload))
 
@@ -116,7 +116,7 @@ class Arrivals:
 
     def __init__(
         self,
-        submissions: tuple[Handed, ...],
+        submissions: tuple[StudentSubmission, ...],
         problems: tuple[str, ...],
         resources: contextlib.ExitStack,
     ) -> None:
@@ -153,8 +153,8 @@ def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arri
     """
     resources = contextlib.ExitStack()
     try:
-        vault = resources.enter_context(Vault(whole.kept))
-        root, archive, problems = _root(source, vault, whole, resources)
+        extraction_dir = resources.enter_context(ExtractionDir(whole.kept))
+        root, archive, problems = _root(source, extraction_dir, whole, resources)
         try:
             piles, more = sort_out(root, archive)
         except UnreadableFile as error:
@@ -166,7 +166,7 @@ def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arri
                 f"{source} holds no submissions{why}; expected is a folder per student, or a"
                 " download of Canvas, Moodle, Gradescope or nbgrader"
             )
-        handed = _distinct([_handed(pile, vault, each) for pile in piles])
+        handed = _distinct([_handed(pile, extraction_dir, each) for pile in piles])
     except BaseException:
         resources.close()
         raise
@@ -175,7 +175,7 @@ def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arri
 
 
 def _root(
-    source: Path, vault: Vault, bounds: Bounds, resources: contextlib.ExitStack
+    source: Path, extraction_dir: ExtractionDir, bounds: Bounds, resources: contextlib.ExitStack
 ) -> tuple[Folder, bytes | None, list[str]]:
     """The tree to look at; if it is an archive's, its name and its problems."""
     try:
@@ -187,7 +187,7 @@ def _root(
             return DiskFolder(handle, ()), None, []
         with open_file(path) as stream:
             if is_archive(name):
-                root, problems = unpack(stream, name, vault, Meter(bounds))
+                root, problems = unpack(stream, name, extraction_dir, Meter(bounds))
                 return root, name, [f"{source.name} {problem}" for problem in problems]
             size = os.fstat(stream.fileno()).st_size
     except FileNotFoundError:
@@ -203,19 +203,19 @@ def _root(
     return MemoryFolder(b"", {name: File(name, size, lambda: open_file(path))}), None, []
 
 
-def _handed(pile: Pile, vault: Vault, bounds: Bounds) -> Handed:
-    files, problems = gather(pile, vault, bounds)
-    return Handed(
+def _handed(pile: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds) -> StudentSubmission:
+    files, problems = gather(pile, extraction_dir, bounds)
+    return StudentSubmission(
         key(pile.identity, pile.student),
         pile.student,
         pile.email,
         pile.sid,
-        tuple(HandedFile(found.label, found.upload, found.file) for found in files),
+        tuple(SubmittedFile(found.label, found.upload, found.file) for found in files),
         problems,
     )
 
 
-def _distinct(handed: list[Handed]) -> list[Handed]:
+def _distinct(handed: list[StudentSubmission]) -> list[StudentSubmission]:
     """The same, with a note on names that people may take for one."""
     alike = defaultdict(list)
     for one in handed:

@@ -30,8 +30,8 @@ from rich.text import Text
 from grader.classroom.engines import Engine
 from grader.classroom.outputs.files import write
 from grader.classroom.report import class_results
+from grader.classroom.session import GradingProgress as Step
 from grader.classroom.session import Options, grade_class
-from grader.classroom.session import Progress as Step
 from grader.classroom.similarity import alike
 from grader.classroom.store import Store, StoreError
 from grader.core.errors import RequestError
@@ -189,10 +189,10 @@ def _report(store: Store, out: Path) -> None:
 
 def _try_sandbox() -> None:
     """Make one, so that a machine that cannot is not found out student by student."""
-    from grader.launch.sandbox_pool import Nursery
+    from grader.launch.sandbox_pool import SandboxPool
 
     try:
-        Nursery.rehearse()
+        SandboxPool.rehearse()
     except RequestError as error:
         raise RequestError(
             f"{error}; see `python -m grader doctor`, or grade without: --sandbox none"

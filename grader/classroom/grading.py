@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import psutil
 
 from grader.classroom.cache_key import fingerprint
-from grader.classroom.messages import Judged, Order, Planned, Told
+from grader.classroom.messages import ExerciseJudged, GradingRequest, SubmissionPlanned, Told
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import Catalogue
@@ -25,7 +25,7 @@ from grader.launch.parsing import parse
 from grader.launch.sandbox_pool import Sandbox
 from grader.submission.submission import Submission
 
-__all__ = ["Plan", "Warden", "chapter_of", "grade", "plan"]
+__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan"]
 
 
 # On which exercises a submission is judged, and from which of its files. ----------
@@ -37,7 +37,7 @@ __all__ = ["Plan", "Warden", "chapter_of", "grade", "plan"]
 
 
 @dataclass
-class Plan:
+class GradingPlan:
     """What is to be judged.
 
     Attributes:
@@ -63,7 +63,7 @@ def chapter_of(label: str, catalogue: Catalogue) -> str | None:
     return None
 
 
-def plan(files: Sequence[Submission], catalogue: Catalogue) -> Plan:
+def plan(files: Sequence[Submission], catalogue: Catalogue) -> GradingPlan:
     """Decide for one student.
 
     Args:
@@ -76,7 +76,7 @@ def plan(files: Sequence[Submission], catalogue: Catalogue) -> Plan:
         for name in catalogue:
             if name in file.names or name in file.broken or catalogue[name].chapter == chapter:
                 due.setdefault(name, []).append(file)
-    found = Plan()
+    found = GradingPlan()
     for name in catalogue:
         if name in due:
             found.sources[name] = _choose(name, due[name], catalogue, found.notes)
@@ -106,13 +106,13 @@ def _choose(
 # Holds a whole sandbox to its memory and its time. --------------------------------
 #
 # Every rank has a limit of its own; together they could still take a machine
-# down.  The warden looks from outside, where nothing in the sandbox can touch it.
+# down.  The watchdog looks from outside, where nothing in the sandbox can touch it.
 
 #: Seconds between two looks: a rank writes a few hundred megabytes in that.
 _PERIOD = 0.1
 
 
-class Warden:
+class ResourceWatchdog:
     """Kills a process and all that it started when they exceed their limits.
 
     Args:
@@ -179,7 +179,7 @@ class Warden:
 _ANSWER = 1 << 20
 
 
-def grade(order: Order, catalogue: Catalogue, tell: Callable[[Told], None]) -> None:
+def grade(order: GradingRequest, catalogue: Catalogue, tell: Callable[[Told], None]) -> None:
     """Judge a submission, and tell of every verdict as it is found.
 
     Whatever the submission does, every exercise that is due gets a verdict.
@@ -187,23 +187,23 @@ def grade(order: Order, catalogue: Catalogue, tell: Callable[[Told], None]) -> N
     Raises:
         WorldError: there can be no sandbox, for this or any submission.
     """
-    with _Box(order) as box:
+    with _SubmissionSandbox(order) as box:
         work = _read(box, order, catalogue)
         prints = {
             name: submission.prints[name]
             for name, submission in work.sources.items()
             if name in submission.prints
         }
-        tell(Planned(order.key, tuple(work.sources), tuple(work.notes), prints))
+        tell(SubmissionPlanned(order.key, tuple(work.sources), tuple(work.notes), prints))
         for name, submission in work.sources.items():
             exercise = catalogue[name]
             mark = fingerprint(exercise, order.digest, order.seed, order.limits.key())
             if order.known.get(name) == mark:
                 continue
-            tell(Judged(order.key, mark, _judge(box, order, exercise, submission)))
+            tell(ExerciseJudged(order.key, mark, _judge(box, order, exercise, submission)))
 
 
-def _read(box: _Box, order: Order, catalogue: Catalogue) -> Plan:
+def _read(box: _SubmissionSandbox, order: GradingRequest, catalogue: Catalogue) -> GradingPlan:
     """The files of a submission, and what they are good for."""
     files: list[Submission] = []
     notes: list[str] = []
@@ -223,7 +223,7 @@ def _read(box: _Box, order: Order, catalogue: Catalogue) -> Plan:
     return work
 
 
-def _parse(box: _Box, label: str, data: bytes, catalogue: Catalogue) -> Submission:
+def _parse(box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue) -> Submission:
     try:
         return parse(box.server(), data, label, catalogue)
     except WorldError:
@@ -232,7 +232,9 @@ def _parse(box: _Box, label: str, data: bytes, catalogue: Catalogue) -> Submissi
         raise UnreadableFile(f"{label} cannot be read: {box.reason[1]}") from None
 
 
-def _judge(box: _Box, order: Order, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
+def _judge(
+    box: _SubmissionSandbox, order: GradingRequest, exercise: Exercise, submission: Submission
+) -> ExerciseVerdict:
     """The verdict on one exercise; a fault of the grader's is tried again, once."""
     settings = Settings(
         seed=order.seed,
@@ -270,20 +272,20 @@ def _blank(exercise: Exercise, seed: int) -> ExerciseVerdict:
     )
 
 
-class _Box:
+class _SubmissionSandbox:
     """A submission's sandbox, made again when it has been ended."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: GradingRequest) -> None:
         self._hidden = [Path(folder) for folder in order.hidden]
         self._limits = order.limits
         self._deadline = time.monotonic() + order.limits.submission
         self._server: Sandbox | ForkServer | None = None
-        self._warden: Warden | None = None
+        self._watchdog: ResourceWatchdog | None = None
 
     @property
     def reason(self) -> tuple[Diagnosis, str] | None:
         """Why the sandbox was ended, if it was."""
-        return self._warden.reason if self._warden is not None else None
+        return self._watchdog.reason if self._watchdog is not None else None
 
     @property
     def spent(self) -> bool:
@@ -295,7 +297,7 @@ class _Box:
         if self._server is None:
             self._server = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
             left = max(self._deadline - time.monotonic(), 0.0)
-            self._warden = Warden(self._server.pid, self._limits.memory, left)
+            self._watchdog = ResourceWatchdog(self._server.pid, self._limits.memory, left)
         return self._server
 
     def discard(self) -> None:
@@ -304,13 +306,13 @@ class _Box:
             self._close()
 
     def _close(self) -> None:
-        if self._warden is not None:
-            self._warden.close()
+        if self._watchdog is not None:
+            self._watchdog.close()
         if self._server is not None:
             self._server.close()
-        self._server = self._warden = None
+        self._server = self._watchdog = None
 
-    def __enter__(self) -> _Box:
+    def __enter__(self) -> _SubmissionSandbox:
         return self
 
     def __exit__(self, *_: object) -> None:

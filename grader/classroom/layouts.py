@@ -34,8 +34,17 @@ import yaml
 
 from grader.classroom.archives import METADATA
 from grader.classroom.names import raw, shown
-from grader.classroom.submission_files import Pile, Source
-from grader.classroom.tree import File, Folder, Node, Oddity, is_archive, is_code, is_junk, stem
+from grader.classroom.submission_files import StudentFiles, SubmittedNode
+from grader.classroom.tree import (
+    File,
+    Folder,
+    Node,
+    UnopenedEntry,
+    is_archive,
+    is_code,
+    is_junk,
+    stem,
+)
 from grader.core.errors import UnreadableFile
 
 __all__ = ["LARGEST_METADATA", "Submitter", "sort_out", "submitters"]
@@ -95,7 +104,7 @@ def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
     if len(data) > LARGEST_METADATA:
         raise UnreadableFile(f"is larger than {LARGEST_METADATA >> 20} MB")
     try:
-        found = _Reader(data).read()
+        found = _EventReader(data).read()
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "its text has characters that YAML lacks"
         mark = getattr(error, "problem_mark", None)
@@ -108,7 +117,7 @@ def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
     return found
 
 
-class _Reader:
+class _EventReader:
     """Walks the events once, holding the way from the top to where it is."""
 
     def __init__(self, data: bytes) -> None:
@@ -236,7 +245,7 @@ _NBGRADER = frozenset(
 _WRAPPINGS = 4
 
 
-def sort_out(root: Folder, archive: bytes | None) -> tuple[list[Pile], list[str]]:
+def sort_out(root: Folder, archive: bytes | None) -> tuple[list[StudentFiles], list[str]]:
     """The students of a tree, and problems about none of them.
 
     Args:
@@ -270,16 +279,20 @@ def sort_out(root: Folder, archive: bytes | None) -> tuple[list[Pile], list[str]
 
 class _Piles:
     def __init__(self) -> None:
-        self.by_identity: dict[bytes, Pile] = {}
+        self.by_identity: dict[bytes, StudentFiles] = {}
         self.problems: list[str] = []
 
     def add(
-        self, identity: bytes, student: str, source: Source | None, who: Submitter | None = None
-    ) -> Pile:
+        self,
+        identity: bytes,
+        student: str,
+        source: SubmittedNode | None,
+        who: Submitter | None = None,
+    ) -> StudentFiles:
         who = who or Submitter()
         pile = self.by_identity.get(identity)
         if pile is None:
-            pile = Pile(identity, student, who.email, who.sid)
+            pile = StudentFiles(identity, student, who.email, who.sid)
             self.by_identity[identity] = pile
         if source is not None:
             pile.sources.append(source)
@@ -292,7 +305,7 @@ def _clean(folder: Folder) -> list[Node]:
 
 def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
     """The folder to look into instead, where this one only wraps it."""
-    folders = {c.name: c for c in children if not isinstance(c, (File, Oddity))}
+    folders = {c.name: c for c in children if not isinstance(c, (File, UnopenedEntry))}
     alone = len(children) == 1
     submitted = folders.get(_SUBMITTED)
     if submitted is not None and (alone or any(c.name in _NBGRADER for c in children)):
@@ -313,13 +326,13 @@ def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
 
 def _holds_many(node: Node) -> bool:
     """Whether a folder looks like a class rather than like a student."""
-    if isinstance(node, (File, Oddity)):
+    if isinstance(node, (File, UnopenedEntry)):
         return False
     try:
         below = _clean(node)
     except UnreadableFile:
         return False
-    folders = [c for c in below if not isinstance(c, (File, Oddity))]
+    folders = [c for c in below if not isinstance(c, (File, UnopenedEntry))]
     return len(folders) > 1 and not any(is_code(c.name) for c in below)
 
 
@@ -332,7 +345,7 @@ def _pattern(children: list[Node]) -> str | None:
     moodle = [c for c in children if _MOODLE.fullmatch(c.name)]
     if moodle and 2 * len(moodle) > len(children):
         return "moodle"
-    files = [c for c in children if isinstance(c, (File, Oddity))]
+    files = [c for c in children if isinstance(c, (File, UnopenedEntry))]
     canvas = [c for c in files if _canvas(c.name)]
     return "canvas" if canvas and 2 * len(canvas) > len(children) else None
 
@@ -350,18 +363,18 @@ def _plain(piles: _Piles, children: list[Node]) -> None:
         found = None
         if system == "moodle":
             found = _MOODLE.fullmatch(child.name)
-        elif system == "canvas" and isinstance(child, (File, Oddity)):
+        elif system == "canvas" and isinstance(child, (File, UnopenedEntry)):
             found = _canvas(child.name)
         if found:
             _named(piles, child, found)
         elif not isinstance(child, File):
-            piles.add(child.name, shown(child.name), Source(child, _top(child)))
+            piles.add(child.name, shown(child.name), SubmittedNode(child, _top(child)))
         elif is_code(child.name) or is_archive(child.name):
             student = stem(child.name)
-            piles.add(student, shown(student), Source(child, (child.name,)))
+            piles.add(student, shown(student), SubmittedNode(child, (child.name,)))
         elif child.name.lower().endswith((b".rar", b".7z")):
             student = child.name.rpartition(b".")[0]
-            piles.add(student, shown(student), Source(child, (child.name,)))
+            piles.add(student, shown(student), SubmittedNode(child, (child.name,)))
 
 
 def _named(piles: _Piles, node: Node, found: re.Match[bytes]) -> None:
@@ -370,15 +383,15 @@ def _named(piles: _Piles, node: Node, found: re.Match[bytes]) -> None:
     sid = parts["sid"]
     identity = parts["name"] if parts["name"].endswith(sid) else parts["name"] + b"_" + sid
     file = parts.get("file") or b""
-    path = (file,) if file and isinstance(node, (File, Oddity)) else _top(node)
-    source = Source(node, path, int(parts.get("upload") or 0))
+    path = (file,) if file and isinstance(node, (File, UnopenedEntry)) else _top(node)
+    source = SubmittedNode(node, path, int(parts.get("upload") or 0))
     who = Submitter(sid=sid.decode("ascii"))
     piles.add(identity, shown(parts["name"]), source, who)
 
 
 def _top(node: Node) -> tuple[bytes, ...]:
     """Paths within a student's folder do not name it again."""
-    return (node.name,) if isinstance(node, (File, Oddity)) else ()
+    return (node.name,) if isinstance(node, (File, UnopenedEntry)) else ()
 
 
 def _gradescope(piles: _Piles, children: list[Node], metadata: File) -> None:
@@ -402,15 +415,17 @@ def _gradescope(piles: _Piles, children: list[Node], metadata: File) -> None:
                     f"{shown(child.name)} stands beside the folders of the export; it is not graded"
                 )
             continue
-        _submitted(piles, child.name, Source(child, _top(child)), by_folder.get(child.name, ()))
+        _submitted(
+            piles, child.name, SubmittedNode(child, _top(child)), by_folder.get(child.name, ())
+        )
     for folder in sorted(by_folder.keys() - _names(children)):
         for pile in _submitted(piles, folder, None, by_folder[folder]):
             pile.problems.append(f"the export has no folder {shown(folder)}")
 
 
 def _submitted(
-    piles: _Piles, folder: bytes, source: Source | None, people: tuple[Submitter, ...]
-) -> list[Pile]:
+    piles: _Piles, folder: bytes, source: SubmittedNode | None, people: tuple[Submitter, ...]
+) -> list[StudentFiles]:
     """One row for everyone of a group."""
     if len(people) <= 1:
         who = people[0] if people else Submitter()

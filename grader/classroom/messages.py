@@ -9,7 +9,16 @@ from dataclasses import astuple, dataclass, field
 
 from grader.core.verdict import ExerciseVerdict
 
-__all__ = ["Done", "Judged", "Limits", "Lost", "Order", "Planned", "Told", "Workers"]
+__all__ = [
+    "SubmissionJudged",
+    "ExerciseJudged",
+    "Limits",
+    "SubmissionLost",
+    "GradingRequest",
+    "SubmissionPlanned",
+    "Told",
+    "Workers",
+]
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Order:
+class GradingRequest:
     """Judge one submission.
 
     Attributes:
@@ -59,7 +68,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Planned:
+class SubmissionPlanned:
     """What a submission will be judged on, and what is to be said about its files.
 
     ``prints`` are its answers' fingerprints, by exercise.
@@ -72,7 +81,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ExerciseJudged:
     """One exercise of a submission has been judged."""
 
     key: str
@@ -81,14 +90,14 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Done:
+class SubmissionJudged:
     """A submission has been judged."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class Lost:
+class SubmissionLost:
     """A submission could not be judged, and that is the grader's fault."""
 
     key: str
@@ -102,4 +111,4 @@ class Workers:
     count: int
 
 
-Told = Planned | Judged
+Told = SubmissionPlanned | ExerciseJudged

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from grader.classroom.outputs.results import Asked, ClassResults, Row
-from grader.classroom.store import Entry, Store
+from grader.classroom.outputs.results import ClassResults, RequestedExercise, SubmissionRow
+from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import ExerciseVerdict, Status
 
 __all__ = ["class_results"]
@@ -19,16 +19,20 @@ def class_results(store: Store) -> ClassResults:
     """
     entries = store.entries()
     wanted = {name for entry in entries for name in entry.exercises}
-    course = {name: Asked(name, chapter, points) for name, chapter, points in store.course}
+    course = {
+        name: RequestedExercise(name, chapter, points) for name, chapter, points in store.course
+    }
     rows = tuple(_row(store, course, entry) for entry in entries)
     asked = tuple(one for name, one in course.items() if name in wanted)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return ClassResults(store.title, now, rows, asked)
 
 
-def _row(store: Store, course: dict[str, Asked], entry: Entry) -> Row:
+def _row(
+    store: Store, course: dict[str, RequestedExercise], entry: StoredSubmission
+) -> SubmissionRow:
     found = store.verdicts(entry.key)
-    return Row(
+    return SubmissionRow(
         key=entry.key,
         student=entry.student,
         email=entry.email,
@@ -45,8 +49,8 @@ def _row(store: Store, course: dict[str, Asked], entry: Entry) -> Row:
     )
 
 
-def _unjudged(course: dict[str, Asked], name: str, fault: str) -> ExerciseVerdict:
+def _unjudged(course: dict[str, RequestedExercise], name: str, fault: str) -> ExerciseVerdict:
     """An exercise that is due and has no verdict: never a 0 in silence."""
-    asked = course.get(name, Asked(name, "", 0.0))  # one that the course had earlier
+    asked = course.get(name, RequestedExercise(name, "", 0.0))  # one that the course had earlier
     message = f"not judged: {fault}" if fault else "not judged yet; grade again"
     return ExerciseVerdict(name, asked.chapter, Status.ERROR, 0.0, asked.points, message=message)

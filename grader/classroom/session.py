@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom.arrivals import Arrivals, Handed, collect
+from grader.classroom.arrivals import Arrivals, StudentSubmission, collect
 from grader.classroom.cache_key import course_mark, fingerprint, seed_for
 from grader.classroom.engines import Engine
-from grader.classroom.messages import Done, Judged, Limits, Lost, Order, Planned, Workers
-from grader.classroom.store import Entry, Store
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    Limits,
+    SubmissionJudged,
+    SubmissionLost,
+    SubmissionPlanned,
+    Workers,
+)
+from grader.classroom.store import Store, StoredSubmission
 from grader.core.errors import RequestError, UnreadableFile
 from grader.core.verdict import ExerciseVerdict
 from grader.course.chapters import Catalogue
 
-__all__ = ["Options", "Progress", "grade_class"]
+__all__ = ["Options", "GradingProgress", "grade_class"]
 
 #: Of a submission whose turn has not come, for the case that it never does.
 _WAITING = "not judged yet; grade again"
@@ -39,7 +47,7 @@ class Options:
 
 
 @dataclass
-class Progress:
+class GradingProgress:
     """How far it is.
 
     Attributes:
@@ -72,8 +80,8 @@ def grade_class(
     engine: Engine,
     catalogue: Catalogue,
     options: Options,
-    observe: Callable[[Progress, ExerciseVerdict | None], None],
-) -> Progress:
+    observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
+) -> GradingProgress:
     """Judge every submission that is new or has changed.
 
     Args:
@@ -101,7 +109,7 @@ class _Session:
         store: Store,
         catalogue: Catalogue,
         options: Options,
-        observe: Callable[[Progress, ExerciseVerdict | None], None],
+        observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
     ) -> None:
         self._store = store
         self._catalogue = catalogue
@@ -110,11 +118,11 @@ class _Session:
         self._secret = store.secret(options.seed)
         self._course = course_mark(catalogue)
         self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
-        self._handed: dict[str, tuple[int, Handed]] = {}
+        self._handed: dict[str, tuple[int, StudentSubmission]] = {}
         self._digests: dict[str, str] = {}
-        self._progress = Progress()
+        self._progress = GradingProgress()
 
-    def run(self, arrivals: Arrivals, engine: Engine) -> Progress:
+    def run(self, arrivals: Arrivals, engine: Engine) -> GradingProgress:
         self._handed = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
         self._progress.submissions = len(self._handed)
         self._store.course = tuple((e.name, e.chapter, e.points) for e in self._catalogue.values())
@@ -125,23 +133,23 @@ class _Session:
         self._observe(self._progress, None)
         for told in engine.run(self._orders()):
             verdict = None
-            if isinstance(told, Planned):
+            if isinstance(told, SubmissionPlanned):
                 self._note(told.key, told.exercises, told.notes, told.prints)
-            elif isinstance(told, Judged):
+            elif isinstance(told, ExerciseJudged):
                 safe = self._options.limits.sandbox
                 self._store.save(told.key, told.fingerprint, told.verdict, safe)
                 self._progress.exercises += 1
                 verdict = told.verdict
-            elif isinstance(told, Lost):
+            elif isinstance(told, SubmissionLost):
                 self._lose(told)
             elif isinstance(told, Workers):
                 self._progress.workers = told.count
-            if isinstance(told, (Done, Lost)):
+            if isinstance(told, (SubmissionJudged, SubmissionLost)):
                 self._progress.done += 1
             self._observe(self._progress, verdict)
         return self._progress
 
-    def _orders(self) -> Iterator[Order]:
+    def _orders(self) -> Iterator[GradingRequest]:
         """What is to be done, one submission after the other."""
         entries = {entry.key: entry for entry in self._store.entries()}
         for key, (_, handed) in self._handed.items():
@@ -159,7 +167,7 @@ class _Session:
                 self._progress.kept += 1
                 self._skip()
                 continue
-            yield Order(
+            yield GradingRequest(
                 key,
                 self._contents(handed),
                 digest,
@@ -169,7 +177,7 @@ class _Session:
                 self._hidden,
             )
 
-    def _contents(self, handed: Handed) -> tuple[tuple[str, bytes], ...]:
+    def _contents(self, handed: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
         """The files that can be read; of the others the arrivals have said why."""
         contents = []
         for file in handed.files:
@@ -178,7 +186,9 @@ class _Session:
                 contents.append((file.label, file.read()))
         return tuple(contents)
 
-    def _is_done(self, entry: Entry, digest: str, seed: int, known: dict[str, str]) -> bool:
+    def _is_done(
+        self, entry: StoredSubmission, digest: str, seed: int, known: dict[str, str]
+    ) -> bool:
         """Whether judging it again would find nothing new."""
         if entry.digest != digest or entry.fault or entry.course != self._course:
             return False
@@ -203,7 +213,7 @@ class _Session:
         position, handed = self._handed[key]
         self._store.note(
             position,
-            Entry(
+            StoredSubmission(
                 key=key,
                 student=handed.student,
                 digest=self._digests.get(key, ""),
@@ -218,7 +228,7 @@ class _Session:
             ),
         )
 
-    def _lose(self, told: Lost) -> None:
+    def _lose(self, told: SubmissionLost) -> None:
         """The grader failed at a submission; what it had found of it stays."""
         entry = next((one for one in self._store.entries() if one.key == told.key), None)
         exercises = tuple(entry.exercises) if entry is not None else ()

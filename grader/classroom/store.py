@@ -22,7 +22,7 @@ import msgspec
 from grader.core.errors import GraderError, RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 
-__all__ = ["Entry", "Store", "StoreError"]
+__all__ = ["StoredSubmission", "Store", "StoreError"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -44,7 +44,7 @@ class StoreError(GraderError):
     """The results cannot be written or read; what was stored before is intact."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class StoredSubmission(msgspec.Struct, frozen=True):
     """A submission as the store knows it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _encode = msgspec.msgpack.encode
-_entry = msgspec.msgpack.Decoder(Entry)
+_entry = msgspec.msgpack.Decoder(StoredSubmission)
 _course = msgspec.msgpack.Decoder(tuple[tuple[str, str, float], ...])
 _verdict = msgspec.json.Decoder(ExerciseVerdict)
 
@@ -183,7 +183,7 @@ class Store:
 
     # Submissions. ------------------------------------------------------------
 
-    def note(self, position: int, entry: Entry) -> None:
+    def note(self, position: int, entry: StoredSubmission) -> None:
         """A submission has been looked at; its verdicts on other exercises go."""
         marks = ",".join("?" * len(entry.exercises))
         with self._problems(), self._transaction():
@@ -206,7 +206,7 @@ class Store:
                     self._database.execute("DELETE FROM submissions WHERE key = ?", (key,))
                     self._database.execute("DELETE FROM verdicts WHERE key = ?", (key,))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredSubmission]:
         """Every submission, in the order of the class."""
         with self._problems():
             rows = self._database.execute("SELECT entry FROM submissions ORDER BY position, key")

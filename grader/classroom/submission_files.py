@@ -10,12 +10,12 @@ from grader.classroom.names import age
 from grader.classroom.tree import (
     STUDENT,
     Bounds,
+    ExtractionDir,
     File,
     Folder,
     Meter,
     Node,
-    Oddity,
-    Vault,
+    UnopenedEntry,
     describe,
     is_archive,
     is_code,
@@ -23,7 +23,7 @@ from grader.classroom.tree import (
 )
 from grader.core.errors import UnreadableFile
 
-__all__ = ["Found", "Pile", "Source", "gather"]
+__all__ = ["GradableFile", "StudentFiles", "SubmittedNode", "gather"]
 
 #: Files of one submission, and things looked at to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
@@ -35,7 +35,7 @@ _FOREIGN = (b".rar", b".7z")
 
 
 @dataclass(frozen=True)
-class Source:
+class SubmittedNode:
     """A node that belongs to a student: its path for people, and the upload's number."""
 
     node: Node
@@ -44,7 +44,7 @@ class Source:
 
 
 @dataclass
-class Pile:
+class StudentFiles:
     """What one student handed in, unopened.
 
     Attributes:
@@ -60,12 +60,12 @@ class Pile:
     student: str
     email: str | None = None
     sid: str | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[SubmittedNode] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Found:
+class GradableFile:
     """A file that can be graded, by its path within the submission."""
 
     label: str
@@ -74,10 +74,10 @@ class Found:
 
 
 def gather(
-    pile: Pile, vault: Vault, bounds: Bounds = STUDENT
-) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+    pile: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
+) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
     """A student's files, oldest first, and what is wrong with the submission."""
-    walk = _Walk(vault, bounds)
+    walk = _Walk(extraction_dir, bounds)
     for source in pile.sources:
         walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
     problems = [*pile.problems, *walk.problems]
@@ -88,7 +88,9 @@ def gather(
     return tuple(reversed(kept)), tuple(dict.fromkeys(problems))
 
 
-def _within(files: list[Found], bounds: Bounds, problems: list[str]) -> Iterator[Found]:
+def _within(
+    files: list[GradableFile], bounds: Bounds, problems: list[str]
+) -> Iterator[GradableFile]:
     """The newest files that are within the bounds, newest first."""
     count = size = 0
     for found in reversed(files):
@@ -118,10 +120,10 @@ def _nothing(walk: _Walk, came: bool) -> str:
 
 
 class _Walk:
-    def __init__(self, vault: Vault, bounds: Bounds) -> None:
-        self.vault = vault
+    def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds) -> None:
+        self.extraction_dir = extraction_dir
         self.meter = Meter(bounds)  # many archives of a student share it
-        self.found: list[Found] = []
+        self.found: list[GradableFile] = []
         self.problems: list[str] = []
         self.others: list[str] = []
         self.entries = 0
@@ -131,12 +133,12 @@ class _Walk:
     ) -> None:
         """Look at a node; ``inside`` an archive, further archives stay closed."""
         label = describe(path) or "the folder"
-        if isinstance(node, Oddity):
+        if isinstance(node, UnopenedEntry):
             self.problems.append(f"{label} is {node.reason}")
         elif not isinstance(node, File):
             self._folder(node, path, upload, inside=inside, depth=depth)
         elif is_code(path[-1]):
-            self.found.append(Found(label, node, upload))
+            self.found.append(GradableFile(label, node, upload))
         elif not is_archive(path[-1]):
             self.others.append(label)
             if path[-1].lower().endswith(_FOREIGN):
@@ -176,7 +178,7 @@ class _Walk:
         label = describe(path)
         try:
             with file.open() as stream:
-                root, problems = unpack(stream, path[-1], self.vault, self.meter)
+                root, problems = unpack(stream, path[-1], self.extraction_dir, self.meter)
         except OSError as error:
             self.problems.append(f"{label} cannot be read: {error.strerror}")
             return

@@ -1,7 +1,7 @@
 """Folders and files as strangers leave them, on a disk or out of an archive.
 
 A tree has three kinds of node: a :class:`File` that can be read, a folder, and
-an :class:`Oddity`, which is anything that will not be opened, with the reason.
+an :class:`UnopenedEntry`, which is anything that will not be opened, with the reason.
 On a disk no symbolic link is ever followed: every part of a path is opened
 beneath its parent with ``O_NOFOLLOW``, files without blocking, and what has
 been opened must turn out to be a regular file.
@@ -32,10 +32,10 @@ __all__ = [
     "MemoryFolder",
     "Meter",
     "Node",
-    "Oddity",
+    "UnopenedEntry",
     "STUDENT",
-    "TooMuch",
-    "Vault",
+    "ArchiveTooLarge",
+    "ExtractionDir",
     "describe",
     "is_archive",
     "is_code",
@@ -86,7 +86,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Oddity:
+class UnopenedEntry:
     """Something that is not opened; ``reason`` completes "<name> is …"."""
 
     name: bytes
@@ -108,7 +108,7 @@ class Folder(Protocol):
         """
 
 
-Node: TypeAlias = "File | Folder | Oddity"
+Node: TypeAlias = "File | Folder | UnopenedEntry"
 
 
 @dataclass
@@ -157,7 +157,7 @@ class DiskFolder:
                 try:
                     about = entry.stat(follow_symlinks=False)
                 except OSError as error:
-                    yield Oddity(name, f"out of reach: {error.strerror}")
+                    yield UnopenedEntry(name, f"out of reach: {error.strerror}")
                     continue
                 if stat.S_ISDIR(about.st_mode):
                     yield DiskFolder(self.root, path)
@@ -165,7 +165,7 @@ class DiskFolder:
                     yield File(name, about.st_size, lambda path=path: self._open(path))  # type: ignore[misc]
                 else:
                     kind = next((k for test, k in _KINDS.items() if test(about.st_mode)), None)
-                    yield Oddity(name, f"{kind or 'no file'}, which is not opened")
+                    yield UnopenedEntry(name, f"{kind or 'no file'}, which is not opened")
 
     def _open(self, path: tuple[bytes, ...]) -> BinaryIO:
         folder = _descend(self.root, path[:-1])
@@ -259,7 +259,7 @@ def describe(path: tuple[bytes, ...]) -> str:
 _MB = 1 << 20
 
 
-class TooMuch(Exception):
+class ArchiveTooLarge(Exception):
     """An archive goes beyond a bound; the message completes "<name> …"."""
 
 
@@ -313,7 +313,9 @@ class Meter:
         """
         self._members += 1
         if self._members > self.bounds.members:
-            raise TooMuch(f"has more than {self.bounds.members} members; the rest is not looked at")
+            raise ArchiveTooLarge(
+                f"has more than {self.bounds.members} members; the rest is not looked at"
+            )
 
     def unpack(self, size: int) -> None:
         """So many bytes came out of a packed stream."""
@@ -327,16 +329,16 @@ class Meter:
 
     def _check(self, size: int) -> None:
         if size > self.bounds.unpacked:
-            raise TooMuch(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
+            raise ArchiveTooLarge(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
 
     def keep(self, size: int) -> None:
         """So many bytes are kept."""
         self._kept += size
         if self._kept > self.bounds.kept:
-            raise TooMuch(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
+            raise ArchiveTooLarge(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
 
 
-class Vault:
+class ExtractionDir:
     """A temporary folder that only this user can enter; gone when closed.
 
     Args:
@@ -348,7 +350,7 @@ class Vault:
         self._room = room
         self._number = 0
 
-    def __enter__(self) -> Vault:
+    def __enter__(self) -> ExtractionDir:
         return self
 
     def __exit__(
@@ -373,7 +375,9 @@ class Vault:
                 for piece in pieces:
                     taken += len(piece)
                     if taken > self._room:
-                        raise TooMuch("does not fit: the whole class has used up the disk's share")
+                        raise ArchiveTooLarge(
+                            "does not fit: the whole class has used up the disk's share"
+                        )
                     stream.write(piece)
         except BaseException:
             path.unlink()

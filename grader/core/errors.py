@@ -29,7 +29,7 @@ from collections.abc import Iterable
 __all__ = [
     "DeclarationError",
     "GraderError",
-    "LogbookError",
+    "ProgressFileError",
     "RequestError",
     "RunFailed",
     "Stopped",
@@ -116,7 +116,7 @@ class WorldError(GraderError):
     """The grader's own machinery failed; never the student's fault."""
 
 
-class LogbookError(GraderError):
+class ProgressFileError(GraderError):
     """The file of a learner's progress cannot be read or written; says the mend."""
 
 

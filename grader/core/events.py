@@ -14,7 +14,7 @@ __all__ = [
     "ANY",
     "WORLD",
     "Blocked",
-    "Done",
+    "Completed",
     "Entered",
     "Event",
     "Expired",
@@ -172,7 +172,7 @@ class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
     time: int
 
 
-class Done(msgspec.Struct, array_like=True, tag="done", frozen=True):
+class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True):
     """Operation ``op`` is complete as far as its rank has looked."""
 
     op: int
@@ -271,7 +271,7 @@ Event = (
     Posted
     | Blocked
     | Polled
-    | Done
+    | Completed
     | Expired
     | Failed
     | Grouped

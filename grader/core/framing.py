@@ -17,7 +17,7 @@ import msgspec
 from grader.core.verdict import Diagnosis
 from grader.core.wire import FromRank, ToRank
 
-__all__ = ["BrokenFrame", "FrameReader", "FrameWriter", "Refused", "TooMuch", "read_frames"]
+__all__ = ["BrokenFrame", "FrameReader", "FrameWriter", "Refused", "TooManyMessages", "read_frames"]
 
 
 # What can go wrong between the judge and a rank, for use inside this package. -----
@@ -40,7 +40,7 @@ class Refused(BrokenFrame):
         self.diagnosis = diagnosis
 
 
-class TooMuch(Refused):
+class TooManyMessages(Refused):
     """More operations, or news of them, than the judge will remember."""
 
     def __init__(self, what: str) -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from grader.core.source_locations import is_students
 
-__all__ = ["Lost", "Outline", "outline", "outline_live"]
+__all__ = ["UnusedAssignment", "Outline", "outline", "outline_live"]
 
 #: Characters of source beyond which a file is not outlined; the longest chapter has 60,000.
 _LONGEST = 400_000
@@ -31,7 +31,7 @@ _REBINDINGS = 100
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Lost(msgspec.Struct, frozen=True):
+class UnusedAssignment(msgspec.Struct, frozen=True):
     """A parameter that is given a new value which is never used again, nor seen by the caller."""
 
     parameter: str
@@ -65,7 +65,7 @@ class Outline(msgspec.Struct, frozen=True):
     loops: list[str]
     assigned: list[str]
     names: list[str]
-    lost: list[Lost]
+    lost: list[UnusedAssignment]
     text: str
 
 
@@ -216,7 +216,7 @@ def _paths(node: ast.AST, path: _Path = ()) -> Iterator[tuple[ast.AST, _Path]]:
                 yield from _paths(child, here)
 
 
-def _lost(node: _Function, parameters: list[str]) -> Iterator[Lost]:
+def _lost(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
     """Assignments to a parameter whose new value is never read by anything else.
 
     A read counts if it comes later in the source, or anywhere in a loop around the
@@ -233,7 +233,7 @@ def _lost(node: _Function, parameters: list[str]) -> Iterator[Lost]:
         if not _mentions(statement.value) - {target.id}:
             continue
         if not any(_reads(other, where, statement, path, target.id) for other, where in placed):
-            yield Lost(target.id, statement.lineno, _text(statement))
+            yield UnusedAssignment(target.id, statement.lineno, _text(statement))
 
 
 def _mentions(value: ast.AST) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TypeVar
 
-from grader.core.verdict import CaseVerdict, Failure, Frame, Site
+from grader.core.verdict import CaseVerdict, Failure, Site, SourceLine
 
 __all__ = [
     "NAME",
@@ -161,7 +161,7 @@ def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
         failed: a failure, or the verdict on a case.
         line_of: gives the text of a line, or nothing if it is not known.
     """
-    frames = failed.frames or tuple(map(Frame, _sites(failed)[:_QUOTED]))
+    frames = failed.frames or tuple(map(SourceLine, _sites(failed)[:_QUOTED]))
     several = len({frame.site.file for frame in frames}) > 1
     told = tuple(
         replace(

@@ -97,7 +97,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Frame:
+class SourceLine:
     """A line of the student's source that a failure points at.
 
     Attributes:
@@ -121,7 +121,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Orders:
+class ArrivalOrders:
     """How many orders of arrival were tried, of those that are known to be possible.
 
     ``exhausted`` is whether no others are: where a choice has not been tried, more may
@@ -132,9 +132,9 @@ class Orders:
     known: int
     exhausted: bool
 
-    def __add__(self, other: Orders) -> Orders:
+    def __add__(self, other: ArrivalOrders) -> ArrivalOrders:
         """Return the orders of two cases, taken together."""
-        return Orders(
+        return ArrivalOrders(
             self.tried + other.tried,
             self.known + other.known,
             self.exhausted and other.exhausted,
@@ -247,7 +247,7 @@ class Failure:
     rank: int | None = None
     site: Site | None = None
     detail: tuple[str, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[SourceLine, ...] = ()
     #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
     #: and those that others wait for although they have returned
     waits: tuple[Wait, ...] = ()
@@ -284,7 +284,7 @@ class CaseVerdict:
     by_rank: tuple[RankRow, ...] = ()
     detail: tuple[str, ...] = ()
     #: as in :class:`Failure`
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[SourceLine, ...] = ()
     #: what each rank printed, in rank order
     output: tuple[str, ...] = ()
     #: of a deadlock, as in :class:`Failure`
@@ -292,7 +292,7 @@ class CaseVerdict:
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
     #: of receives from any rank: in how many orders they were matched; none if there is one only
-    orders: Orders | None = None
+    orders: ArrivalOrders | None = None
     #: whether its ranks were simulated
     simulated: bool = False
     #: whether it is a limit on the traffic of other cases, also where none could be judged

@@ -10,14 +10,14 @@ from grader.core.verdict import Volume
 
 __all__ = [
     "Answered",
-    "Call",
+    "RunCall",
     "FromRank",
     "Inspect",
     "Joined",
     "Load",
     "Parse",
     "Parsed",
-    "Pending",
+    "UnmatchedEnd",
     "Put",
     "Raised",
     "Ready",
@@ -28,7 +28,7 @@ __all__ = [
     "Simulated",
     "Tally",
     "ToRank",
-    "Told",
+    "StoreEntry",
 ]
 
 
@@ -109,7 +109,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
 
     Attributes:
         program: packed, see :class:`grader.core.program.Program`.
-        entry, adapter: as in :class:`Call`.
+        entry, adapter: as in :class:`RunCall`.
         arguments: a packed tuple for every rank.
         cluster: what messages cost, a :class:`grader.simulation.clusters.Cluster` as MessagePack.
         eager: bytes up to which a message leaves at once; −1 for none.
@@ -118,7 +118,7 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
         answered: whether to tell what the ranks hold.
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
-        answer_limit, allowed: as in :class:`Call`.
+        answer_limit, allowed: as in :class:`RunCall`.
         answers: bytes that all ranks together may answer.
         algorithms: names, by collective, of those that are not done by the default.
     """
@@ -148,7 +148,7 @@ class Load(msgspec.Struct, tag="load", frozen=True):
     program: bytes
 
 
-class Call(msgspec.Struct, tag="call", frozen=True):
+class RunCall(msgspec.Struct, tag="call", frozen=True):
     """Run the program once on these arguments.
 
     Attributes:
@@ -173,7 +173,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     library: str = ""
 
 
-class Told(msgspec.Struct, tag="told", frozen=True):
+class StoreEntry(msgspec.Struct, tag="told", frozen=True):
     """An entry of the store that the ranks share, see :mod:`grader.rank.rank_store`.
 
     Attributes:
@@ -198,7 +198,7 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     """Say what your threads do: the answer is an :class:`~grader.core.events.Inspected`."""
 
 
-ToRank = Parse | Simulate | Setup | Load | Call | Inspect | Resolved | Told
+ToRank = Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | StoreEntry
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
@@ -298,7 +298,7 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
     error: str = ""
 
 
-class Pending(msgspec.Struct, array_like=True, frozen=True):
+class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):
     """One end of a message that has no other end when nothing goes on any more.
 
     Or one that nobody has seen complete, although all ranks have returned; or a rank's
@@ -366,7 +366,7 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
     nbytes: int
     raised: dict[int, Raised]
     returned: list[int]
-    pending: list[Pending]
+    pending: list[UnmatchedEnd]
     groups: dict[str, list[int]]
     events: list[tuple[int, Event | Matched]] = []
     overflow: bool = False

@@ -44,7 +44,7 @@ __all__ = [
     "Exercise",
     "Gives",
     "Growth",
-    "Judged",
+    "JudgedCase",
     "Mistake",
     "packed",
 ]
@@ -54,7 +54,7 @@ STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCase:
     """One case or limit that was judged, and what came of it.
 
     Attributes:
@@ -94,11 +94,11 @@ class Evidence:
             the source is not to be had.
     """
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedCase, ...]
     source: tuple[Outline, ...] = ()
 
     @property
-    def here(self) -> Judged:
+    def here(self) -> JudgedCase:
         """The first failure."""
         return next(one for one in self.judged if not one.passed)
 
@@ -134,12 +134,12 @@ class Evidence:
         return self.trace.wildcards
 
     @property
-    def failed(self) -> list[Judged]:
+    def failed(self) -> list[JudgedCase]:
         """What failed."""
         return [one for one in self.judged if not one.passed]
 
     @property
-    def passed(self) -> list[Judged]:
+    def passed(self) -> list[JudgedCase]:
         """What passed."""
         return [one for one in self.judged if one.passed]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
-    "State",
+    "TrainingState",
     "dp_overlap_ratio",
     "kept_activations",
     "model_params",
@@ -65,7 +65,7 @@ def model_params(
     return layers * transformer_block_params(hidden, glu) + rows * hidden
 
 
-class State(NamedTuple):
+class TrainingState(NamedTuple):
     """Bytes that training keeps of parameters, whatever the batch.
 
     Attributes:
@@ -85,7 +85,7 @@ class State(NamedTuple):
 
 
 #: Bytes of one parameter.
-_STATE = State(2, 2, 4 + 4 + 4)
+_STATE = TrainingState(2, 2, 4 + 4 + 4)
 
 
 def training_state_bytes(params: int) -> int:
@@ -96,7 +96,7 @@ def training_state_bytes(params: int) -> int:
     return int(_STATE.total) * params
 
 
-def state_bytes(params: float, dp: int = 1, zero: int = 0) -> State:
+def state_bytes(params: float, dp: int = 1, zero: int = 0) -> TrainingState:
     """Bytes that each of ``dp`` replicas keeps of ``params`` parameters.
 
     Stage 1 of ZeRO shards the optimizer's state, 2 the gradients as well, 3 also the
@@ -105,7 +105,7 @@ def state_bytes(params: float, dp: int = 1, zero: int = 0) -> State:
     (Rajbhandari and others 2020, figure 1, https://arxiv.org/abs/1910.02054.)
     """
     w, g, o = (params * part for part in _STATE)
-    return State(
+    return TrainingState(
         w / dp if zero >= 3 else w,
         g / dp if zero >= 2 else g,
         o / dp if zero >= 1 else o,

@@ -12,7 +12,7 @@ from grader.core.compare import Difference, compare, differing_bits
 from grader.core.values import describe, show
 from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
 from grader.course.cases import Case
-from grader.course.exercise import Exercise, Judged
+from grader.course.exercise import Exercise, JudgedCase
 from grader.course.limits import Limit
 from grader.launch.world import Outcome
 
@@ -28,7 +28,7 @@ def ranks(n: int, simulated: bool = False) -> str:
 
 def assess(
     exercise: Exercise, case: Case, outcome: Outcome, repeated: bool = False
-) -> tuple[CaseVerdict, Judged]:
+) -> tuple[CaseVerdict, JudgedCase]:
     """Compare what the ranks hold with what they should hold.
 
     Args:
@@ -51,8 +51,8 @@ def assess(
         output=outcome.output,
     )
     if failure is None:
-        return verdict, Judged(case, None, actual, None, outcome.trace)
-    seen = Judged(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
+        return verdict, JudgedCase(case, None, actual, None, outcome.trace)
+    seen = JudgedCase(case, failure.diagnosis, actual, outcome.failure, outcome.trace)
     return replace(
         verdict,
         diagnosis=failure.diagnosis,
@@ -190,7 +190,7 @@ def _predictable(exercise: Exercise, case: Case) -> bool:
 
 def assess_again(
     exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
-) -> tuple[CaseVerdict, Judged]:
+) -> tuple[CaseVerdict, JudgedCase]:
     """Judge another run of a case whose outcome was right, in another order of arrival.
 
     Where the exercise asks for the same bits, they are compared between ranks
@@ -212,7 +212,7 @@ def assess_again(
             break
     if not message:
         return verdict, seen
-    seen = Judged(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
+    seen = JudgedCase(case, Diagnosis.NONDETERMINISTIC, first, None, outcome.trace)
     return replace(
         verdict,
         status=Status.FAILED,
@@ -272,7 +272,7 @@ def assess_limit(
     n: int,
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
-) -> tuple[CaseVerdict, Judged | None]:
+) -> tuple[CaseVerdict, JudgedCase | None]:
     """Judge the traffic of the runs whose values were right, and that ask for something."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
@@ -297,8 +297,8 @@ def assess_limit(
         misses_point=bool(broken) and limit.point,
     )
     if not broken:
-        return verdict, Judged(case, None, (), None, outcome.trace, bound)
+        return verdict, JudgedCase(case, None, (), None, outcome.trace, bound)
     diagnosis = limit.diagnose(bound)
     message = f"{case.name}: {bound}"
-    seen = Judged(case, diagnosis, (), None, outcome.trace, bound)
+    seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound)
     return replace(verdict, diagnosis=diagnosis, message=message), seen

@@ -9,16 +9,16 @@ from grader.core.verdict import CaseVerdict, Diagnosis, Status
 from grader.course.cases import Case
 from grader.judge.assessment import ranks
 
-__all__ = ["Turns", "not_run", "too_late"]
+__all__ = ["CaseOrder", "not_run", "too_late"]
 
 #: How the message on a case that was not run begins.
 _GIVEN_UP = "not run: "
 
-#: After so many deadlocks in a row, see :class:`Turns`; each costs a new world.
+#: After so many deadlocks in a row, see :class:`CaseOrder`; each costs a new world.
 _HOPELESS = 2
 
 
-class Turns:
+class CaseOrder:
     """In which order the cases of one world size are run, and which are given up.
 
     Cases of a kind stand together.  After two deadlocks in a row the rest is run from

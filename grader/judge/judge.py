@@ -17,10 +17,10 @@ from grader.core.source_locations import with_source
 from grader.core.values import tensors_in
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, Judged
+from grader.course.exercise import Evidence, Exercise, JudgedCase
 from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
-from grader.judge.case_order import Turns, not_run, too_late
+from grader.judge.case_order import CaseOrder, not_run, too_late
 from grader.judge.native import Native, build
 from grader.judge.simulated_checks import grown
 from grader.launch.process_group_handle import Launcher
@@ -163,7 +163,7 @@ _ORDERS_TO_PASS = 6
 _USUAL = WildcardPolicy()
 
 #: A run of a case, and what is made of it.
-_Run = tuple[Outcome, CaseVerdict, Judged]
+_Run = tuple[Outcome, CaseVerdict, JudgedCase]
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Judge:
         self, exercise: Exercise, submission: Submission, sizes: Sequence[int]
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
-        found = _Found(time.monotonic() + self._settings.patience)
+        found = _Findings(time.monotonic() + self._settings.patience)
         # what a world being made sends would be counted as the other's
         ahead = not self._launcher.setting.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
@@ -269,7 +269,9 @@ class Judge:
         source = tuple(submission.outlines.get(exercise.name, ()))
         return self._conclude(exercise, inputs, found, source)
 
-    def _grow(self, exercise: Exercise, submission: Submission, found: _Found) -> list[CaseVerdict]:
+    def _grow(
+        self, exercise: Exercise, submission: Submission, found: _Findings
+    ) -> list[CaseVerdict]:
         """Judge an answer that is right on real ranks on many simulated ones."""
         failed = next((verdict for verdict in found.verdicts if not verdict.passed), None)
         left = found.deadline - time.monotonic()
@@ -294,13 +296,13 @@ class Judge:
         return self._verdict(exercise, Status.FAILED, (), native.failure)
 
     def _run_cases(
-        self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Found
+        self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Findings
     ) -> list[tuple[Case, Outcome]]:
         """Judge the cases of one world size; those that are right, with what came of them."""
         verdicts: dict[int, CaseVerdict] = {}
-        judged: dict[int, Judged] = {}
+        judged: dict[int, JudgedCase] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
-        turns = Turns(cases)
+        turns = CaseOrder(cases)
         for i, case in turns:
             if found.stop is not None:
                 verdicts[i] = not_run(case, found.stop)
@@ -325,7 +327,7 @@ class Judge:
             found.see(judged[i])
         return [right[i] for i in sorted(right)]
 
-    def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found) -> _Run:
+    def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings) -> _Run:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
         first = outcome, *assess(exercise, case, outcome)
         if outcome.trace.choices and _worth_exploring(first, found):
@@ -342,7 +344,7 @@ class Judge:
         return first
 
     def _explore(
-        self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Found, first: _Run
+        self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings, first: _Run
     ) -> _Run:
         """Run a case in other orders of arrival: it must be right in all of them.
 
@@ -393,7 +395,7 @@ class Judge:
         self,
         exercise: Exercise,
         inputs: Sequence[Case],
-        found: _Found,
+        found: _Findings,
         source: tuple[Outline, ...],
     ) -> ExerciseVerdict:
         cases = found.verdicts
@@ -441,7 +443,7 @@ _TELLING_SIZES = 2
 
 
 @dataclass
-class _Found:
+class _Findings:
     """What is known of an answer so far.
 
     Attributes:
@@ -457,7 +459,7 @@ class _Found:
 
     deadline: float
     verdicts: list[CaseVerdict] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
+    judged: list[JudgedCase] = field(default_factory=list)
     failing: int = 0
     failed: bool = False
     explored: set[int] = field(default_factory=set)
@@ -469,7 +471,7 @@ class _Found:
         """Whether enough is known to choose a hint; what comes later is not kept for it."""
         return self.stop is not None or self.failing >= _TELLING_SIZES
 
-    def see(self, seen: Judged | None) -> None:
+    def see(self, seen: JudgedCase | None) -> None:
         """Keep what was judged."""
         if seen is not None and self.failing < _TELLING_SIZES:
             self.judged.append(seen)
@@ -530,7 +532,7 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
     return None
 
 
-def _worth_exploring(first: _Run, found: _Found) -> bool:
+def _worth_exploring(first: _Run, found: _Findings) -> bool:
     """Whether other orders of a case's messages would tell anything that is reported."""
     _, verdict, _ = first
     # of failures the first one is reported, and with it the choice that decides

@@ -10,7 +10,7 @@ from typing import Any
 from grader.core.values import describe
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.course.exercise import Exercise, packed
-from grader.launch.cpp_build import Built, Source, Workshop, missing
+from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.world import Job, Outcome
 
 __all__ = ["Native", "build", "is_code"]
@@ -43,7 +43,7 @@ class Native:
 def build(
     exercise: Exercise,
     run: Callable[[Job], Outcome],
-    workshop: Callable[[], Workshop],
+    workshop: Callable[[], CppBuilder],
     size: int,
     seconds: float,
 ) -> Native:
@@ -69,7 +69,7 @@ def build(
     unavailable = missing()
     if unavailable:
         return Native(unavailable=unavailable)
-    source = Source(name, _MARKS.sub("", text), exercise.function, len(exercise.parameters))
+    source = CppSource(name, _MARKS.sub("", text), exercise.function, len(exercise.parameters))
     built = workshop().build(source)
     if built.library:
         return Native(library=built.library)
@@ -85,7 +85,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _failure(source: Source, built: Built) -> Failure:
+def _failure(source: CppSource, built: Built) -> Failure:
     if built.late:
         return Failure(Diagnosis.TIMEOUT, f"{source.name}: {built.complaint}")
     told = built.complaint[:500]

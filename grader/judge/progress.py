@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from grader.core.errors import LogbookError
+from grader.core.errors import ProgressFileError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from grader.course.exercise import Exercise
 
 __all__ = [
-    "Entry",
-    "Logbook",
-    "Overview",
-    "Standing",
-    "State",
+    "ExerciseRecord",
+    "ProgressFile",
+    "CourseProgress",
+    "ExerciseProgress",
+    "ProgressState",
     "location",
     "note",
     "origin_of",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-# The logbook: what a learner has checked, in a small file of their own. -----------
+# The progress file: what a learner has checked, in a small file of their own. -----------
 #
 # The file may be deleted at any time; then the course begins anew.  It is
 # replaced as a whole, so a reader never sees half of it, and under a lock, so
@@ -51,7 +51,7 @@ __all__ = [
 #: Raised whenever an older grader would misread the file.
 VERSION = 1
 
-#: No course has so many exercises that its logbook is larger.
+#: No course has so many exercises that its progress file is larger.
 LARGEST = 1 << 20
 
 #: What a file system without locks says.  Then two kernels that end a check
@@ -61,7 +61,7 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSU
 _Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ExerciseRecord(msgspec.Struct, frozen=True):
     """What is known of one exercise.
 
     Attributes:
@@ -89,10 +89,10 @@ class _Header(msgspec.Struct):
 
 class _Book(msgspec.Struct):
     version: int
-    exercises: dict[str, Entry]
+    exercises: dict[str, ExerciseRecord]
 
 
-class Logbook:
+class ProgressFile:
     """The file at ``path``.
 
     Args:
@@ -104,7 +104,7 @@ class Logbook:
         # where a link leads: replacing the link itself would part the two
         self.path = Path(os.path.realpath(path))
 
-    def read(self) -> dict[str, Entry]:
+    def read(self) -> dict[str, ExerciseRecord]:
         """The entries by exercise; none if there is no file.
 
         Raises:
@@ -116,7 +116,7 @@ class Logbook:
             with self.path.open("rb") as file:
                 data = file.read(LARGEST + 1)
         except OSError as error:
-            raise LogbookError(
+            raise ProgressFileError(
                 f"{self.path} cannot be read: {error.strerror}; allow reading it, or delete it"
                 " to begin a new one"
             ) from None
@@ -125,26 +125,26 @@ class Logbook:
     def _exists(self) -> bool:
         if os.path.lexists(self.path) and not os.path.isfile(self.path):
             # never replaced: it may be a folder, or /dev/null
-            raise LogbookError(
+            raise ProgressFileError(
                 f"{self.path} is no file; set GRADER_PROGRESS to the path of a file, or to"
                 " nothing to keep no progress"
             )
         return os.path.lexists(self.path)
 
-    def _decode(self, data: bytes) -> dict[str, Entry]:
+    def _decode(self, data: bytes) -> dict[str, ExerciseRecord]:
         try:
             if len(data) > LARGEST:
                 raise ValueError(f"it is larger than {LARGEST >> 20} MB")
             version = msgspec.json.decode(data, type=_Header).version
             if version > VERSION:
-                raise LogbookError(
+                raise ProgressFileError(
                     f"{self.path} was written by a newer grader (format {version}, this one"
                     f" knows {VERSION}) and is left as it is; update the course, or delete the"
                     " file to begin a new one"
                 )
             return msgspec.json.decode(data, type=_Book).exercises
         except ValueError as error:  # msgspec's errors are ValueErrors too
-            raise LogbookError(
+            raise ProgressFileError(
                 f"{self.path} is damaged ({error}); delete it to begin a new one"
             ) from None
 
@@ -180,8 +180,8 @@ class Logbook:
         except OSError as error:
             raise self._unwritable(error) from None
 
-    def _unwritable(self, error: OSError) -> LogbookError:
-        return LogbookError(
+    def _unwritable(self, error: OSError) -> ProgressFileError:
+        return ProgressFileError(
             f"{self.path} cannot be written: {error.strerror}; make room or allow writing there,"
             " or set GRADER_PROGRESS to a file elsewhere"
         )
@@ -213,8 +213,10 @@ class Logbook:
             raise
 
 
-def _after(entry: Entry | None, verdict: ExerciseVerdict, when: datetime) -> Entry:
-    return Entry(
+def _after(
+    entry: ExerciseRecord | None, verdict: ExerciseVerdict, when: datetime
+) -> ExerciseRecord:
+    return ExerciseRecord(
         passed=verdict.passed or (entry is not None and entry.passed),
         best=max(verdict.score, entry.best if entry else 0.0),
         max_score=verdict.max_score,
@@ -242,7 +244,7 @@ _NOT_THEIRS = frozenset({"solutions", "tests"})
 _NOTHING_DONE = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 
 
-class State(str, Enum):
+class ProgressState(str, Enum):
     """How far a learner is with an exercise."""
 
     PASSED = "passed"
@@ -251,22 +253,22 @@ class State(str, Enum):
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExerciseProgress:
     """How far a learner is with one exercise; ``entry`` is ``None`` before the first check."""
 
     exercise: Exercise
-    entry: Entry | None
+    entry: ExerciseRecord | None
 
     @property
-    def state(self) -> State:
+    def state(self) -> ProgressState:
         """Passed, tried or untouched."""
         if self.entry is None:
-            return State.UNTOUCHED
-        return State.PASSED if self.entry.passed else State.TRIED
+            return ProgressState.UNTOUCHED
+        return ProgressState.PASSED if self.entry.passed else ProgressState.TRIED
 
 
 @dataclass(frozen=True)
-class Overview:
+class CourseProgress:
     """How far a learner is with the course.
 
     Attributes:
@@ -279,43 +281,45 @@ class Overview:
     """
 
     file: Path | None
-    standings: tuple[Standing, ...]
+    standings: tuple[ExerciseProgress, ...]
     unknown: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
 
     @property
     def passed(self) -> int:
         """How many exercises are passed."""
-        return sum(standing.state is State.PASSED for standing in self.standings)
+        return sum(standing.state is ProgressState.PASSED for standing in self.standings)
 
-    def chapters(self) -> dict[str, list[Standing]]:
+    def chapters(self) -> dict[str, list[ExerciseProgress]]:
         """The standings of each chapter."""
-        found: dict[str, list[Standing]] = {}
+        found: dict[str, list[ExerciseProgress]] = {}
         for standing in self.standings:
             found.setdefault(standing.exercise.chapter, []).append(standing)
         return found
 
 
-def overview(catalogue: Catalogue) -> Overview:
+def overview(catalogue: Catalogue) -> CourseProgress:
     """How far the learner is; never raises for what is wrong with the file."""
     path = location(catalogue)
     if path is None:
-        return Overview(None, ())
-    logbook = Logbook(path)
+        return CourseProgress(None, ())
+    progress_file = ProgressFile(path)
     try:
-        entries = logbook.read()
-    except LogbookError as error:
-        return Overview(logbook.path, (), trouble=(str(error),))
+        entries = progress_file.read()
+    except ProgressFileError as error:
+        return CourseProgress(progress_file.path, (), trouble=(str(error),))
     trouble = []
     try:
-        logbook.rehearse()
-    except LogbookError as error:
+        progress_file.rehearse()
+    except ProgressFileError as error:
         trouble.append(str(error))
     if _missed and not trouble:
         trouble.append(_missed[-1])
-    return Overview(
-        logbook.path,
-        tuple(Standing(exercise, entries.get(name)) for name, exercise in catalogue.items()),
+    return CourseProgress(
+        progress_file.path,
+        tuple(
+            ExerciseProgress(exercise, entries.get(name)) for name, exercise in catalogue.items()
+        ),
         tuple(name for name in entries if name not in catalogue),
         tuple(trouble),
     )
@@ -413,7 +417,7 @@ def note(
                 return
             if not _in_notebooks(origin, catalogue) if file else _not_theirs(origin, catalogue):
                 return
-            Logbook(path).add(counted, ended)
+            ProgressFile(path).add(counted, ended)
             _missed.clear()
         except Exception as error:  # no fault here is worth a verdict
             _missed[:] = [str(error)]

@@ -26,14 +26,14 @@ from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Cluster, Flat
 from grader.trace.trace import Trace
 
-__all__ = ["Grown", "grown", "run_grown"]
+__all__ = ["SimulatedOutcome", "grown", "run_grown"]
 
 #: What a trace can be measured by, and a tally not.
 _ROUNDS = "rounds"
 
 
 @dataclass(frozen=True)
-class Grown:
+class SimulatedOutcome:
     """What became of an answer on simulated ranks.
 
     Attributes:
@@ -96,7 +96,7 @@ def run_grown(
     memory: int,
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
-) -> Grown:
+) -> SimulatedOutcome:
     """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
 
     Args:
@@ -130,7 +130,9 @@ def run_grown(
     )
     verdict = _values(exercise, case, simulation, answered)
     verdicts = [verdict, *_on_limits(exercise, case, simulation, verdict)]
-    return Grown(case, simulation, tuple(replace(one, simulated=True) for one in verdicts))
+    return SimulatedOutcome(
+        case, simulation, tuple(replace(one, simulated=True) for one in verdicts)
+    )
 
 
 def _case(exercise: Exercise, seed: int, n: int) -> Case:

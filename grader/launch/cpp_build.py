@@ -31,7 +31,7 @@ from grader.core.program import NAMESPACE
 from grader.core.source_locations import SANDBOX
 from grader.launch.sandbox import SCRATCH
 
-__all__ = ["Built", "Source", "Workshop", "compiler", "missing"]
+__all__ = ["Built", "CppSource", "CppBuilder", "compiler", "missing"]
 
 #: Seconds that a compiler may take, on a machine with other work to do.
 PATIENCE = 300.0
@@ -57,7 +57,7 @@ _BINDING = "binding"
 
 
 @dataclass(frozen=True)
-class Source:
+class CppSource:
     """What is to be compiled.
 
     Attributes:
@@ -116,7 +116,7 @@ def _torch() -> Path:
     return Path(torch.__file__).resolve().parent
 
 
-class Workshop:
+class CppBuilder:
     """Compiles, and keeps what it has made until it is closed.
 
     Nothing is shared between workshops: what one student's source has become, no other
@@ -141,9 +141,9 @@ class Workshop:
         self._seen = seen or str(self._folder)
         self._sandbox = tuple(sandbox)
         self._user = user
-        self._made: dict[Source, Built] = {}
+        self._made: dict[CppSource, Built] = {}
 
-    def build(self, source: Source) -> Built:
+    def build(self, source: CppSource) -> Built:
         """A library of this source; the second time, the one of the first."""
         if source not in self._made:
             built = self._build(source)
@@ -152,7 +152,7 @@ class Workshop:
             self._made[source] = built
         return self._made[source]
 
-    def _build(self, source: Source) -> Built:
+    def _build(self, source: CppSource) -> Built:
         built = Built()
         for header in ("torch/types.h", "torch/extension.h"):
             try:
@@ -203,7 +203,7 @@ class Workshop:
             self._own.cleanup()
 
 
-def _unit(source: Source, header: str) -> str:
+def _unit(source: CppSource, header: str) -> str:
     """What the compiler reads: the header, the source as it is, and what binds its function."""
     text = source.text
     if header == "torch/types.h":
@@ -237,13 +237,13 @@ def _command() -> list[str]:
     ]  # fmt: skip
 
 
-def _may_lack_headers(source: Source, built: Built) -> bool:
+def _may_lack_headers(source: CppSource, built: Built) -> bool:
     """Whether more headers could mend an error: not a slip of the pen, nor a missing function."""
     slip = built.line is None or built.complaint.startswith("expected")
     return bool(_MORE.search(source.text)) or not slip
 
 
-def _complaint(source: Source, said: str) -> Built:
+def _complaint(source: CppSource, said: str) -> Built:
     """The first error that is about the source, in one line."""
     errors = list(_ERROR.finditer(said))
     for error in errors:

@@ -14,7 +14,7 @@ import msgspec
 from grader.core.events import (
     ANY,
     Blocked,
-    Done,
+    Completed,
     Expired,
     Failed,
     Grouped,
@@ -27,15 +27,15 @@ from grader.core.events import (
     Seen,
     Violated,
 )
-from grader.core.framing import BrokenFrame, TooMuch
+from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
 from grader.core.wire import Raised
 from grader.rank.recorder import GROUPS
 from grader.rank.signatures import COLLECTIVES
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 
-__all__ = ["NAME", "Scrutiny", "clipped"]
+__all__ = ["NAME", "EventValidator", "clipped"]
 
 #: Operations of one rank in one call, and news of them: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
@@ -49,11 +49,11 @@ _FAULTS = frozenset({Diagnosis.FORBIDDEN_CALL.value, Diagnosis.BUFFER_RACE.value
 _KINDS = frozenset({"send", "recv", "new_group", *COLLECTIVES.values()})
 
 
-class Scrutiny:
+class EventValidator:
     """Looks at the events of one call.
 
     Args:
-        board: where they are entered if they can be meant.
+        matcher: where they are entered if they can be meant.
         allowed: the collectives that may be called; ``None`` is all.
         subgroups: whether ranks may make groups.
         watched: whether contents of tensors were asked for.
@@ -63,18 +63,18 @@ class Scrutiny:
 
     def __init__(
         self,
-        board: Board,
+        matcher: MessageMatcher,
         allowed: frozenset[str] | None,
         subgroups: bool,
         watched: bool,
         views: list[dict[str, list[int]]] | None = None,
     ) -> None:
-        self._board = board
+        self._matcher = matcher
         self._allowed = allowed
         self._subgroups = subgroups
         self._watched = watched
-        self._events = [0] * board.size
-        self._views = views if views is not None else [{} for _ in range(board.size)]
+        self._events = [0] * matcher.size
+        self._views = views if views is not None else [{} for _ in range(matcher.size)]
 
     def look(self, rank: int, event: object) -> None:
         """Let an event pass.
@@ -86,7 +86,7 @@ class Scrutiny:
             return  # an honest rank may ask very often, and nothing is kept
         self._events[rank] += 1
         if self._events[rank] > MANY:
-            raise TooMuch(
+            raise TooManyMessages(
                 f"tells of more than {MANY:,} events in one call: it posts, waits or marks in a"
                 " loop that goes on for too long"
             )
@@ -94,8 +94,8 @@ class Scrutiny:
             self._posted(rank, event)
         elif isinstance(event, Inspected):
             self._inspected(rank, event)
-        elif isinstance(event, (Blocked, Done, Expired, Failed)):
-            if not 0 <= event.op < len(self._board.operations[rank]):
+        elif isinstance(event, (Blocked, Completed, Expired, Failed)):
+            if not 0 <= event.op < len(self._matcher.operations[rank]):
                 raise BrokenFrame(f"news of operation {event.op}, which it never began")
             if isinstance(event, Blocked):
                 _name(event.file)
@@ -117,9 +117,9 @@ class Scrutiny:
             raise BrokenFrame("contents of tensors, which nobody has asked for")
 
     def _posted(self, rank: int, event: Posted) -> None:
-        expected = len(self._board.operations[rank])
+        expected = len(self._matcher.operations[rank])
         if expected >= OPERATIONS:
-            raise TooMuch(
+            raise TooManyMessages(
                 f"begins more than {OPERATIONS:,} operations in one call; that many are not"
                 " followed: send more at once"
             )
@@ -127,7 +127,7 @@ class Scrutiny:
             raise BrokenFrame(f"operation {event.op} where operation {expected} comes next")
         if event.kind not in _KINDS:
             raise BrokenFrame("an operation of no kind that there is")
-        known = self._board.groups.get(event.group)
+        known = self._matcher.groups.get(event.group)
         members = self._views[rank].get(event.group) or (known.members if known else ())
         if rank not in members:
             raise BrokenFrame("an operation in a group that it is not in")
@@ -153,12 +153,12 @@ class Scrutiny:
         _thread(event.thread, event.limit)
 
     def _inspected(self, rank: int, event: Inspected) -> None:
-        known = len(self._board.operations[rank])
+        known = len(self._matcher.operations[rank])
         if (
             len(event.idle) + len(event.callbacks) + sum(map(len, event.callbacks))
             > known + THREADS
         ):
-            raise TooMuch(f"has more than {THREADS:,} threads and callbacks that wait")
+            raise TooManyMessages(f"has more than {THREADS:,} threads and callbacks that wait")
         if not all(0 <= op < known for ops in event.callbacks for op in ops):
             raise BrokenFrame("a callback of an operation that it never began")
         for thread, file, _ in event.idle:
@@ -166,7 +166,7 @@ class Scrutiny:
             _name(file)
 
     def _grouped(self, rank: int, event: Grouped) -> None:
-        members, size = event.members, self._board.size
+        members, size = event.members, self._matcher.size
         if rank not in members or len(set(members)) != len(members):
             raise BrokenFrame("a group that it is not in")
         if not all(0 <= member < size for member in members):

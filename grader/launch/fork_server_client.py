@@ -21,9 +21,15 @@ from typing import IO, Any
 import psutil
 
 from grader.core.errors import WorldError
-from grader.launch.cpp_build import Workshop
+from grader.launch.cpp_build import CppBuilder
 from grader.launch.kernel_counters import Counts
-from grader.launch.process_group_handle import Crew, Ends, Setting, living, readable
+from grader.launch.process_group_handle import (
+    ChannelEnds,
+    ProcessGroupHandle,
+    RankEnvironment,
+    living,
+    readable,
+)
 
 __all__ = ["Client", "ForkServer", "HELPER_START", "Helper", "KILL_PATIENCE", "start"]
 
@@ -140,21 +146,21 @@ class Client(ABC):
         setting: what its ranks find around them; by default this process's.
     """
 
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, setting: RankEnvironment | None = None) -> None:
         self._setting = setting
         self._socket, self._theirs = socket.socketpair()
         self._reading = threading.Lock()
         self._buffer = b""
         self._names = map(str, itertools.count(1))
-        self._crews: dict[str, Crew] = {}
+        self._handles: dict[str, ProcessGroupHandle] = {}
         self._dying: set[str] = set()
         self._ready: dict[str, Any] | None = None
-        self._workshop: Workshop | None = None
+        self._workshop: CppBuilder | None = None
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> RankEnvironment:
         """What its ranks find around them."""
-        return self._setting or Setting.here()
+        return self._setting or RankEnvironment.here()
 
     @property
     def largest(self) -> int | None:
@@ -167,26 +173,26 @@ class Client(ABC):
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
-    def launch(self, size: int) -> Crew:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Ask for the ranks of a world; they are forked while the caller goes on."""
-        ends, name = Ends.make(size), next(self._names)
-        crew = Crew(ends.controls, ends.outputs, ends.faults, [], self, name)
-        self._crews[name] = crew
+        ends, name = ChannelEnds.make(size), next(self._names)
+        handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
+        self._handles[name] = handle
         request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
         try:
             socket.send_fds(self._socket, [request], ends.theirs)
         except OSError as error:
-            crew.close()
+            handle.close()
             raise WorldError(f"the fork server does not answer: {error}") from error
         finally:
             ends.close_theirs()
-        return crew
+        return handle
 
-    def notices(self, crew: Crew) -> int | None:
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
         """The server's socket: it says when a rank ends."""
         return self._socket.fileno()
 
-    def poll(self, crew: Crew | None = None, patience: float = 0.0) -> None:
+    def poll(self, handle: ProcessGroupHandle | None = None, patience: float = 0.0) -> None:
         """Read what the server has to say."""
         if not readable(self._socket.fileno(), patience):
             return
@@ -211,13 +217,13 @@ class Client(ABC):
         if "ready" in message:
             self._ready = message
         elif "forked" in message:
-            crew = self._crews.get(message["forked"])
-            if crew is not None:
-                crew.pids[:] = message["pids"]
+            handle = self._handles.get(message["forked"])
+            if handle is not None:
+                handle.pids[:] = message["pids"]
         elif "exited" in message:
-            crew = self._crews.get(message["exited"])
-            if crew is not None:
-                crew.statuses[message["rank"]] = message["status"]
+            handle = self._handles.get(message["exited"])
+            if handle is not None:
+                handle.statuses[message["rank"]] = message["status"]
         elif "gone" in message:
             self._dying.discard(message["gone"])
 
@@ -233,21 +239,21 @@ class Client(ABC):
     def _last_words(self) -> str:
         """What a server that has ended said of that."""
 
-    def signal(self, crew: Crew, number: int) -> None:
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
         """Have a signal sent to every rank of a world that still runs."""
-        request = {"signal": crew.name, "number": int(number)}
+        request = {"signal": handle.name, "number": int(number)}
         # a server that is gone has taken its ranks with it
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(request).encode() + b"\n")
 
-    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """The ranks of a world that still run."""
-        return living(crew.pids)
+        return living(handle.pids)
 
-    def kill(self, crew: Crew) -> None:
+    def kill(self, handle: ProcessGroupHandle) -> None:
         """Ask for the end of a world; :meth:`settle` waits for it."""
-        self._crews.pop(crew.name, None)
-        self._send_kill(crew.name)
+        self._handles.pop(handle.name, None)
+        self._send_kill(handle.name)
 
     def _send_kill(self, name: str) -> None:
         self._dying.add(name)
@@ -257,14 +263,14 @@ class Client(ABC):
             # the server is gone, and its ranks with it
             self._dying.discard(name)
 
-    def workshop(self) -> Workshop:
+    def workshop(self) -> CppBuilder:
         """Compiles what its ranks are to run."""
         if self._workshop is None:
             self._workshop = self._new_workshop()
         return self._workshop
 
-    def _new_workshop(self) -> Workshop:
-        return Workshop()
+    def _new_workshop(self) -> CppBuilder:
+        return CppBuilder()
 
     def _put_away(self) -> None:
         """Remove what was compiled."""

@@ -16,11 +16,17 @@ from pathlib import Path
 import psutil
 
 from grader.core.errors import RequestError, WorldError
-from grader.launch.cpp_build import Workshop
+from grader.launch.cpp_build import CppBuilder
 from grader.launch.fork_server_client import ForkServer, start
 from grader.launch.kernel_counters import Counts
-from grader.launch.process_group_handle import Crew, Ends, Launcher, Setting, living
-from grader.launch.sandbox_pool import Nursery, Sandbox
+from grader.launch.process_group_handle import (
+    ChannelEnds,
+    Launcher,
+    ProcessGroupHandle,
+    RankEnvironment,
+    living,
+)
+from grader.launch.sandbox_pool import Sandbox, SandboxPool
 from grader.rank.transports.base import NAMES
 
 __all__ = [
@@ -44,62 +50,62 @@ class Spawner:
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._names = map(str, itertools.count(1))
-        self._workshop: Workshop | None = None
+        self._workshop: CppBuilder | None = None
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> RankEnvironment:
         """As in this process."""
-        return Setting.here()
+        return RankEnvironment.here()
 
     @property
     def largest(self) -> int | None:
         """No bound."""
         return None
 
-    def launch(self, size: int) -> Crew:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world."""
-        ends, name = Ends.make(size), next(self._names)
+        ends, name = ChannelEnds.make(size), next(self._names)
         processes: list[subprocess.Popen[bytes]] = []
         self._processes[name] = processes
-        crew = Crew(ends.controls, ends.outputs, ends.faults, [], self, name)
+        handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
         try:
             for rank in range(size):
                 fds = ends.theirs[3 * rank : 3 * rank + 3]
                 processes.append(start("grader.server.process", fds, subprocess.DEVNULL))  # type: ignore[arg-type]
-                crew.pids.append(processes[-1].pid)
+                handle.pids.append(processes[-1].pid)
         except OSError as error:
-            crew.close()
+            handle.close()
             raise WorldError(f"a rank could not be started: {error}") from error
         finally:
             ends.close_theirs()
-        return crew
+        return handle
 
-    def notices(self, crew: Crew) -> int | None:
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
         """Nothing tells; the supervisor polls."""
         return None
 
-    def poll(self, crew: Crew, patience: float = 0.0) -> None:
+    def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
         """Ask every process whether it has ended."""
         if patience:
             time.sleep(patience)
-        for rank, process in enumerate(self._processes.get(crew.name, [])):
+        for rank, process in enumerate(self._processes.get(handle.name, [])):
             status = process.poll()
             if status is not None:
-                crew.statuses[rank] = status
+                handle.statuses[rank] = status
 
-    def signal(self, crew: Crew, number: int) -> None:
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
         """Send a signal to every rank of a world that still runs."""
-        for process in self._processes.get(crew.name, []):
+        for process in self._processes.get(handle.name, []):
             # does nothing to one that has been reaped
             process.send_signal(number)
 
-    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """The ranks of a world that still run."""
-        return living(crew.pids)
+        return living(handle.pids)
 
-    def kill(self, crew: Crew) -> None:
+    def kill(self, handle: ProcessGroupHandle) -> None:
         """Kill every process group of a world."""
-        self._end(crew.name)
+        self._end(handle.name)
 
     def _end(self, name: str) -> None:
         processes = self._processes.pop(name, [])
@@ -113,10 +119,10 @@ class Spawner:
         """Nothing: others use the same network."""
         return None
 
-    def workshop(self) -> Workshop:
+    def workshop(self) -> CppBuilder:
         """Compiles what its ranks are to run."""
         if self._workshop is None:
-            self._workshop = Workshop()
+            self._workshop = CppBuilder()
         return self._workshop
 
     def settle(self) -> None:
@@ -134,7 +140,7 @@ class Spawner:
 # Which launcher this process has. -------------------------------------------------
 
 _current: ForkServer | Spawner | None = None
-_nursery: Nursery | None = None
+_pool: SandboxPool | None = None
 
 
 def _cannot_fork() -> str:
@@ -234,10 +240,10 @@ def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
         RequestError: there can be no sandbox here; the message says the mend.
         WorldError: it cannot be started.
     """
-    global _nursery
-    if _nursery is not None and not (_nursery.usable and _nursery.hidden == tuple(hidden)):
-        _nursery.close()
-        _nursery = None
-    if _nursery is None:
-        _nursery = Nursery(hidden)
-    return _nursery.sandbox()
+    global _pool
+    if _pool is not None and not (_pool.usable and _pool.hidden == tuple(hidden)):
+        _pool.close()
+        _pool = None
+    if _pool is None:
+        _pool = SandboxPool(hidden)
+    return _pool.sandbox()

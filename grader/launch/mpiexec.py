@@ -2,7 +2,7 @@
 
 ``mpiexec`` starts processes and tells each of them, by its environment, where
 the others are to be found.  Ours are started by the launcher of all worlds, in
-milliseconds, so it starts an usher for each instead; what that was told is what
+milliseconds, so it starts an stub for each instead; what that was told is what
 the rank is told.  This is how both MPICH's and Open MPI's process managers find
 a process, whoever its parent is: MPICH's by PMI over a port, Open MPI's by PMIx.
 """
@@ -29,9 +29,9 @@ from typing import Any
 import psutil
 
 from grader.core.errors import RequestError, WorldError
-from grader.launch.cpp_build import Workshop
+from grader.launch.cpp_build import CppBuilder
 from grader.launch.kernel_counters import Counts
-from grader.launch.process_group_handle import Crew, Launcher, Setting
+from grader.launch.process_group_handle import Launcher, ProcessGroupHandle, RankEnvironment
 
 __all__ = ["Borrowed", "MpiLauncher", "missing"]
 
@@ -49,14 +49,14 @@ class Borrowed:
     """
 
     def __init__(self, base: Launcher, backend: str, largest: int | None = None) -> None:
-        self._base: Any = base  # what its crews ask of it is not for other callers
+        self._base: Any = base  # what its process groups ask of it is not for other callers
         self._backend = backend
         self._largest = largest
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> RankEnvironment:
         """As the base launcher's, but for the backend."""
-        setting: Setting = self._base.setting
+        setting: RankEnvironment = self._base.setting
         return replace(setting, backend=self._backend)
 
     @property
@@ -64,37 +64,37 @@ class Borrowed:
         """Most ranks of a world."""
         return self._largest
 
-    def launch(self, size: int) -> Crew:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world."""
-        crew: Crew = self._base.launch(size)
-        crew.owner = self
-        return crew
+        handle: ProcessGroupHandle = self._base.launch(size)
+        handle.owner = self
+        return handle
 
-    def notices(self, crew: Crew) -> int | None:
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
         """As the base launcher says."""
-        return self._base.notices(crew)  # type: ignore[no-any-return]
+        return self._base.notices(handle)  # type: ignore[no-any-return]
 
-    def poll(self, crew: Crew, patience: float = 0.0) -> None:
+    def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
         """Learn which ranks have ended."""
-        self._base.poll(crew, patience)
+        self._base.poll(handle, patience)
 
-    def signal(self, crew: Crew, number: int) -> None:
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
         """Send a signal to every rank that still runs."""
-        self._base.signal(crew, number)
+        self._base.signal(handle, number)
 
-    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """The ranks that still run."""
-        return self._base.processes(crew)  # type: ignore[no-any-return]
+        return self._base.processes(handle)  # type: ignore[no-any-return]
 
-    def kill(self, crew: Crew) -> None:
+    def kill(self, handle: ProcessGroupHandle) -> None:
         """End the ranks of a world."""
-        self._base.kill(crew)
+        self._base.kill(handle)
 
     def counts(self) -> Counts | None:
         """Nothing: what it would count is not all that is sent."""
         return None
 
-    def workshop(self) -> Workshop:
+    def workshop(self) -> CppBuilder:
         """The base launcher's."""
         return self._base.workshop()  # type: ignore[no-any-return]
 
@@ -108,7 +108,7 @@ class Borrowed:
 
 # mpiexec. -------------------------------------------------------------------------
 
-#: Seconds in which ``mpiexec`` must have started the ushers, and in which it must have ended.
+#: Seconds in which ``mpiexec`` must have started the stubs, and in which it must have ended.
 START, END = 30.0, 5.0
 
 #: Seconds that the first look at this machine's MPI may take.
@@ -200,30 +200,30 @@ class MpiLauncher(Borrowed):
         if reason:
             raise RequestError(f"no world on MPI: {reason}")
         super().__init__(base, "mpi")
-        self._musters: dict[str, _Muster] = {}
+        self._jobs: dict[str, _MpiJob] = {}
 
-    def launch(self, size: int) -> Crew:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world, and the ``mpiexec`` that knows them."""
-        crew = super().launch(size)
-        muster = self._musters[crew.name] = _Muster()
+        handle = super().launch(size)
+        job = self._jobs[handle.name] = _MpiJob()
         try:
-            crew.surroundings = muster.call(size)
+            handle.surroundings = job.call(size)
         except WorldError:
-            crew.close()
+            handle.close()
             raise
-        return crew
+        return handle
 
-    def kill(self, crew: Crew) -> None:
+    def kill(self, handle: ProcessGroupHandle) -> None:
         """End the ranks, and their ``mpiexec``."""
-        super().kill(crew)
-        muster = self._musters.pop(crew.name, None)
-        if muster is not None:
-            muster.close()
+        super().kill(handle)
+        job = self._jobs.pop(handle.name, None)
+        if job is not None:
+            job.close()
 
     def close(self) -> None:
         """End every ``mpiexec``."""
-        for name in list(self._musters):
-            self._musters.pop(name).close()
+        for name in list(self._jobs):
+            self._jobs.pop(name).close()
 
 
 def _short() -> str | None:
@@ -231,8 +231,8 @@ def _short() -> str | None:
     return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > 60 else None
 
 
-class _Muster:
-    """One ``mpiexec``, and the ushers that it has started."""
+class _MpiJob:
+    """One ``mpiexec``, and the stubs that it has started."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -240,7 +240,7 @@ class _Muster:
         self._channels: list[socket.socket] = []
 
     def call(self, size: int) -> list[dict[str, str]]:
-        """Have ``size`` ushers started; what each found in its environment, by rank.
+        """Have ``size`` stubs started; what each found in its environment, by rank.
 
         Raises:
             WorldError: they do not come.
@@ -253,9 +253,9 @@ class _Muster:
             with socket.socket(socket.AF_UNIX) as door:
                 door.bind(address)
                 door.listen(size)
-                usher = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_stub.py")))
+                stub = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_stub.py")))
                 self._process = subprocess.Popen(
-                    [command, *_options(command), "-n", str(size), *usher, address],
+                    [command, *_options(command), "-n", str(size), *stub, address],
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=self._output,
@@ -274,7 +274,7 @@ class _Muster:
         return [surroundings[rank] for rank in range(size)]
 
     def _admit(self, door: socket.socket) -> dict[str, str]:
-        """Wait for one usher."""
+        """Wait for one stub."""
         assert self._process is not None
         door.settimeout(0.1)
         until = time.monotonic() + START
@@ -296,7 +296,7 @@ class _Muster:
         return lines[0] if lines else "it says nothing"
 
     def close(self) -> None:
-        """Let the ushers go, and end what does not."""
+        """Let the stubs go, and end what does not."""
         for channel in self._channels:
             channel.close()
         if self._process is not None:

@@ -17,7 +17,7 @@ from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.reading import LARGEST
 from grader.core.wire import Parse, Parsed
-from grader.launch.process_group_handle import Crew, Launcher
+from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 
@@ -49,13 +49,13 @@ def parse(
     """
     if len(data) > LARGEST:
         raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
-    crew = launcher.launch(1)
+    handle = launcher.launch(1)
     try:
-        parsed = _ask(crew, Parse(data, label, list(wanted), launcher.setting.sealed), seconds)
+        parsed = _ask(handle, Parse(data, label, list(wanted), launcher.setting.sealed), seconds)
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
     finally:
-        crew.close()
+        handle.close()
         launcher.settle()
     if parsed is None:
         raise UnreadableFile(f"{label} cannot be read: Python's parser gives up on it")
@@ -73,9 +73,9 @@ def parse(
     )
 
 
-def _ask(crew: Crew, request: Parse, seconds: float) -> Parsed | None:
+def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
     """The answer to a request; nothing if the process died over it."""
-    control = crew.controls[0]
+    control = handle.controls[0]
     until = time.monotonic() + seconds
     control.settimeout(seconds)
     reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)

@@ -18,14 +18,14 @@ from typing import Any, Protocol
 import psutil
 
 from grader.core.errors import WorldError, shortage
-from grader.launch.cpp_build import Workshop
+from grader.launch.cpp_build import CppBuilder
 from grader.launch.kernel_counters import Counts
 
 __all__ = [
-    "Crew",
-    "Ends",
+    "ProcessGroupHandle",
+    "ChannelEnds",
     "Launcher",
-    "Setting",
+    "RankEnvironment",
     "living",
     "readable",
 ]
@@ -35,7 +35,7 @@ DEAF = 2
 
 
 @dataclass(frozen=True)
-class Setting:
+class RankEnvironment:
     """What ranks find around them.
 
     Attributes:
@@ -52,7 +52,7 @@ class Setting:
     backend: str = "gloo"
 
     @classmethod
-    def here(cls) -> Setting:
+    def here(cls) -> RankEnvironment:
         """As in this process."""
         folder = str(Path.cwd())
         return cls([entry or folder for entry in sys.path], folder)
@@ -62,7 +62,7 @@ class Launcher(Protocol):
     """Starts the processes of worlds."""
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> RankEnvironment:
         """What its ranks find around them."""
         ...
 
@@ -71,7 +71,7 @@ class Launcher(Protocol):
         """Most ranks that a world of its can have, if there is a bound."""
         ...
 
-    def launch(self, size: int) -> Crew:
+    def launch(self, size: int) -> ProcessGroupHandle:
         """Start ``size`` ranks; they wait for their setup.
 
         Raises:
@@ -83,7 +83,7 @@ class Launcher(Protocol):
         """What its ranks have sent, if they have a network to themselves."""
         ...
 
-    def workshop(self) -> Workshop:
+    def workshop(self) -> CppBuilder:
         """Compiles what its ranks are to run, where strangers' code belongs."""
         ...
 
@@ -97,7 +97,7 @@ class Launcher(Protocol):
 
 
 @dataclass
-class Crew:
+class ProcessGroupHandle:
     """The processes of one world, as their supervisor holds them.
 
     Attributes:
@@ -158,7 +158,7 @@ class Crew:
 
 
 @dataclass
-class Ends:
+class ChannelEnds:
     """Both ends of a rank's channels, for every rank."""
 
     controls: list[socket.socket] = field(default_factory=list)
@@ -167,7 +167,7 @@ class Ends:
     theirs: list[int] = field(default_factory=list)
 
     @classmethod
-    def make(cls, size: int) -> Ends:
+    def make(cls, size: int) -> ChannelEnds:
         """Open the channels of ``size`` ranks.
 
         Raises:

@@ -11,14 +11,14 @@ from grader.core.errors import WorldError, shortage
 from grader.core.framing import BrokenFrame, FrameWriter
 from grader.core.program import Program
 from grader.core.verdict import Diagnosis, Failure
-from grader.core.wire import Call, Inspect, Load, Resolved, Returned, Setup
+from grader.core.wire import Inspect, Load, Resolved, Returned, RunCall, Setup
 from grader.launch.event_validation import NAME
 from grader.launch.kernel_counters import contradiction
 from grader.launch.process_group_handle import Launcher
-from grader.launch.supervisor import Watch
+from grader.launch.supervisor import Supervisor
 from grader.launch.world import Job, Outcome, RankResult
-from grader.rank.rank_store import Meeting
-from grader.trace.message_matcher import Board
+from grader.rank.rank_store import RankStoreServer
+from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
@@ -57,23 +57,23 @@ class ProcessWorld:
         loading: float = SETUP_SECONDS,
     ) -> None:
         self.size = size
-        self._watch: Watch | None = None
+        self._watch: Supervisor | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
         self._loading = loading
         self._launcher = launcher
-        self._crew = launcher.launch(size)
+        self._handle = launcher.launch(size)
         self._deaf: set[int] = set()
-        self._writers = [FrameWriter(control) for control in self._crew.controls]
-        self._meeting = Meeting(self._tell_all)
+        self._writers = [FrameWriter(control) for control in self._handle.controls]
+        self._meeting = RankStoreServer(self._tell_all)
         self._program = program
         self._subgroups = subgroups
         try:
-            self._watch = Watch(
-                self._crew, self._send_resolution, self._meeting.take, self._load, self._inspect
+            self._watch = Supervisor(
+                self._handle, self._send_resolution, self._meeting.take, self._load, self._inspect
             )
         except OSError as error:
-            self._crew.close()
+            self._handle.close()
             raise WorldError(f"no world of {size} ranks: {shortage(error)}") from error
         self._watch.subgroups = self._subgroups
         setting = launcher.setting
@@ -89,32 +89,34 @@ class ProcessWorld:
                     sealed=setting.sealed,
                     subgroups=subgroups,
                     backend=setting.backend,
-                    surroundings=self._crew.surroundings[rank] if self._crew.surroundings else {},
+                    surroundings=self._handle.surroundings[rank]
+                    if self._handle.surroundings
+                    else {},
                 ),
             )
 
     @property
     def usable(self) -> bool:
         """Whether it can run another job."""
-        return not self._crew.closed
+        return not self._handle.closed
 
     @property
     def pids(self) -> list[int]:
         """Process ids of the ranks."""
-        return list(self._crew.pids)
+        return list(self._handle.pids)
 
     def run(self, job: Job) -> Outcome:
         """Run a job on every rank."""
         started = time.monotonic()
         failure = self._finish_setup()
-        board = Board(self.size)
+        matcher = MessageMatcher(self.size)
         before = self._launcher.counts()
         if failure is None:
-            failure = self._call(job, board)
+            failure = self._call(job, matcher)
         after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
-            failure = contradiction(board.trace(), after - before)
+            failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
         assert self._watch is not None
         results: tuple[RankResult, ...] = ()
@@ -132,7 +134,7 @@ class ProcessWorld:
         if failure is not None:
             self.close()
         seconds = time.monotonic() - started
-        return Outcome(results, failure, board.trace(), output, seconds, moved)
+        return Outcome(results, failure, matcher.trace(), output, seconds, moved)
 
     def _finish_setup(self) -> Failure | None:
         """Wait until every rank has joined and loaded; why not, if not."""
@@ -142,14 +144,14 @@ class ProcessWorld:
             self._is_set_up = True
         return self._setup_failure
 
-    def _call(self, job: Job, board: Board) -> Failure | None:
+    def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
         assert self._watch is not None
         if len(job.arguments) != self.size:
             raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
         for rank, arguments in enumerate(job.arguments):
             self._tell(
                 rank,
-                Call(
+                RunCall(
                     entry=job.entry,
                     arguments=pack(arguments),
                     adapter=job.adapter,
@@ -160,7 +162,7 @@ class ProcessWorld:
                     library=job.library,
                 ),
             )
-        return self._watch.until_returned(board, job)
+        return self._watch.until_returned(matcher, job)
 
     def _load(self) -> None:
         """Everybody has joined: now the stranger's code may run."""
@@ -192,7 +194,7 @@ class ProcessWorld:
         """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
         if self._watch is not None:
             self._watch.close()
-        self._crew.close()
+        self._handle.close()
 
     def __enter__(self) -> ProcessWorld:
         return self

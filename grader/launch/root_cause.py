@@ -11,12 +11,12 @@ import re
 import signal
 
 from grader.core.source_locations import is_students
-from grader.core.verdict import Diagnosis, Failure, Frame, Site
+from grader.core.verdict import Diagnosis, Failure, Site, SourceLine
 from grader.core.wire import Raised
 from grader.trace.deadlock import given_up
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 
-__all__ = ["Causes", "site_in_dump"]
+__all__ = ["RootCause", "site_in_dump"]
 
 #: From causes to consequences.  What stands later never hides what stands earlier.
 _ORDER = (
@@ -48,15 +48,15 @@ def site_in_dump(dump: str) -> Site | None:
     return None
 
 
-class Causes:
+class RootCause:
     """Everything that went wrong in one job.
 
     Attributes:
         urgent: whether to end the world at once, without hearing the others.
     """
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, matcher: MessageMatcher) -> None:
+        self._matcher = matcher
         self._found: list[Failure] = []
         self._expired: list[Failure] = []
         self._victims: list[Failure] = []
@@ -64,12 +64,12 @@ class Causes:
 
     def first(self) -> Failure | None:
         """The cause, if anything is wrong; of several of a kind the lowest rank's."""
-        found = self._found + self._board.failures or self._expired or self._victims
+        found = self._found + self._matcher.failures or self._expired or self._victims
         return min(found, key=_precedence, default=None)
 
     def leftover(self) -> Failure | None:
         """What is wrong although every rank has returned."""
-        for op in self._board.unreceived():
+        for op in self._matcher.unreceived():
             return Failure(
                 Diagnosis.UNMATCHED_MESSAGE,
                 f"rank {op.rank} sends {op.count} {op.dtype} elements to rank {op.peer} at"
@@ -77,7 +77,7 @@ class Causes:
                 op.rank,
                 op.site,
             )
-        for op in self._board.unwaited():
+        for op in self._matcher.unwaited():
             towards = {"send": "to", "recv": "from"}.get(op.kind)
             peer = "any rank" if op.wildcard and not op.matched else f"rank {op.peer}"
             which = f"{op.kind} {towards} {peer}" if towards else op.kind
@@ -128,7 +128,7 @@ class Causes:
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
-        frames = tuple(Frame(Site(file, line), name) for file, line, name in raised.frames)
+        frames = tuple(SourceLine(Site(file, line), name) for file, line, name in raised.frames)
         detail = (raised.earlier,) if raised.earlier else ()
         if raised.unwritten:
             diagnosis, message = Diagnosis.NOT_ATTEMPTED, "still raises NotImplementedError"
@@ -145,7 +145,7 @@ class Causes:
             diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
         if raised.expired:
             # one that is over is no deadlock; but what it was for is what one wants to know
-            facts = given_up(self._board, rank)
+            facts = given_up(self._matcher, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
         failure = Failure(diagnosis, message, rank, site, detail, frames)
         if raised.expired:

@@ -19,13 +19,13 @@ from pathlib import Path
 import psutil
 
 from grader.core.errors import RequestError, WorldError
-from grader.launch.cpp_build import Workshop
+from grader.launch.cpp_build import CppBuilder
 from grader.launch.fork_server_client import HELPER_START, KILL_PATIENCE, Client, Helper
 from grader.launch.kernel_counters import Counts, read_counts
-from grader.launch.process_group_handle import Crew, Setting, readable
+from grader.launch.process_group_handle import ProcessGroupHandle, RankEnvironment, readable
 from grader.launch.sandbox import BUILT, compiling_command, sandbox_command
 
-__all__ = ["Nursery", "Sandbox"]
+__all__ = ["SandboxPool", "Sandbox"]
 
 #: Users of nobody in particular; systemd's range for services of a moment.
 _USERS = range(61184, 65520)
@@ -33,7 +33,7 @@ _USERS = range(61184, 65520)
 _CREDENTIALS = struct.Struct("=iII")
 
 
-class Nursery:
+class SandboxPool:
     """Makes sandboxes; it runs nobody's code itself.
 
     Args:
@@ -132,19 +132,19 @@ class Nursery:
 
 
 class Sandbox(Client):
-    """A fork server in a sandbox of its own; made by :meth:`Nursery.sandbox`."""
+    """A fork server in a sandbox of its own; made by :meth:`SandboxPool.sandbox`."""
 
-    def __init__(self, nursery: Nursery, user: int | None) -> None:
-        super().__init__(Setting(path=[], folder="/", sealed=True))
-        self._nursery = nursery
+    def __init__(self, pool: SandboxPool, user: int | None) -> None:
+        super().__init__(RankEnvironment(path=[], folder="/", sealed=True))
+        self._pool = pool
         self._user = user
         # the kernel says who writes, as this process would name it
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
             with self._theirs as theirs:
-                nursery.ask(user, theirs.fileno())
+                pool.ask(user, theirs.fileno())
             self.pid = self._introduction()
-            self._handles = self._watched()
+            self._pidfds = self._watched()
         except WorldError:
             self._socket.close()
             raise
@@ -190,12 +190,12 @@ class Sandbox(Client):
         except OSError as error:
             raise WorldError(f"the sandbox has ended: {error}") from error
 
-    def _new_workshop(self) -> Workshop:
+    def _new_workshop(self) -> CppBuilder:
         """Compiles behind walls like the ranks', and shows them what it has made."""
-        nursery = self._nursery
-        return Workshop(nursery.built, BUILT, compiling_command(nursery.hidden), self._user)
+        pool = self._pool
+        return CppBuilder(pool.built, BUILT, compiling_command(pool.hidden), self._user)
 
-    def processes(self, crew: Crew) -> dict[int, psutil.Process]:
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """The ranks of a world that still run."""
         outside = {}
         # whoever has ended, the whole sandbox too, is not among those that run
@@ -203,22 +203,22 @@ class Sandbox(Client):
             for process in psutil.Process(self.pid).children():
                 with contextlib.suppress(OSError):
                     outside[_name_inside(process.pid)] = process
-        return {rank: outside[pid] for rank, pid in enumerate(crew.pids) if pid in outside}
+        return {rank: outside[pid] for rank, pid in enumerate(handle.pids) if pid in outside}
 
     def _last_words(self) -> str:
-        return self._nursery.last_words()
+        return self._pool.last_words()
 
     def close(self) -> None:
         """End it, and all that is in it."""
         self._put_away()
         self._hang_up()
         until = time.monotonic() + KILL_PATIENCE
-        for handle in self._handles:
-            if not readable(handle, until - time.monotonic()):
+        for pidfd in self._pidfds:
+            if not readable(pidfd, until - time.monotonic()):
                 with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-            os.close(handle)
-        self._handles.clear()
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.close(pidfd)
+        self._pidfds.clear()
 
 
 def _name_inside(pid: int) -> int:

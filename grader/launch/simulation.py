@@ -27,14 +27,14 @@ from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
 from grader.launch.event_validation import NAME
-from grader.launch.process_group_handle import Crew, Launcher
-from grader.launch.root_cause import Causes
+from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
+from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms.catalogue import choose
 from grader.simulation.clusters import Cluster
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
 
 __all__ = ["MEMORY", "Simulation", "simulate"]
@@ -139,13 +139,13 @@ def simulate(
         allowed=None if job.allowed is None else sorted(job.allowed),
         algorithms=dict(algorithms),
     )
-    crew = launcher.launch(1)
+    handle = launcher.launch(1)
     try:
-        listener = _Listener(crew, job)
+        listener = _Listener(handle, job)
         listener.ask(request)
         return _read(listener, request, len(job.arguments))
     finally:
-        crew.close()
+        handle.close()
         launcher.settle()
 
 
@@ -175,8 +175,8 @@ def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
 class _Listener:
     """Hears the one process: its answer, what is printed, and its end."""
 
-    def __init__(self, crew: Crew, job: Job) -> None:
-        self._crew = crew
+    def __init__(self, handle: ProcessGroupHandle, job: Job) -> None:
+        self._handle = handle
         self._until = time.monotonic() + job.seconds
         self._seconds = job.seconds
         self._limit = job.output_limit
@@ -195,7 +195,7 @@ class _Listener:
 
     def ask(self, request: Simulate) -> None:
         """Send the request and wait for the answer, or for the reason why there is none."""
-        control, printed = self._crew.controls[0], self._crew.outputs[0]
+        control, printed = self._handle.controls[0], self._handle.outputs[0]
         try:
             FrameWriter(control).write(request)
         except OSError as error:
@@ -269,8 +269,8 @@ class _Listener:
         return bool(data)
 
     def _gone(self) -> Failure:
-        causes = Causes(Board(1))
-        causes.ended(0, self._crew.status(0), None, self.output)
+        causes = RootCause(MessageMatcher(1))
+        causes.ended(0, self._handle.status(0), None, self.output)
         found = causes.first()
         assert found is not None
         return Failure(found.diagnosis, f"the process of all ranks: {found.message}")
@@ -338,40 +338,40 @@ def _too_much(nbytes: int) -> Failure:
 
 def _trace(answer: Simulated, size: int) -> Trace:
     """The record of a run, from what its ranks have reported."""
-    board = Board(size)
+    matcher = MessageMatcher(size)
     try:
         for rank, event in answer.events:
             if isinstance(event, Matched):
-                board.resolve(board.operations[rank][event.op], event.source)
+                matcher.resolve(matcher.operations[rank][event.op], event.source)
             else:
-                board.take(rank, event)
+                matcher.take(rank, event)
     except (LookupError, ValueError) as error:
         raise WorldError(f"the record of a simulation contradicts itself: {error}") from error
     for rank in answer.returned:
-        board.end(rank)
-    ends = [stay.left for stay in board.stays if stay.left is not None]
-    times = [op.posted for operations in board.operations for op in operations]
-    board.closed = max([*ends, *times], default=0)
-    return board.trace()
+        matcher.end(rank)
+    ends = [stay.left for stay in matcher.stays if stay.left is not None]
+    times = [op.posted for operations in matcher.operations for op in operations]
+    matcher.closed = max([*ends, *times], default=0)
+    return matcher.trace()
 
 
 def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
-    board = Board(size)
+    matcher = MessageMatcher(size)
     for rank, call in answer.outside:
         if 0 <= rank < size:
-            board.take(rank, call)
-    return board.warnings
+            matcher.take(rank, call)
+    return matcher.warnings
 
 
 def _failure(answer: Simulated, size: int) -> Failure | None:
     """What went wrong: ranks raised, or wait for each other, or left something over."""
-    board = Board(size)
-    causes = Causes(board)
+    matcher = MessageMatcher(size)
+    causes = RootCause(matcher)
     for rank, raised in answer.raised.items():
         causes.raised(rank, raised)
     for name, members in answer.groups.items():
         for member in members:
-            board.take(member, Grouped(name, members))
+            matcher.take(member, Grouped(name, members))
     numbers, waits = [0] * size, []
     for end in answer.pending:
         number, numbers[end.rank] = numbers[end.rank], numbers[end.rank] + 1
@@ -379,17 +379,17 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
             number, end.kind, end.peer, end.tag, end.group, end.count, end.nbytes, end.dtype,
             end.detail, False, False, end.file, end.line, 0, signatures=end.signatures,
         )  # fmt: skip
-        board.take(end.rank, posted)
+        matcher.take(end.rank, posted)
         if end.matched:
-            board.operations[end.rank][number].matched = True
+            matcher.operations[end.rank][number].matched = True
         if end.awaited:
             waits.append((end.rank, Blocked(number, *end.stands, 0)))
     # a rank that posts waits no more, and so what it waits for comes last
     for rank, blocked in waits:
-        board.take(rank, blocked)
+        matcher.take(rank, blocked)
     for rank in answer.returned:
-        board.end(rank)
-    found = causes.first() or deadlock(board)
+        matcher.end(rank)
+    found = causes.first() or deadlock(matcher)
     if len(answer.ended) == size:
         return found or causes.leftover()
     if found is None:

@@ -20,14 +20,14 @@ from grader.core.events import Event, Inspected
 from grader.core.framing import BrokenFrame, FrameReader, Refused
 from grader.core.verdict import Failure, Site
 from grader.core.wire import Joined, Put, Raised, Ready, Returned
-from grader.launch.event_validation import Scrutiny, clipped
-from grader.launch.process_group_handle import Crew
-from grader.launch.root_cause import Causes, site_in_dump
+from grader.launch.event_validation import EventValidator, clipped
+from grader.launch.process_group_handle import ProcessGroupHandle
+from grader.launch.root_cause import RootCause, site_in_dump
 from grader.launch.world import Job
 from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
-from grader.trace.message_matcher import Board
+from grader.trace.message_matcher import MessageMatcher
 
-__all__ = ["Printed", "Vigil", "Watch"]
+__all__ = ["Printed", "CpuWatchdog", "Supervisor"]
 
 
 # What ranks print. ----------------------------------------------------------------
@@ -83,14 +83,14 @@ _ASLEEP = (psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED, psutil.STATUS_IDLE)
 
 
 @dataclass(frozen=True)
-class _Sight:
+class _ProcessSample:
     """A process at one moment: seconds of processor time, and whether it sleeps."""
 
     used: float
     asleep: bool
 
 
-class Vigil:
+class CpuWatchdog:
     """Looks at the processes of a world during a call.
 
     Args:
@@ -102,8 +102,8 @@ class Vigil:
         self._find = find
         self._effort = effort
         self._processes: Mapping[int, psutil.Process] = {}
-        self._first: dict[int, _Sight] = {}
-        self._last: dict[int, _Sight] = {}
+        self._first: dict[int, _ProcessSample] = {}
+        self._last: dict[int, _ProcessSample] = {}
         self._looked = time.monotonic()
         self._slept = 0.0
         #: when to look again, on the monotonic clock
@@ -113,7 +113,7 @@ class Vigil:
         """A rank has said something, so they do not all sleep."""
         self._slept = 0.0
 
-    def look(self, board: Board) -> str:
+    def look(self, matcher: MessageMatcher) -> str:
         """After what a rank will never end any more; empty as long as it may."""
         now = time.monotonic()
         self.due = now + PERIOD
@@ -122,18 +122,18 @@ class Vigil:
         if not self._first:
             self._first, self._last = sights, sights
             return ""
-        waits = waiting(board)
-        for rank in sights.keys() & self._first.keys() - waits - board.ended:
+        waits = waiting(matcher)
+        for rank in sights.keys() & self._first.keys() - waits - matcher.ended:
             if sights[rank].used - self._first[rank].used > self._effort:
                 return f"{self._effort:g} s of computing"
         still = sights == self._last and all(sight.asleep for sight in sights.values())
         self._slept = self._slept + idle if still else 0.0
         self._last = sights
-        if self._slept > self._effort and len(waits | board.ended) < board.size:
+        if self._slept > self._effort and len(waits | matcher.ended) < matcher.size:
             return f"{self._effort:g} s of sleep"
         return ""
 
-    def _sights(self) -> dict[int, _Sight]:
+    def _sights(self) -> dict[int, _ProcessSample]:
         if not self._processes:
             self._processes = self._find()
         sights = {}
@@ -144,7 +144,7 @@ class Vigil:
                     asleep = process.status() in _ASLEEP
             except psutil.Error:  # it has ended, which others notice
                 continue
-            sights[rank] = _Sight(times.user + times.system, asleep)
+            sights[rank] = _ProcessSample(times.user + times.system, asleep)
         return sights
 
 
@@ -183,11 +183,11 @@ PAGE = 1 << 20
 _STARTING = Job("", (), allowed=None, output_limit=1 << 20)
 
 
-class Watch:
+class Supervisor:
     """Reads everything the ranks say, and decides when it is over.
 
     Args:
-        crew: the processes.
+        handle: the processes of the world.
         resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
         put: takes what a rank puts into the store: ``put(rank, entry)``.
         joined: called once, when every rank has joined.
@@ -196,14 +196,14 @@ class Watch:
 
     def __init__(
         self,
-        crew: Crew,
+        handle: ProcessGroupHandle,
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
         joined: Callable[[], None],
         inspect: Callable[[int], None],
     ) -> None:
-        self.crew = crew
-        self.size = len(crew.controls)
+        self.handle = handle
+        self.size = len(handle.controls)
         self._resolve = resolve
         self._put = put
         self._all_joined = joined
@@ -217,36 +217,36 @@ class Watch:
         self._dumps = [b""] * self.size
         self._selector = selectors.DefaultSelector()
         for rank in range(self.size):
-            crew.controls[rank].setblocking(True)
+            handle.controls[rank].setblocking(True)
             for fd, kind in (
-                (crew.controls[rank].fileno(), "control"),
-                (crew.outputs[rank], "output"),
-                (crew.faults[rank], "faults"),
+                (handle.controls[rank].fileno(), "control"),
+                (handle.outputs[rank], "output"),
+                (handle.faults[rank], "faults"),
             ):
                 os.set_blocking(fd, kind == "control")
                 self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
-        if crew.notices is not None:
-            self._selector.register(crew.notices, selectors.EVENT_READ, ("notices", -1))
+        if handle.notices is not None:
+            self._selector.register(handle.notices, selectors.EVENT_READ, ("notices", -1))
         self._joined: set[int] = set()
         self._ready: set[int] = set()
-        self.board = Board(self.size)
+        self.matcher = MessageMatcher(self.size)
         self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
-        self._begin(self.board, _STARTING, LONGEST_BEFORE)
+        self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
 
-    def _begin(self, board: Board, job: Job, longest: int) -> None:
+    def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
         """Listen to ranks that do ``job``, in frames of up to ``longest`` bytes."""
-        board.know_groups_of(self.board)
-        self.board = board
-        self._scrutiny = Scrutiny(
-            board, job.allowed, self.subgroups, bool(job.watched), self._views
+        matcher.know_groups_of(self.matcher)
+        self.matcher = matcher
+        self._validator = EventValidator(
+            matcher, job.allowed, self.subgroups, bool(job.watched), self._views
         )
         for reader in self._readers:
             reader.longest = longest
-        self.causes = Causes(board)
+        self.causes = RootCause(matcher)
         self._policy = job.policy
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
-        self._vigil = Vigil(self.crew.processes, job.effort)
+        self._watchdog = CpuWatchdog(self.handle.processes, job.effort)
         now = time.monotonic()
         #: ranks that have been asked what their threads do, and have not yet answered
         self._asked: set[int] = set()
@@ -277,12 +277,12 @@ class Watch:
         """Wait until every rank has joined and loaded; why not, if not."""
         return self._until(lambda: len(self._ready) == self.size, seconds)
 
-    def until_returned(self, board: Board, job: Job) -> Failure | None:
+    def until_returned(self, matcher: MessageMatcher, job: Job) -> Failure | None:
         """Wait for a job; why it failed, if it did."""
-        self._begin(board, job, 4 * job.answer_limit + STRUCTURE)
+        self._begin(matcher, job, 4 * job.answer_limit + STRUCTURE)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
-        board.closed = time.monotonic_ns()
+        matcher.closed = time.monotonic_ns()
         if failure is None:
             failure = self.causes.first() or self.causes.leftover()
         return failure
@@ -299,23 +299,23 @@ class Watch:
             if now >= deadline:
                 self._note_timeout(f"{seconds:g} s")
                 break
-            if now >= self._vigil.due and (after := self._vigil.look(self.board)):
+            if now >= self._watchdog.due and (after := self._watchdog.look(self.matcher)):
                 self._note_timeout(after)
                 break
-            until = min(deadline, grace or deadline, self._vigil.due, self._ask())
+            until = min(deadline, grace or deadline, self._watchdog.due, self._ask())
             self._read(until - now)
             self._match_wildcards()
         else:
             return None
         self._drain()
-        return self.causes.first() or deadlock(self.board, certain=True)
+        return self.causes.first() or deadlock(self.matcher, certain=True)
 
     def _something_wrong(self) -> bool:
-        return bool(self.causes.first()) or bool(stuck(self.board, certain=True))
+        return bool(self.causes.first()) or bool(stuck(self.matcher, certain=True))
 
     def _settled(self) -> bool:
         """Whether every rank has ended or can never go on."""
-        over = self.board.ended | set(stuck(self.board, certain=True))
+        over = self.matcher.ended | set(stuck(self.matcher, certain=True))
         return len(over) == self.size or self.causes.urgent
 
     def _ask(self) -> float:
@@ -326,12 +326,12 @@ class Watch:
         if now < self._ask_again:
             return self._ask_again
         self._ask_again = now + PAUSE
-        board = self.board
-        suspects = set(stuck(board))
+        matcher = self.matcher
+        suspects = set(stuck(matcher))
         for rank in range(self.size):
-            if rank in board.ended or rank in self._asked:
+            if rank in matcher.ended or rank in self._asked:
                 continue
-            seen = board.inspected[rank]
+            seen = matcher.inspected[rank]
             if seen is not None and not seen.acting:
                 continue
             # one that waits for no operation may wait for its own threads, but mostly it
@@ -352,19 +352,19 @@ class Watch:
         """Choose what wildcard receives get."""
         # one by one: what is chosen may let a rank go on, which may then send what the next
         # receive could get as well; or it may not, and nobody would report anything any more
-        while quiescent(self.board) and self._match_one():
+        while quiescent(self.matcher) and self._match_one():
             pass
-        for resolution in self.board.take_resolutions():
+        for resolution in self.matcher.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
 
     def _match_one(self) -> bool:
         """Give one wildcard receive a message, if there is one for any."""
-        receives = sorted(self.board.first_wildcards(), key=lambda op: (op.rank, op.number))
-        candidates = [(receive, self.board.candidates(receive)) for receive in receives]
+        receives = sorted(self.matcher.first_wildcards(), key=lambda op: (op.rank, op.number))
+        candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
         ready = [(receive, sources) for receive, sources in candidates if sources]
         if not ready:
             return False
-        self.board.resolve(*self._policy.choose(ready))
+        self.matcher.resolve(*self._policy.choose(ready))
         return True
 
     # Reading. ----------------------------------------------------------------
@@ -377,12 +377,12 @@ class Watch:
 
     def _read(self, seconds: float) -> bool:
         """Wait for something to read, and read it; whether there was anything."""
-        if self.crew.notices is None:
+        if self.handle.notices is None:
             seconds = min(seconds, POLL)
         any_data = self._read_ready(seconds)
-        if self.crew.notices is None:
-            self.crew.poll()
-        for rank in list(self.crew.statuses):
+        if self.handle.notices is None:
+            self.handle.poll()
+        for rank in list(self.handle.statuses):
             if rank in self._lost:
                 continue
             # its end counts only when all is read that it had written; and what
@@ -399,7 +399,7 @@ class Watch:
         for key, _ in ready:
             kind, rank = key.data
             if kind == "notices":
-                self.crew.poll()
+                self.handle.poll()
             elif kind == "control":
                 any_data |= self._read_control(key.fd, rank)
             else:
@@ -408,12 +408,12 @@ class Watch:
 
     def _read_control(self, fd: int, rank: int) -> bool:
         try:
-            count = self.crew.controls[rank].recv_into(self._page)
+            count = self.handle.controls[rank].recv_into(self._page)
         except ConnectionResetError:
             count = 0
         if not count:
             self._forget(fd)
-            self.crew.status(rank)
+            self.handle.status(rank)
             self._lose(rank)
             return False
         try:
@@ -444,7 +444,7 @@ class Watch:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
             return False
-        self._vigil.stir()
+        self._watchdog.stir()
         if not data:
             self._forget(fd)
             return False
@@ -462,15 +462,15 @@ class Watch:
     def _hear(self, rank: int, message: object) -> None:
         if not isinstance(message, Inspected):
             self._heard[rank] = time.monotonic()
-            self._vigil.stir()
+            self._watchdog.stir()
         if isinstance(message, Inspected):
-            self._scrutiny.look(rank, message)
-            self.board.take(rank, message)
+            self._validator.look(rank, message)
+            self.matcher.take(rank, message)
             self._asked.discard(rank)
             self._answered[rank] = time.monotonic()
         elif isinstance(message, Event):
-            self._scrutiny.look(rank, message)
-            self.board.take(rank, message)
+            self._validator.look(rank, message)
+            self.matcher.take(rank, message)
         elif isinstance(message, Put):
             self._put(rank, message)
         elif isinstance(message, Joined):
@@ -479,15 +479,15 @@ class Watch:
             self._joined.add(rank)
             if len(self._joined) == self.size:
                 self._all_joined()
-        elif rank in self.board.ended:
+        elif rank in self.matcher.ended:
             self.causes.forged(rank, "a second answer")
         elif isinstance(message, Returned):
             self._replies[rank] = message
-            self.board.end(rank)
+            self.matcher.end(rank)
         elif isinstance(message, Raised):
             if message.stage == "join":
                 self._cannot_join(rank, message)
-            self.board.end(rank)
+            self.matcher.end(rank)
             self.causes.raised(rank, clipped(message))
         elif isinstance(message, Ready):
             self._ready.add(rank)
@@ -504,23 +504,23 @@ class Watch:
         if rank in self._lost:
             return
         self._lost.add(rank)
-        for fd in (self.crew.outputs[rank], self.crew.faults[rank]):
+        for fd in (self.handle.outputs[rank], self.handle.faults[rank]):
             key = self._selector.get_map().get(fd)
             while key is not None and self._read_pipe(fd, *key.data):
                 key = self._selector.get_map().get(fd)
-        if rank not in self.board.ended or rank in self._replies:
+        if rank not in self.matcher.ended or rank in self._replies:
             self._replies.pop(rank, None)
-            self.board.end(rank, time.monotonic_ns())
-            status, printed = self.crew.statuses.get(rank), self._printed.by(rank)
+            self.matcher.end(rank, time.monotonic_ns())
+            status, printed = self.handle.statuses.get(rank), self._printed.by(rank)
             self.causes.ended(rank, status, self._dumped_site(rank), printed)
 
     def _note_timeout(self, after: str) -> None:
         """Ask the ranks that still run at which line they are."""
-        still = waiting(self.board) | self.board.ended
+        still = waiting(self.matcher) | self.matcher.ended
         running = [rank for rank in range(self.size) if rank not in still]
         self._dumps = [b""] * self.size
         if hasattr(signal, "SIGUSR1"):
-            self.crew.signal(signal.SIGUSR1)
+            self.handle.signal(signal.SIGUSR1)
             until = time.monotonic() + DUMP_PATIENCE
             while time.monotonic() < until and not all(map(self._dumped_site, running)):
                 self._read(until - time.monotonic())

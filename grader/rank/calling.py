@@ -40,7 +40,7 @@ def run(
 
 
 def _compiled(library: str, entry: str) -> Any:
-    """A function of a library that a :class:`~grader.launch.cpp_build.Workshop` has made."""
+    """A function of a library that a :class:`~grader.launch.cpp_build.CppBuilder` has made."""
     torch.ops.load_library(library)  # type: ignore[no-untyped-call]
     return getattr(getattr(torch.ops, NAMESPACE), entry)
 

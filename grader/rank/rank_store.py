@@ -19,9 +19,9 @@ from torch.distributed import distributed_c10d as c10d
 
 from grader.core.framing import BrokenFrame, Refused
 from grader.core.verdict import Diagnosis
-from grader.core.wire import Put, Told
+from grader.core.wire import Put, StoreEntry
 
-__all__ = ["Meeting", "RankStore"]
+__all__ = ["RankStoreServer", "RankStore"]
 
 #: A rank's address takes some dozen bytes for each of its peers.
 LONGEST_KEY, LONGEST_VALUE = 512, 1 << 16
@@ -33,14 +33,14 @@ MANY = 4096
 ROOM = 256 << 20
 
 
-class Meeting:
+class RankStoreServer:
     """The judge's side.
 
     Args:
         tell: sends an entry to every rank.
     """
 
-    def __init__(self, tell: Callable[[Told], None]) -> None:
+    def __init__(self, tell: Callable[[StoreEntry], None]) -> None:
         self._tell = tell
         self._entries: dict[str, bytes] = {}
         self._puts: dict[int, int] = {}
@@ -72,7 +72,7 @@ class Meeting:
                 what = f"adds to entry {put.key!r} of the store, which holds no number"
                 raise Refused(what, Diagnosis.EXCEPTION) from None
         self._entries[put.key] = value
-        self._tell(Told(put.key, value, rank, put.number))
+        self._tell(StoreEntry(put.key, value, rank, put.number))
 
 
 class RankStore(c10d.Store):
@@ -93,7 +93,7 @@ class RankStore(c10d.Store):
         self._open = True
         self._news = threading.Condition()
 
-    def hear(self, told: Told) -> None:
+    def hear(self, told: StoreEntry) -> None:
         """The judge tells of an entry; called by the thread that listens."""
         with self._news:
             self._entries[told.key] = told.value

@@ -16,7 +16,7 @@ import torch
 from grader.core.events import (
     ANY,
     Blocked,
-    Done,
+    Completed,
     Event,
     Expired,
     Failed,
@@ -37,18 +37,18 @@ from grader.core.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.rank.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "GROUPS", "Recorder", "Witness", "checksum", "refusal"]
+__all__ = ["ForbiddenCall", "GROUPS", "Recorder", "TensorSnapshots", "checksum", "refusal"]
 
 
 # What lies in a rank's tensors while its messages travel. -------------------------
 #
-# A witness keeps an eye on small tensors: the arguments of a call, whatever is
+# Keeps an eye on small tensors: the arguments of a call, whatever is
 # sent from or received into, the result.  Every time the rank communicates it
 # reports the ones that have changed, so that a replay can show the program's own
 # data moving, a sum made in place included.
 
 
-class Witness:
+class TensorSnapshots:
     """Reports the contents of small tensors.
 
     Args:
@@ -199,7 +199,7 @@ class Recorder:
             on ``wait()``, and check that a buffer is unchanged while its send
             is in flight.  Both make mistakes show every time instead of
             sometimes; both cost a pass over the data.
-        witness: reports what lies in small tensors, for a replay.
+        snapshots: reports what lies in small tensors, for a replay.
         subgroups: whether the rank may make groups, for which it has to connect.
     """
 
@@ -207,7 +207,7 @@ class Recorder:
     emit: Callable[[Event, bool], None]
     allowed: frozenset[str] | None = None
     strict: bool = True
-    witness: Witness | None = None
+    snapshots: TensorSnapshots | None = None
     subgroups: bool = True
     #: the thread that the student's functions are called in
     main: int = field(default_factory=threading.get_ident)
@@ -233,7 +233,7 @@ class Recorder:
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
         """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
-        self.witness = Witness(self.emit, watched) if watched else None
+        self.snapshots = TensorSnapshots(self.emit, watched) if watched else None
         self._first, self._marks = self._next, 0
         self._flights.clear()
         self._lost.clear()
@@ -299,8 +299,8 @@ class Recorder:
         call gives up.
         """
         file, line, blocking = line_here()
-        if self.witness is not None:
-            self.witness.look(measure)
+        if self.snapshots is not None:
+            self.snapshots.look(measure)
         reads, writes = list(reads), list(writes)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
         if not blocking:
@@ -434,9 +434,9 @@ class Recorder:
         """Report that the rank has seen ``op`` complete; leaves with the next event."""
         with self._lock:
             self._flights.pop(op, None)
-        self._tell(Done, op, time.monotonic_ns(), flush=False)
-        if self.witness is not None:
-            self.witness.look()
+        self._tell(Completed, op, time.monotonic_ns(), flush=False)
+        if self.snapshots is not None:
+            self.snapshots.look()
 
     def mark(self, text: str) -> None:
         """Report that the rank is at a named place; leaves with the next event.

@@ -89,7 +89,7 @@ def _counts(numbers: Sequence[int]) -> list[int]:
     return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
 
 
-class _Reader:
+class _SignatureReader:
     """Reads the signatures of one call off its arguments.
 
     Args:
@@ -286,7 +286,7 @@ def signatures(
     Raises:
         RuntimeError: the rank's own arguments do not fit together.
     """
-    reader = _Reader(kind, rank, place, size, root, even)
+    reader = _SignatureReader(kind, rank, place, size, root, even)
     name = method if hasattr(reader, method) else OTHER_NAME[method]
     found: list[Signature] = getattr(reader, name)(*arguments)
     return found

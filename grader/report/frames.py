@@ -17,7 +17,7 @@ from grader.core.provenance import Tag, read
 from grader.core.values import show
 from grader.trace.trace import Operation, Trace
 
-__all__ = ["MOST_CELLS", "Arrow", "Content", "Film", "Frame", "film"]
+__all__ = ["MOST_CELLS", "Arrow", "Content", "FrameSequence", "Frame", "film"]
 
 #: More cells in a rank's row than this are not drawn; the text says how many.
 MOST_CELLS = 32
@@ -74,7 +74,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Film:
+class FrameSequence:
     """A run: a frame for every round, and one of how it ends.
 
     Attributes:
@@ -122,7 +122,7 @@ class _Region:
     role: str
 
 
-def film(trace: Trace, title: str, tags: bool) -> Film:
+def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
     """The rounds of a watched run.
 
     Args:
@@ -137,7 +137,7 @@ def film(trace: Trace, title: str, tags: bool) -> Film:
     for number in range(rounds + 1):
         arrows = tuple(_arrows(trace, number, columns)) if number < rounds else ()
         frames.append(Frame(tuple(column.cells(number) for column in columns), arrows))
-    return Film(title, _headings(columns), tuple(frames), not trace.strangers())
+    return FrameSequence(title, _headings(columns), tuple(frames), not trace.strangers())
 
 
 def _headings(columns: Sequence[_Column]) -> tuple[tuple[str, int], ...]:

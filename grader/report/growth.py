@@ -15,7 +15,7 @@ from grader.core.values import amount, duration
 from grader.core.verdict import CaseVerdict
 from grader.core.version import __version__
 from grader.course.exercise import Exercise
-from grader.judge.simulated_checks import Grown
+from grader.judge.simulated_checks import SimulatedOutcome
 from grader.report.json import SCHEMA_VERSION, case_as_dict
 from grader.report.summary import visible
 from grader.simulation.clusters import Cluster, Flat
@@ -24,7 +24,7 @@ __all__ = ["growth_json", "growth_report"]
 
 
 def growth_report(
-    grown: Grown, exercise: Exercise, cluster: Cluster, name: str, seed: int
+    grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, name: str, seed: int
 ) -> RenderableType:
     """An answer on simulated ranks: whether it is right, and what it would have taken.
 
@@ -47,7 +47,7 @@ def growth_report(
     return Group(*parts)
 
 
-def growth_json(grown: Grown, exercise: Exercise, cluster: Cluster, seed: int) -> str:
+def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, seed: int) -> str:
     """The same as one JSON object."""
     simulation = grown.simulation
     fields: dict[str, Any] = {
@@ -84,7 +84,7 @@ def _line(verdict: CaseVerdict) -> Text:
     return Text.assemble(mark, f"{verdict.name}: {told or 'right'}")
 
 
-def _costs(grown: Grown) -> Table:
+def _costs(grown: SimulatedOutcome) -> Table:
     simulation = grown.simulation
     table = Table.grid(padding=(0, 2))
     table.add_row("virtual time", duration(simulation.seconds))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Frame, Status
-from grader.judge.progress import Overview, Standing, State
+from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
+from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.graph import graph_image
 from grader.report.summary import (
     headline,
@@ -34,9 +34,9 @@ _LOOKS = {
 }
 
 _STATES = {
-    State.PASSED: _LOOKS[Status.PASSED],
-    State.TRIED: _LOOKS[Status.FAILED],
-    State.UNTOUCHED: ("·", "inherit"),
+    ProgressState.PASSED: _LOOKS[Status.PASSED],
+    ProgressState.TRIED: _LOOKS[Status.FAILED],
+    ProgressState.UNTOUCHED: ("·", "inherit"),
 }
 
 _STYLE = (
@@ -131,7 +131,7 @@ def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
             yield f'<div style="margin: 4px 0">{image}</div>'
 
 
-def _frames(frames: Sequence[Frame]) -> Iterator[str]:
+def _frames(frames: Sequence[SourceLine]) -> Iterator[str]:
     if shown(frames):
         text = "\n".join(escape(str(frame)) for frame in frames)
         yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
@@ -143,7 +143,7 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
         yield f'<ul style="margin: 2px 0 2px 1.2em; padding: 0">{items}</ul>'
 
 
-def progress_html(overview: Overview) -> str:
+def progress_html(overview: CourseProgress) -> str:
     """How far a learner is: a table with a part for each chapter, and the sum."""
     done = bool(overview.standings) and overview.passed == len(overview.standings)
     colour = _LOOKS[Status.PASSED][1] if done else "var(--jp-border-color1, #9e9e9e)"
@@ -170,8 +170,8 @@ def progress_html(overview: Overview) -> str:
     return "\n".join(parts)
 
 
-def _chapter_rows(chapter: str, standings: Sequence[Standing]) -> Iterator[str]:
-    passed = sum(standing.state is State.PASSED for standing in standings)
+def _chapter_rows(chapter: str, standings: Sequence[ExerciseProgress]) -> Iterator[str]:
+    passed = sum(standing.state is ProgressState.PASSED for standing in standings)
     yield (
         f'<tr><th colspan="4" scope="rowgroup" style="{_CELL} padding-top: 6px">'
         f"{escape(chapter)} ({passed} of {len(standings)})</th></tr>"

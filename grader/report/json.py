@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.core.version import __version__
-from grader.judge.progress import Overview, Standing
+from grader.judge.progress import CourseProgress, ExerciseProgress
 
 __all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]
 
@@ -15,9 +15,9 @@ __all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_
 SCHEMA_VERSION = 1
 
 
-def to_json(report: SubmissionVerdict | Overview) -> str:
+def to_json(report: SubmissionVerdict | CourseProgress) -> str:
     """A submission's verdict, or a learner's progress, as one JSON object."""
-    if isinstance(report, Overview):
+    if isinstance(report, CourseProgress):
         fields = progress_as_dict(report)
     else:
         fields = submission_as_dict(report)
@@ -77,7 +77,7 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
     }
 
 
-def progress_as_dict(overview: Overview) -> dict[str, Any]:
+def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
     """The fields of a learner's progress."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -90,7 +90,7 @@ def progress_as_dict(overview: Overview) -> dict[str, Any]:
     }
 
 
-def _standing(standing: Standing) -> dict[str, Any]:
+def _standing(standing: ExerciseProgress) -> dict[str, Any]:
     entry = standing.entry
     return {
         "name": standing.exercise.name,

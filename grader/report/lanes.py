@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from grader.core.errors import RequestError
 from grader.core.verdict import Failure, Site
-from grader.trace.trace import Operation, Stay, Trace
+from grader.trace.trace import CallSpan, Operation, Trace
 
 __all__ = ["CODE", "Bar", "Lane", "Lanes", "Line", "Mark", "lanes"]
 
@@ -214,15 +214,15 @@ def _every(trace: Trace) -> Iterator[Operation]:
         yield from operations
 
 
-def _guessed(operations: Sequence[Operation]) -> Stay:
+def _guessed(operations: Sequence[Operation]) -> CallSpan:
     """From the first to the last thing that a rank reported, where nothing better is known."""
     ends = [op.done for op in operations if op.done is not None]
     if not operations or len(ends) < len(operations):
-        return Stay(operations[0].posted if operations else None)
-    return Stay(operations[0].posted, max(ends), "returned")
+        return CallSpan(operations[0].posted if operations else None)
+    return CallSpan(operations[0].posted, max(ends), "returned")
 
 
-def _lane(trace: Trace, rank: int, stay: Stay, zero: int, last: int, for_ever: bool) -> Lane:
+def _lane(trace: Trace, rank: int, stay: CallSpan, zero: int, last: int, for_ever: bool) -> Lane:
     operations = trace.operations[rank]
     bars: list[Bar] = []
     if stay.entered is not None:
@@ -288,7 +288,7 @@ def _bars(
         yield Bar(at, end, CODE, over=left is not None)
 
 
-def _end(stay: Stay, bars: Sequence[Bar], for_ever: bool) -> str:
+def _end(stay: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
     """How a rank ended, in words."""
     if stay.entered is None:
         return "never called"

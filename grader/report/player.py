@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from grader.report.drawing import FAINT, Cell, Sheet
-from grader.report.frames import Arrow, Content, Film, Frame
+from grader.report.frames import Arrow, Content, Frame, FrameSequence
 
 __all__ = ["page", "player", "strip"]
 
@@ -36,7 +36,7 @@ _PAGE = 10.0
 _DPI = 80
 
 
-def strip(film: Film) -> bytes:
+def strip(film: FrameSequence) -> bytes:
     """The rounds as a PNG; each panel shows what ranks hold and what they send."""
     rows = max(1, sum(count for _, count in film.headings))
     wide = 2 * _MARGIN + film.ranks * _WIDTH + (film.ranks - 1) * _GAP
@@ -97,7 +97,7 @@ def _asset(name: str) -> str:
     return resources.files("grader.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def player(film: Film) -> str:
+def player(film: FrameSequence) -> str:
     """The film as a piece of HTML."""
     data = html.escape(json.dumps(_data(film), separators=(",", ":"), ensure_ascii=False))
     return (
@@ -109,7 +109,7 @@ def player(film: Film) -> str:
     )
 
 
-def page(film: Film) -> str:
+def page(film: FrameSequence) -> str:
     """The film as a whole page."""
     title = html.escape(f"Replay of {film.title} on {film.ranks} ranks")
     return (
@@ -122,7 +122,7 @@ def page(film: Film) -> str:
     )
 
 
-def _data(film: Film) -> dict[str, Any]:
+def _data(film: FrameSequence) -> dict[str, Any]:
     """What the script reads; contents are numbered, since few are different."""
     contents: dict[Content, int] = {}
 

@@ -11,10 +11,10 @@ from grader.core.verdict import (
     Diagnosis,
     ExerciseVerdict,
     Failure,
-    Frame,
+    SourceLine,
     Status,
 )
-from grader.judge.progress import Overview, Standing, State
+from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 
 __all__ = [
     "failure_text",
@@ -94,7 +94,7 @@ def orders_tried(verdict: ExerciseVerdict) -> str:
     return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
 
 
-def shown(frames: Sequence[Frame]) -> Sequence[Frame]:
+def shown(frames: Sequence[SourceLine]) -> Sequence[SourceLine]:
     """The frames worth showing: one without its source says no more than the message."""
     return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
 
@@ -125,20 +125,20 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
     return found
 
 
-def standing_cells(standing: Standing) -> tuple[str, str, str]:
+def standing_cells(standing: ExerciseProgress) -> tuple[str, str, str]:
     """How far the learner is with an exercise; when the last check was, and how long it took."""
     entry = standing.entry
     if entry is None:
         return standing.state.value, "", ""
     state = standing.state.value
-    if standing.state is State.TRIED:
+    if standing.state is ProgressState.TRIED:
         state += f", best {points(entry.best)} of {points(entry.max_score)}"
     elif not entry.last_passed:
         state += ", not the last time"
     return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}", f"{entry.seconds:.1f} s"
 
 
-def sum_of(overview: Overview) -> str:
+def sum_of(overview: CourseProgress) -> str:
     """How much of the course is done, in one line."""
     if overview.file is None:
         return "Progress is not kept: GRADER_PROGRESS is set to nothing."

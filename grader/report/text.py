@@ -18,7 +18,7 @@ from grader.core.verdict import (
     Status,
     SubmissionVerdict,
 )
-from grader.judge.progress import Overview, State
+from grader.judge.progress import CourseProgress, ProgressState
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -44,9 +44,9 @@ _MARKS = {
 }
 
 _STATES = {
-    State.PASSED: ("✓", "green"),
-    State.TRIED: ("✗", "red"),
-    State.UNTOUCHED: ("·", "dim"),
+    ProgressState.PASSED: ("✓", "green"),
+    ProgressState.TRIED: ("✗", "red"),
+    ProgressState.UNTOUCHED: ("·", "dim"),
 }
 
 
@@ -142,7 +142,7 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
     return Group(*lines)
 
 
-def progress_report(overview: Overview) -> RenderableType:
+def progress_report(overview: CourseProgress) -> RenderableType:
     """How far a learner is, chapter by chapter; the sum is the last line."""
     parts: list[RenderableType] = []
     # one width for all chapters, so that the columns stand below each other
@@ -158,7 +158,7 @@ def progress_report(overview: Overview) -> RenderableType:
             state, when, took = standing_cells(standing)
             name = Text.assemble((mark, colour), " ", standing.exercise.name)
             table.add_row(name, Text(state, style=colour), when, took)
-        done = sum(standing.state is State.PASSED for standing in standings)
+        done = sum(standing.state is ProgressState.PASSED for standing in standings)
         head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
         parts += [head, Padding(table, (0, 0, 0, 2))]
     if overview.unknown:

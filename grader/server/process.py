@@ -30,7 +30,6 @@ from grader.core.program import LoadedProgram, Program, load
 from grader.core.source_locations import remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
-    Call,
     Inspect,
     Joined,
     Load,
@@ -39,9 +38,10 @@ from grader.core.wire import (
     Ready,
     Resolved,
     Returned,
+    RunCall,
     Setup,
     Simulate,
-    Told,
+    StoreEntry,
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import aliases, raised, replaced, run
@@ -91,7 +91,9 @@ def _redirect(handles: Handles) -> None:
     os.close(handles.output)
     for name, fd in (("stdout", 1), ("stderr", 2)):
         raw = io.FileIO(fd, "w", closefd=False)
-        stream = io.TextIOWrapper(_Through(raw), "utf-8", "backslashreplace", write_through=True)
+        stream = io.TextIOWrapper(
+            _UnbufferedWriter(raw), "utf-8", "backslashreplace", write_through=True
+        )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
@@ -126,7 +128,7 @@ def _note_where_it_leaves(faults: int) -> None:
     os.kill = kill_noting
 
 
-class _Through(io.BufferedWriter):
+class _UnbufferedWriter(io.BufferedWriter):
     """Writes at once, and all of it: a rank may leave or be killed at any moment."""
 
     def write(self, data: Any) -> int:
@@ -142,7 +144,7 @@ class _Rank:
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
         self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[RunCall] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
         self._threads: Threads | None = None
         self._store: RankStore | None = None
@@ -238,7 +240,7 @@ class _Rank:
         assert store is not None
         assert threads is not None
         for frame in self._frames:
-            if isinstance(frame, Told):
+            if isinstance(frame, StoreEntry):
                 store.hear(frame)
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
@@ -246,26 +248,26 @@ class _Rank:
                 self._emit(threads.inspect(), True)
             elif isinstance(frame, Load):
                 self._programs.put(frame.program)
-            elif isinstance(frame, Call):
+            elif isinstance(frame, RunCall):
                 self._calls.put(frame)
         # the judge has hung up: whatever runs here runs for nobody
         _leave(0)
 
-    def _answer(self, loaded: LoadedProgram, call: Call) -> None:
+    def _answer(self, loaded: LoadedProgram, call: RunCall) -> None:
         assert self._recorder is not None
         arguments = unpack(call.arguments, self._device)
         adapter = cloudpickle.loads(call.adapter) if call.adapter else None
         allowed = None if call.allowed is None else frozenset(call.allowed)
         self._recorder.begin(allowed, call.strict, call.watched)
-        witness = self._recorder.witness
+        snapshots = self._recorder.snapshots
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]
         try:
-            if witness is not None:
-                witness.hold("argument", tensors_in(arguments))
+            if snapshots is not None:
+                snapshots.hold("argument", tensors_in(arguments))
             value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
-            if witness is not None:
-                witness.hold("result", tensors_in(value))
+            if snapshots is not None:
+                snapshots.hold("result", tensors_in(value))
             stage = "pack"
             packed, omitted = pack_answer(value, call.answer_limit, self._device)
             reply = Returned(

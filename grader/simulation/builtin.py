@@ -18,16 +18,16 @@ from grader.simulation.requests import Rank
 from grader.trace.message_matcher import disagreement
 
 if TYPE_CHECKING:
-    from grader.simulation.mailboxes import Hub
+    from grader.simulation.world import SimulatedWorld
 
-__all__ = ["Builtins", "Call", "Disagreement", "Meeting", "Work"]
+__all__ = ["Builtins", "BuiltinCall", "Disagreement", "PendingCollectives", "Work"]
 
 
 # That all ranks of a group mean the same call: the k-th of each rank is one collective. ----
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class BuiltinCall:
     """A rank's call of a collective.
 
     Attributes:
@@ -52,14 +52,14 @@ class Call:
 class Disagreement(RuntimeError):
     """Two ranks are in different collectives, or mean different things by one."""
 
-    def __init__(self, first: Call, second: Call) -> None:
+    def __init__(self, first: BuiltinCall, second: BuiltinCall) -> None:
         super().__init__(
             f"rank {second.rank} calls {second.kind} where rank {first.rank} calls {first.kind}"
         )
         self.calls = _by_rank(first, second)
 
 
-class _Slot(dict[int, Call]):
+class _Slot(dict[int, BuiltinCall]):
     """The calls of one collective, by rank.
 
     Attributes:
@@ -69,7 +69,7 @@ class _Slot(dict[int, Call]):
     uneven = False
 
 
-class Meeting:
+class PendingCollectives:
     """The calls of one group that not all members have made yet.
 
     Args:
@@ -82,7 +82,7 @@ class Meeting:
         self._complete = 0
         self._calls: dict[int, int] = {}
 
-    def join(self, call: Call) -> None:
+    def join(self, call: BuiltinCall) -> None:
         """A rank makes its next call.
 
         Raises:
@@ -95,7 +95,7 @@ class Meeting:
             self._open.append(_Slot())
         slot = self._open[place]
         slot.uneven |= any(len(s.gives) > 1 or len(s.takes) > 1 for s in call.signatures)
-        others: Iterable[Call] = islice(slot.values(), 1)
+        others: Iterable[BuiltinCall] = islice(slot.values(), 1)
         if slot.uneven or call.rank == call.peer:
             others = slot.values()
         elif call.peer in slot:
@@ -110,14 +110,14 @@ class Meeting:
             self._open.popleft()
             self._complete += 1
 
-    def open(self) -> Iterator[Call]:
+    def open(self) -> Iterator[BuiltinCall]:
         """The calls that somebody has not made yet, in their order."""
         for slot in self._open:
             for rank in sorted(slot):
                 yield slot[rank]
 
 
-def _by_rank(one: Call, other: Call) -> tuple[Call, Call]:
+def _by_rank(one: BuiltinCall, other: BuiltinCall) -> tuple[BuiltinCall, BuiltinCall]:
     return (one, other) if one.rank < other.rank else (other, one)
 
 
@@ -127,7 +127,7 @@ def _by_rank(one: Call, other: Call) -> tuple[Call, Call]:
 class Work:
     """A collective that a rank has called: what ``async_op=True`` returns.
 
-    To the hub it is a request, but there is no message in it.
+    To the world it is a request, but there is no message in it.
 
     Attributes:
         rank: whose it is.
@@ -136,10 +136,12 @@ class Work:
         waiter: who waits for it, if anybody does.
     """
 
-    __slots__ = ("_hub", "_results", "call", "done", "rank", "waiter")
+    __slots__ = ("_results", "_world", "call", "done", "rank", "waiter")
 
-    def __init__(self, hub: Hub, rank: Rank, call: Call, results: list[Any]) -> None:
-        self._hub = hub
+    def __init__(
+        self, world: SimulatedWorld, rank: Rank, call: BuiltinCall, results: list[Any]
+    ) -> None:
+        self._world = world
         self._results = results
         self.rank = rank
         self.call = call
@@ -149,13 +151,13 @@ class Work:
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete, or ``timeout`` ends."""
         if self.done is None:
-            self._hub.wait(self, timeout)
+            self._world.wait(self, timeout)
         return True
 
     def is_completed(self) -> bool:
         """Whether it is complete by now; whoever asks in a loop lets the others run."""
         if self.done is None:
-            self._hub.give_way(self)
+            self._world.give_way(self)
         return self.done is not None
 
     def is_success(self) -> bool:
@@ -201,9 +203,9 @@ class Builtins:
         #: for an all-to-all of blocks of several sizes; ``None`` if any algorithm will do
         self.uneven = ALGORITHMS["all_to_all"][instead].run if instead else None
         self._allowed = allowed
-        self.meetings: dict[str, Meeting] = {}
+        self.meetings: dict[str, PendingCollectives] = {}
         self.members: dict[str, list[int]] = {}
-        self.inside: dict[int, Call] = {}
+        self.inside: dict[int, BuiltinCall] = {}
         self.refused: dict[int, ForbiddenCall] = {}
         self.disagreements: dict[int, Disagreement] = {}
         self.warned: dict[tuple[int, Outside], None] = {}
@@ -211,7 +213,7 @@ class Builtins:
     def found(self, name: str, members: list[int]) -> None:
         """A group has been made."""
         self.members[name] = members
-        self.meetings[name] = Meeting(members)
+        self.meetings[name] = PendingCollectives(members)
 
     def require_allowed(self, rank: int, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and remember it, unless a collective is allowed."""
@@ -226,7 +228,7 @@ class Builtins:
         file, line, _ = line_here()
         self.warned[rank, Outside(function, file, line)] = None
 
-    def join(self, call: Call) -> None:
+    def join(self, call: BuiltinCall) -> None:
         """A rank makes its next collective call in a group.
 
         Raises:
@@ -238,12 +240,12 @@ class Builtins:
             self.disagreements.setdefault(call.rank, error)
             raise
 
-    def open(self) -> Iterator[Call]:
+    def open(self) -> Iterator[BuiltinCall]:
         """Calls that some members of their groups have not made."""
         for meeting in self.meetings.values():
             yield from meeting.open()
 
-    def awaited(self, rank: Rank) -> Call | None:
+    def awaited(self, rank: Rank) -> BuiltinCall | None:
         """The collective that a rank waits in, or for, if it does."""
         if rank.waits is None:
             return None

@@ -26,21 +26,21 @@ from grader.rank.addressing import checks, require_members
 from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
-from grader.simulation.mailboxes import Hub
 from grader.simulation.network import PER_SECOND, ticks_of
-from grader.simulation.requests import Request
+from grader.simulation.requests import SimulatedRequest
+from grader.simulation.world import SimulatedWorld
 
 __all__ = ["installed", "shortcuts", "surroundings"]
 
 
-# The shortest way from ``dist.send`` and its kin to the hub. ----------------------
+# The shortest way from ``dist.send`` and its kin to the world. ----------------------
 #
 # A simulation is made of little else than these four calls, and torch's own way to
-# them takes longer than everything that the hub does.  So a plain tensor for the
-# default group goes straight to the hub, and whatever is not that takes torch's
+# them takes longer than everything that the world does.  So a plain tensor for the
+# default group goes straight to the world, and whatever is not that takes torch's
 # way: the rules of the real world, and their messages, are in one place only.
 #
-# What the hub does is written out here once more, for the commonest case, and so are the
+# What the world does is written out here once more, for the commonest case, and so are the
 # conditions for it.  Calls from one function to the next instead took a fifth more time a
 # message, of a ring of 64 and of 256 ranks.
 
@@ -53,19 +53,21 @@ _PLAIN = frozenset(
 )
 
 
-def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+def shortcuts(
+    world: SimulatedWorld, torchs: dict[str, Callable[..., Any]]
+) -> dict[str, Callable[..., Any]]:
     """Functions that do at once what torch's would do in the end.
 
     Args:
-        hub: where the ranks live.
+        world: where the ranks live.
         torchs: torch's own ``send``, ``recv``, ``isend`` and ``irecv``.
     """
-    size, plain, types, strided = hub.size, torch.Tensor, _PLAIN, torch.strided
-    all_sends, all_receives, anybody = hub.sends, hub.receives, hub.anybody
-    carry, deliver, taker = hub.carry, hub.deliver, hub.taker
-    sending, receiving = hub.sending, hub.receiving
-    switch, at, ledger = hub.switch, hub.at, hub.ledger
-    opened, frame_of = hub.open, sys._getframe
+    size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
+    all_sends, all_receives, anybody = world.sends, world.receives, world.anybody
+    carry, deliver, taker = world.carry, world.deliver, world.taker
+    sending, receiving = world.sending, world.receiving
+    switch, at, ledger = world.switch, world.at, world.ledger
+    opened, frame_of = world.open, sys._getframe
     torch_isend, torch_irecv = torchs["isend"], torchs["irecv"]
     torch_send, torch_recv = torchs["send"], torchs["recv"]
 
@@ -75,8 +77,8 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         group: Any = None,
         tag: int = 0,
         group_dst: int | None = None,
-    ) -> Request | None:
-        me = hub.current
+    ) -> SimulatedRequest | None:
+        me = world.current
         number = me.number
         if not (
             type(tensor) is plain
@@ -92,7 +94,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
             and tensor.is_contiguous()
         ):
             return torch_isend(tensor, dst, group, tag, group_dst)  # type: ignore[no-any-return]
-        request = Request(hub, me, "send", dst, tensor)
+        request = SimulatedRequest(world, me, "send", dst, tensor)
         opened[request] = None
         frame = frame_of(1)
         request.place = frame.f_code, frame.f_lasti
@@ -103,7 +105,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
                 deliver(request, receive)
                 return request
         sending[number] += 1
-        hub.order = request.order = hub.order + 1
+        world.order = request.order = world.order + 1
         sends = all_sends[dst]
         queue = sends.get(number)
         if queue is None:
@@ -117,8 +119,8 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         group: Any = None,
         tag: int = 0,
         group_src: int | None = None,
-    ) -> Request | None:
-        me = hub.current
+    ) -> SimulatedRequest | None:
+        me = world.current
         number = me.number
         if not (
             type(tensor) is plain
@@ -134,7 +136,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
             and tensor.is_contiguous()
         ):
             return torch_irecv(tensor, src, group, tag, group_src)  # type: ignore[no-any-return]
-        request = Request(hub, me, "recv", src, tensor)
+        request = SimulatedRequest(world, me, "recv", src, tensor)
         opened[request] = None
         frame = frame_of(1)
         request.place = frame.f_code, frame.f_lasti
@@ -144,7 +146,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
             deliver(sent.popleft(), request)
             return request
         receiving[number] += 1
-        hub.order = request.order = hub.order + 1
+        world.order = request.order = world.order + 1
         receives = all_receives[number]
         queue = receives.get(src)
         if queue is None:
@@ -159,7 +161,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         tag: int = 0,
         group_dst: int | None = None,
     ) -> None:
-        if dst == hub.current.number:
+        if dst == world.current.number:
             # torch's own complaint, which isend has not
             torch_send(tensor, dst, group, tag, group_dst)
             return
@@ -174,7 +176,7 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         tag: int = 0,
         group_src: int | None = None,
     ) -> int:
-        me = hub.current
+        me = world.current
         number = me.number
         if not (
             type(tensor) is plain
@@ -202,30 +204,32 @@ def shortcuts(hub: Hub, torchs: dict[str, Callable[..., Any]]) -> dict[str, Call
         theirs = request.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not tensor.dtype or nbytes != tensor.nbytes:
-            misfit = Request(hub, me, "recv", src, tensor)
+            misfit = SimulatedRequest(world, me, "recv", src, tensor)
             deliver(request, misfit)
             misfit.wait()
             return src
-        if sending[src] or receiving[number] or hub.met:
+        if sending[src] or receiving[number] or world.met:
             # another message may have the port
-            receive = Request(hub, me, "recv", src, tensor)
+            receive = SimulatedRequest(world, me, "recv", src, tensor)
             deliver(request, receive)
             receive.wait()
             return src
-        request.done = done = carry(hub.now, src, number, nbytes)
-        hub.messages += 1
-        hub.bytes += nbytes
+        request.done = done = carry(world.now, src, number, nbytes)
+        world.messages += 1
+        world.bytes += nbytes
         if ledger is not None:
             ledger.note(src, number, theirs)
         if tensor.requires_grad or theirs.requires_grad:
             tensor, theirs = tensor.detach(), theirs.detach()
         tensor.copy_(theirs)
         if done is None:
-            hub.wait(hub.travelling.add(request, Request(hub, me, "recv", src, tensor)))
+            world.wait(
+                world.travelling.add(request, SimulatedRequest(world, me, "recv", src, tensor))
+            )
             return src
         if request.waiter is not None:
             at(done, request.waiter)
-        if done > hub.now:
+        if done > world.now:
             at(done, me)
             switch()
         return src
@@ -251,18 +255,18 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def surroundings(hub: Hub) -> Iterator[None]:
+def surroundings(world: SimulatedWorld) -> Iterator[None]:
     """While the clock and torch's random numbers are those of the rank that runs."""
     with contextlib.ExitStack() as stack:
-        for name, call in _clocks(hub).items():
+        for name, call in _clocks(world).items():
             stack.enter_context(_replaced(time, name, call))
         starters: list[tuple[Any, str]] = [
             (threading.Thread, "start"),
             (_thread, "start_new_thread"),
         ]
         for place, name in starters:
-            stack.enter_context(_replaced(place, name, hub.threaded(getattr(place, name))))
-        generators = _Generators(hub)
+            stack.enter_context(_replaced(place, name, world.threaded(getattr(place, name))))
+        generators = _Generators(world)
         for owner in (torch, torch.Tensor, torch.nn.functional):
             for name in _drawing():
                 draws = getattr(owner, name, None)
@@ -286,20 +290,20 @@ def _replaced(place: Any, name: str, call: Callable[..., Any]) -> Iterator[None]
             delattr(place, name)
 
 
-def _clocks(hub: Hub) -> dict[str, Callable[..., Any]]:
+def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
     """The functions of :mod:`time` that tell or pass it, in virtual time."""
     begun, begun_ns = time.time(), time.time_ns()
 
     def seconds() -> float:
-        return hub.now / PER_SECOND
+        return world.now / PER_SECOND
 
     def nanoseconds() -> int:
-        return hub.now // _PER_NANOSECOND
+        return world.now // _PER_NANOSECOND
 
     def sleep(seconds: float) -> None:
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        hub.sleep(ticks_of(float(seconds)))
+        world.sleep(ticks_of(float(seconds)))
 
     return {
         **dict.fromkeys(("perf_counter", "monotonic", "process_time", "thread_time"), seconds),
@@ -327,8 +331,8 @@ def _drawing() -> list[str]:
 class _Generators:
     """Lends torch's one generator to whoever draws, as that rank has left it."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
         self._get, self._set = torch.get_rng_state, torch.set_rng_state
         self._first = self._get()
         self._states: dict[int, torch.Tensor] = {}
@@ -338,7 +342,7 @@ class _Generators:
         """A function that draws, for the rank that calls it."""
 
         def draw(*arguments: Any, **named: Any) -> Any:
-            me = self._hub.current.number
+            me = self._world.current.number
             if me != self._owner:
                 if self._owner is not None:
                     self._states[self._owner] = self._get()
@@ -355,27 +359,27 @@ _BACKEND = "simulated"
 
 
 @contextlib.contextmanager
-def installed(hub: Hub, builtins: Builtins | None = None) -> Iterator[None]:
-    """While ``torch.distributed`` is that of a hub's ranks; all collectives may be called."""
+def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterator[None]:
+    """Have ``torch.distributed`` serve a simulated world's ranks, every collective included."""
     builtins = builtins or Builtins()
-    group = SimulatedGroup(hub, range(hub.size), WORLD, builtins)
+    group = SimulatedGroup(world, range(world.size), WORLD, builtins)
     if not hasattr(dist.Backend, _BACKEND.upper()):
         dist.Backend.register_backend(_BACKEND, _create, extended_api=True, devices=["cpu"])
     _create.group = group  # type: ignore[attr-defined]
-    dist.init_process_group(_BACKEND, rank=0, world_size=hub.size, store=HashStore())
+    dist.init_process_group(_BACKEND, rank=0, world_size=world.size, store=HashStore())
     group_of_torch = c10d._get_default_group()
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
     before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
     kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
-    named = checks(lambda function: builtins.outside(hub.current.number, function))
+    named = checks(lambda function: builtins.outside(world.current.number, function))
     torchs = {name: getattr(c10d, name) for name in named}
     try:
         for name, check in named.items():
             setattr(c10d, name, check)
-        if hub.tap is None and hub.eager < 0:
-            for name, call in shortcuts(hub, before).items():
+        if world.recorder is None and world.eager < 0:
+            for name, call in shortcuts(world, before).items():
                 _replace(name, call)
-        _replace("new_group", _group_maker(hub, builtins))
+        _replace("new_group", _group_maker(world, builtins))
         _replace("init_process_group", not_yours("init_process_group"))
         _replace("destroy_process_group", destroy_process_group)
         yield
@@ -396,19 +400,19 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
         setattr(module, name, call)
 
 
-def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
+def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any]:
     """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
     groups: list[SimulatedGroup] = []
-    calls = [0] * hub.size
+    calls = [0] * world.size
 
     def new_group(ranks: Any = None, *_: Any, **__: Any) -> Any:
-        me = hub.current.number
-        members = list(range(hub.size)) if ranks is None else list(ranks)
-        require_members(members, hub.size)
+        me = world.current.number
+        members = list(range(world.size)) if ranks is None else list(ranks)
+        require_members(members, world.size)
         members.sort()
         index, calls[me] = calls[me], calls[me] + 1
         if index == len(groups):
-            group = SimulatedGroup(hub, members, f"group {index}", builtins)
+            group = SimulatedGroup(world, members, f"group {index}", builtins)
             groups.append(group)
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]
@@ -423,8 +427,8 @@ def _group_maker(hub: Hub, builtins: Builtins) -> Callable[..., Any]:
             )
         if me not in members:
             return dist.GroupMember.NON_GROUP_MEMBER
-        if hub.tap is not None:
-            hub.tap.grouped(group.getGroupName(), members)
+        if world.recorder is not None:
+            world.recorder.grouped(group.getGroupName(), members)
         return group
 
     return new_group

@@ -21,7 +21,7 @@ from grader.core.errors import RequestError
 from grader.core.reading import contents
 from grader.simulation.network import Network, NodePorts, Places, Ports, SharedLinks, ticks_of
 
-__all__ = ["Cluster", "Flat", "Nodes", "PRESETS", "Preset", "Sharing", "Source", "cluster_from"]
+__all__ = ["Cluster", "Flat", "Nodes", "PRESETS", "Preset", "Sharing", "Citation", "cluster_from"]
 
 
 #: How several messages at a time use one link: one after the other, or each its fair share.
@@ -147,7 +147,7 @@ def _shortened(order: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class Citation:
     """Where a constant comes from.
 
     Attributes:
@@ -174,7 +174,7 @@ class Preset:
 
     what: str
     cluster: Cluster
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Citation]
 
 
 _NCCL = (
@@ -191,25 +191,25 @@ _A100 = (
     "/dgxa100_n8_ngc21.09_pytorch.json"
 )
 
-_NVLINK_ALPHA = Source(
+_NVLINK_ALPHA = Citation(
     "estimated",
     "hwLatencies, NVLINK, Ring, Simple: 3.4 µs for a step, of whatever generation. Simple is the"
     " protocol that gets the full bandwidth; LL takes 0.6 µs, and gets half of it at most",
     _NCCL,
 )
-_NET_ALPHA = Source(
+_NET_ALPHA = Citation(
     "estimated",
     "hwLatencies, NET, Ring, Simple: 14 µs for a step, over whatever network; LL takes 2.7 µs",
     _NCCL,
 )
-_OWN_LINK = Source("chosen", "every rank has a link of its own, so there is nothing to share")
+_OWN_LINK = Citation("chosen", "every rank has a link of its own, so there is nothing to share")
 
 #: Medians of five runs, with bare ``torch.distributed``: α was 128 to 178 µs, β 0.34 to 0.62 ns.
 _LOOPBACK = "by chapter 13's ping-pong and fit, gloo over loopback, two cores of a virtual machine"
-_LOOPBACK_ALPHA = Source(
+_LOOPBACK_ALPHA = Citation(
     "measured", f"{_LOOPBACK}: about 150 µs. It is no law: yours differs, from run to run"
 )
-_LOOPBACK_BETA = Source("measured", f"{_LOOPBACK}: about 2.5 GB/s. It is no law, either")
+_LOOPBACK_BETA = Citation("measured", f"{_LOOPBACK}: about 2.5 GB/s. It is no law, either")
 
 #: All that have a name.
 PRESETS: Mapping[str, Preset] = {
@@ -224,16 +224,16 @@ PRESETS: Mapping[str, Preset] = {
             links=8,
         ),
         {
-            "ranks_per_node": Source("published", "accelerators_per_node: 8", _H100),
+            "ranks_per_node": Citation("published", "accelerators_per_node: 8", _H100),
             "alpha_inside": _NVLINK_ALPHA,
-            "beta_inside": Source(
+            "beta_inside": Citation(
                 "published",
                 "900 GB/s for each GPU, of both directions together; half of it in one",
                 "https://nvidia.com/de-de/technologies/hopper-architecture",
             ),
             "alpha_between": _NET_ALPHA,
-            "beta_between": Source("published", "ConnectX-7 IB NDR 400Gb/s: 50 GB/s", _H100),
-            "links": Source("published", "Compute: 8x ConnectX-7", _H100),
+            "beta_between": Citation("published", "ConnectX-7 IB NDR 400Gb/s: 50 GB/s", _H100),
+            "links": Citation("published", "Compute: 8x ConnectX-7", _H100),
             "sharing": _OWN_LINK,
         },
     ),
@@ -248,17 +248,17 @@ PRESETS: Mapping[str, Preset] = {
             links=8,
         ),
         {
-            "ranks_per_node": Source("published", "accelerators_per_node: 8", _A100),
+            "ranks_per_node": Citation("published", "accelerators_per_node: 8", _A100),
             "alpha_inside": _NVLINK_ALPHA,
-            "beta_inside": Source(
+            "beta_inside": Citation(
                 "published",
                 "between any two of 8 GPUs 600 GB/s of both directions together; half of it in one",
                 "https://devblogs.nvidia.com"
                 "/introducing-hgx-a100-most-powerful-accelerated-server-platform-for-ai-hpc/",
             ),
             "alpha_between": _NET_ALPHA,
-            "beta_between": Source("published", "ConnectX-6 IB HDR 200Gb/Sec: 25 GB/s", _A100),
-            "links": Source("published", "Compute: 8x ConnectX-6", _A100),
+            "beta_between": Citation("published", "ConnectX-6 IB HDR 200Gb/Sec: 25 GB/s", _A100),
+            "links": Citation("published", "Compute: 8x ConnectX-6", _A100),
             "sharing": _OWN_LINK,
         },
     ),
@@ -274,23 +274,23 @@ PRESETS: Mapping[str, Preset] = {
             sharing="max-min",
         ),
         {
-            "ranks_per_node": Source("chosen", "one for each core of a small computer"),
+            "ranks_per_node": Citation("chosen", "one for each core of a small computer"),
             "alpha_inside": _LOOPBACK_ALPHA,
             "beta_inside": _LOOPBACK_BETA,
-            "alpha_between": Source(
+            "alpha_between": Citation(
                 "estimated",
                 "what gloo takes on loopback, and the 20 µs from end to end that were measured with"
                 " TCP in 2003",
                 "http://www.hoti.org/archive/Hoti11_program/abstracts/24.html",
             ),
-            "beta_between": Source(
+            "beta_between": Citation(
                 "published",
                 "10 Gb/s is the rate of the line, 1.25 GB/s; headers take some of it, and those"
                 " who measured in 2003 got 4 Gb/s",
                 "http://www.hoti.org/archive/Hoti11_program/abstracts/24.html",
             ),
-            "links": Source("chosen", "one card for each computer"),
-            "sharing": Source(
+            "links": Citation("chosen", "one card for each computer"),
+            "sharing": Citation(
                 "chosen", "what several TCP connections get is nearer to a fair share"
             ),
         },

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from grader.simulation.mailboxes import Hub
-    from grader.simulation.requests import Request
-    from grader.simulation.trace_recorder import Tapped
+    from grader.simulation.requests import SimulatedRequest
+    from grader.simulation.trace_recorder import RecordedRequest
+    from grader.simulation.world import SimulatedWorld
 
 __all__ = ["Communicator", "channel_name", "is_channel", "wait_all"]
 
@@ -35,38 +35,38 @@ class Communicator:
     from there: the root is rank 0.
 
     Args:
-        hub: where the ranks live.
+        world: where the ranks live.
         members: global ranks, by rank here.
         rank: whose it is, by rank here.
         name: of the channel.
     """
 
-    __slots__ = ("_hub", "_members", "_mine", "_name", "rank", "size")
+    __slots__ = ("_members", "_mine", "_name", "_world", "rank", "size")
 
-    def __init__(self, hub: Hub, members: Sequence[int], rank: int, name: str) -> None:
+    def __init__(self, world: SimulatedWorld, members: Sequence[int], rank: int, name: str) -> None:
         self.rank = rank
         self.size = len(members)
-        self._hub = hub
+        self._world = world
         self._members = members
         self._name = name
         self._mine = (members[rank], 0, name)
 
-    def isend(self, tensor: torch.Tensor, to: int) -> Request | Tapped:
+    def isend(self, tensor: torch.Tensor, to: int) -> SimulatedRequest | RecordedRequest:
         """Begin to send a flat tensor."""
-        hub, member = self._hub, self._members[to]
-        if hub.tap is None:
-            return hub.post_send(tensor, member, self._mine)
-        number = hub.tap.post("send", tensor, member, 0, self._name)
-        return hub.tap.follow(hub.post_send(tensor, member, self._mine), number, member)
+        world, member = self._world, self._members[to]
+        if world.recorder is None:
+            return world.post_send(tensor, member, self._mine)
+        number = world.recorder.post("send", tensor, member, 0, self._name)
+        return world.recorder.follow(world.post_send(tensor, member, self._mine), number, member)
 
-    def irecv(self, tensor: torch.Tensor, source: int) -> Request | Tapped:
+    def irecv(self, tensor: torch.Tensor, source: int) -> SimulatedRequest | RecordedRequest:
         """Begin to receive into a flat tensor."""
-        hub, member = self._hub, self._members[source]
+        world, member = self._world, self._members[source]
         channel = (member, 0, self._name)
-        if hub.tap is None:
-            return hub.post_receive(tensor, member, channel)
-        number = hub.tap.post("recv", tensor, member, 0, self._name)
-        return hub.tap.follow(hub.post_receive(tensor, member, channel), number, member)
+        if world.recorder is None:
+            return world.post_receive(tensor, member, channel)
+        number = world.recorder.post("recv", tensor, member, 0, self._name)
+        return world.recorder.follow(world.post_receive(tensor, member, channel), number, member)
 
     def send(self, tensor: torch.Tensor, to: int) -> None:
         """Send a flat tensor."""
@@ -85,7 +85,7 @@ class Communicator:
         request.wait()
 
 
-def wait_all(requests: Iterable[Request | Tapped]) -> None:
+def wait_all(requests: Iterable[SimulatedRequest | RecordedRequest]) -> None:
     """Wait until all of them are complete."""
     for request in requests:
         request.wait()

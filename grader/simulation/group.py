@@ -20,14 +20,14 @@ from grader.simulation.algorithms.all_to_all import Tensors
 from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
 from grader.simulation.algorithms.reductions import Reduction, reduction_of
 from grader.simulation.algorithms.scatter import Span
-from grader.simulation.builtin import Builtins, Call, Work
+from grader.simulation.builtin import BuiltinCall, Builtins, Work
 from grader.simulation.communicator import Communicator, channel_name
-from grader.simulation.mailboxes import Hub
-from grader.simulation.requests import Request, channel_of
-from grader.simulation.trace_recorder import Tapped
+from grader.simulation.requests import SimulatedRequest, channel_of
+from grader.simulation.trace_recorder import RecordedRequest
+from grader.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:
-    from grader.simulation.mailboxes import Hub
+    from grader.simulation.world import SimulatedWorld
 
 __all__ = [
     "Begun",
@@ -142,7 +142,7 @@ Run = Callable[[Communicator], None]
 class Begun:
     """What the collective methods of a group need of it; they are in classes above this."""
 
-    _hub: Hub
+    _world: SimulatedWorld
     _members: list[int]
     _places: dict[int, int]
     _name: str
@@ -160,16 +160,16 @@ class Begun:
     def destroy(self, line: int) -> None:
         """The rank that runs has destroyed the group; it goes on for the others."""
         self._require_there()
-        self._destroyed[self._hub.current.number] = line
+        self._destroyed[self._world.current.number] = line
 
     def _require_there(self) -> None:
-        line = self._destroyed.get(self._hub.current.number)
+        line = self._destroyed.get(self._world.current.number)
         if line is not None:
             raise ValueError(destroyed_text(self._members, line))
 
     def _allow(self, kind: str) -> None:
         self._require_there()
-        self._builtins.require_allowed(self._hub.current.number, kind)
+        self._builtins.require_allowed(self._world.current.number, kind)
 
     def _algorithm(self, kind: str) -> Callable[..., None]:
         return self._builtins.run[kind]
@@ -189,31 +189,31 @@ class Begun:
 
         ``signed`` is the method and its arguments, see :mod:`grader.rank.signatures`.
         """
-        hub, builtins = self._hub, self._builtins
-        me = hub.current.number
+        world, builtins = self._world, self._builtins
+        me = world.current.number
         place, size = self._places[me], len(self._members)
         if root is not None:
             require_rank(root, size)
         whose, first = (ANY, -1) if root is None else (self._members[root], root)
         method, *arguments = signed
         found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
-        call = Call(me, kind, self._name, whose, detail, found, Site(*line_here()[:2]))
+        call = BuiltinCall(me, kind, self._name, whose, detail, found, Site(*line_here()[:2]))
         builtins.join(call)
-        work = Work(hub, hub.current, call, results)
+        work = Work(world, world.current, call, results)
         comm = self._communicator(place, root or 0)
         queue = self._queues.get(place)
         if queue is not None:
             queue.append((run, comm, work))
         elif getattr(options, "asyncOp", True):
             self._queues[place] = deque([(run, comm, work)])
-            hub.start(lambda: self._work_off(place))
+            world.start(lambda: self._work_off(place))
         else:
             builtins.inside[me] = call
             try:
                 run(comm)
             finally:
                 del builtins.inside[me]
-            hub.complete(work)
+            world.complete(work)
         return work
 
     def _work_off(self, place: int) -> None:
@@ -222,7 +222,7 @@ class Begun:
             run, comm, work = queue[0]
             run(comm)
             queue.popleft()
-            self._hub.complete(work)
+            self._world.complete(work)
         del self._queues[place]
 
     def _communicator(self, place: int, root: int) -> Communicator:
@@ -231,7 +231,7 @@ class Begun:
         if members is None:
             members = self._seen_from[root] = self._members[root:] + self._members[:root]
         size = len(members)
-        return Communicator(self._hub, members, (place - root) % size, channel_name(self._name))
+        return Communicator(self._world, members, (place - root) % size, channel_name(self._name))
 
 
 # Scatter and gather of a simulated process group, as torch calls them. ------------
@@ -524,7 +524,7 @@ class Collectives(Rooted):
         self.barrier().wait()
 
     def _place(self) -> int:
-        return self._places[self._hub.current.number]
+        return self._places[self._world.current.number]
 
     _allgather_base = all_gather_single
     _reduce_scatter_base = reduce_scatter_single
@@ -551,10 +551,10 @@ for _method in _INSTEAD:
 
 
 class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
-    """Some ranks of a hub, as ``torch.distributed`` sees them.
+    """Some ranks of a simulated world, as ``torch.distributed`` sees them.
 
     Args:
-        hub: where they live.
+        world: where they live.
         members: global ranks, by rank in the group.
         name: tells its messages from those of other groups.
         builtins: the collectives of its simulation.
@@ -563,10 +563,12 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
     supports_coalescing = False
 
-    def __init__(self, hub: Hub, members: Sequence[int], name: str, builtins: Builtins) -> None:
+    def __init__(
+        self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
+    ) -> None:
         # the one constructor that torch lets a Python subclass use
         super().__init__(0, len(members))  # type: ignore[call-arg]
-        self._hub = hub
+        self._world = world
         self._members = list(members)
         self._places = {member: place for place, member in enumerate(members)}
         self._name = name
@@ -575,7 +577,7 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
 
     def rank(self) -> int:
         """The place of the rank that runs now; −1 if it is no member."""
-        return self._places.get(self._hub.current.number, -1)
+        return self._places.get(self._world.current.number, -1)
 
     def size(self) -> int:
         """How many ranks it has."""
@@ -590,7 +592,7 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         return self._name
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
-        """Its name is the hub's, whatever torch would call it."""
+        """Its name is the world's, whatever torch would call it."""
 
     def getGroupDesc(self) -> str:  # noqa: N802
         """Torch's description of the group."""
@@ -613,26 +615,29 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
 
     def mark(self, text: str) -> None:
         """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
-        if self._hub.tap is not None:
-            self._hub.tap.mark(text)
+        if self._world.recorder is not None:
+            self._world.recorder.mark(text)
 
     def send(  # type: ignore[override]
         self, tensors: list[torch.Tensor], dst: int, tag: int
-    ) -> Request | Tapped:
+    ) -> SimulatedRequest | RecordedRequest:
         """Send to rank ``dst`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "send")
         self._require_there()
         require_peer(dst, self.rank(), len(self._members))
         require_tag(tag)
-        channel, to = channel_of(self._hub.current.number, tag, self._name), self._members[dst]
+        channel, to = (
+            channel_of(self._world.current.number, tag, self._name),
+            self._members[dst],
+        )
         return self._posted(
-            "send", tensor, to, tag, lambda: self._hub.post_send(tensor, to, channel)
+            "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
         )
 
     def recv(  # type: ignore[override]
         self, tensors: list[torch.Tensor], src: int, tag: int
-    ) -> Request | Tapped:
+    ) -> SimulatedRequest | RecordedRequest:
         """Receive from rank ``src`` of the group."""
         (tensor,) = tensors
         require_message(tensor, "recv")
@@ -642,7 +647,11 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         source = self._members[src]
         channel = channel_of(source, tag, self._name)
         return self._posted(
-            "recv", tensor, source, tag, lambda: self._hub.post_receive(tensor, source, channel)
+            "recv",
+            tensor,
+            source,
+            tag,
+            lambda: self._world.post_receive(tensor, source, channel),
         )
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
@@ -653,26 +662,35 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
         require_tag(tag)
         sort = (tag, self._name)
         request = self._posted(
-            "recv", tensor, ANY, tag, lambda: self._hub.post_receive_from_anybody(tensor, sort)
+            "recv",
+            tensor,
+            ANY,
+            tag,
+            lambda: self._world.post_receive_from_anybody(tensor, sort),
         )
         return _FromAnybody(request, self._places)
 
     def _posted(
-        self, kind: str, tensor: torch.Tensor, peer: int, tag: int, post: Callable[[], Request]
-    ) -> Request | Tapped:
+        self,
+        kind: str,
+        tensor: torch.Tensor,
+        peer: int,
+        tag: int,
+        post: Callable[[], SimulatedRequest],
+    ) -> SimulatedRequest | RecordedRequest:
         """One end of a message, told of if somebody listens."""
-        tap = self._hub.tap
-        number = 0 if tap is None else tap.post(kind, tensor, peer, tag, self._name)
+        recorder = self._world.recorder
+        number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
         request = post()
         request.place = line_here()[:2]
-        self._hub.open[request] = None
-        return request if tap is None else tap.follow(request, number, peer)
+        self._world.open[request] = None
+        return request if recorder is None else recorder.follow(request, number, peer)
 
 
 class _FromAnybody:
     """A receive from any rank, which names its source by its place in the group."""
 
-    def __init__(self, request: Request | Tapped, places: dict[int, int]) -> None:
+    def __init__(self, request: SimulatedRequest | RecordedRequest, places: dict[int, int]) -> None:
         self._request = request
         self._places = places
         self.wait = request.wait

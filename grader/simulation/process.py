@@ -16,16 +16,16 @@ from grader.core.events import WORLD
 from grader.core.program import LoadedProgram, Program, loader
 from grader.core.source_locations import is_students
 from grader.core.values import dtype_name
-from grader.core.wire import Answered, Pending, Simulate, Simulated
+from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
-from grader.simulation.builtin import Builtins, Call, Disagreement, Work
+from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import installed, surroundings
 from grader.simulation.clusters import Cluster
 from grader.simulation.communicator import is_channel
-from grader.simulation.mailboxes import Hub, Ledger
-from grader.simulation.requests import Rank, Request
-from grader.simulation.trace_recorder import Tap
+from grader.simulation.requests import Rank, SimulatedRequest
+from grader.simulation.trace_recorder import TraceRecorder
+from grader.simulation.world import MessageCounter, SimulatedWorld
 
 __all__ = ["simulated"]
 
@@ -47,55 +47,55 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
         seal(subgroups=False)
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
-    ledger = Ledger(size) if request.counted else None
+    ledger = MessageCounter(size) if request.counted else None
     load = loader(Program.from_bytes(request.program), is_students)
-    lives = [_Life(request, load, one) for one in arguments]
+    lives = [_RankRun(request, load, one) for one in arguments]
     network = msgspec.msgpack.decode(request.cluster, type=Cluster).network(size)
-    hub = Hub([life.live for life in lives], network, request.eager, ledger)
-    tap = Tap(hub, request.recorded) if request.recorded else None
+    world = SimulatedWorld([life.live for life in lives], network, request.eager, ledger)
+    recorder = TraceRecorder(world, request.recorded) if request.recorded else None
     for life in lives:
-        life.tap = tap
+        life.recorder = recorder
     allowed = None if request.allowed is None else frozenset(request.allowed)
     builtins = Builtins(request.algorithms, allowed)
-    with installed(hub, builtins), surroundings(hub):
-        hub.run()
-    return _told(request, lives, hub, builtins, arguments, tap, ledger, tell)
+    with installed(world, builtins), surroundings(world):
+        world.run()
+    return _told(request, lives, world, builtins, arguments, recorder, ledger, tell)
 
 
 def _told(
     request: Simulate,
-    lives: Sequence[_Life],
-    hub: Hub,
+    lives: Sequence[_RankRun],
+    world: SimulatedWorld,
     builtins: Builtins,
     arguments: Sequence[Any],
-    tap: Tap | None,
-    ledger: Ledger | None,
+    recorder: TraceRecorder | None,
+    ledger: MessageCounter | None,
     tell: Callable[[Answered], None],
 ) -> Simulated:
-    fine = all(rank.ended is not None and rank.error is None for rank in hub.ranks)
+    fine = all(rank.ended is not None and rank.error is None for rank in world.ranks)
     # an answer that catches what it was told with has still done it
-    fine = fine and not hub.misfits and not builtins.refused and not builtins.disagreements
-    errors, excess = _errors(hub, builtins), 0
+    fine = fine and not world.misfits and not builtins.refused and not builtins.disagreements
+    errors, excess = _errors(world, builtins), 0
     if fine and request.answered:
-        excess = _tell_answers(request, hub, arguments, tell, errors)
+        excess = _tell_answers(request, world, arguments, tell, errors)
         fine = not errors
-    recorded = tap is not None and not tap.full
+    recorded = recorder is not None and not recorder.full
     return Simulated(
-        ended=[str(rank.ended) for rank in hub.ranks if rank.ended is not None] if fine else [],
-        messages=hub.messages,
-        nbytes=hub.bytes,
+        ended=[str(rank.ended) for rank in world.ranks if rank.ended is not None] if fine else [],
+        messages=world.messages,
+        nbytes=world.bytes,
         raised={
             rank: raised("call", error, lives[rank].unwritten) for rank, error in errors.items()
         },
-        returned=[rank.number for rank in hub.ranks if rank.ended is not None],
+        returned=[rank.number for rank in world.ranks if rank.ended is not None],
         pending=[
-            *_misfits(hub),
+            *_misfits(world),
             *(_mismatch(builtins) if builtins.disagreements else ()),
-            *(_left(hub) if fine else _pending(hub, builtins)),
+            *(_left(world) if fine else _pending(world, builtins)),
         ],
         groups={} if fine else builtins.members,
-        events=tap.events if tap is not None and recorded else [],
-        overflow=tap is not None and tap.full,
+        events=recorder.events if recorder is not None and recorded else [],
+        overflow=recorder is not None and recorder.full,
         tally=ledger.tally() if ledger is not None else None,
         outside=list(builtins.warned),
         excess=excess,
@@ -104,7 +104,7 @@ def _told(
 
 def _tell_answers(
     request: Simulate,
-    hub: Hub,
+    world: SimulatedWorld,
     arguments: Sequence[Any],
     tell: Callable[[Answered], None],
     errors: dict[int, BaseException],
@@ -115,7 +115,7 @@ def _tell_answers(
     its rank's.
     """
     total = 0
-    for rank, own in zip(hub.ranks, arguments, strict=True):
+    for rank, own in zip(world.ranks, arguments, strict=True):
         try:
             value, omitted = pack_answer(rank.value, request.answer_limit)
             answer = Answered(value, pack(own, request.answer_limit), omitted)
@@ -130,17 +130,17 @@ def _tell_answers(
     return 0
 
 
-def _errors(hub: Hub, builtins: Builtins) -> dict[int, BaseException]:
+def _errors(world: SimulatedWorld, builtins: Builtins) -> dict[int, BaseException]:
     """What ranks have raised, but for what is told by the calls of two."""
     errors: dict[int, BaseException] = {
         rank.number: rank.error
-        for rank in hub.ranks
+        for rank in world.ranks
         if rank.error is not None and not isinstance(rank.error, Disagreement)
     }
     return errors | builtins.refused
 
 
-class _Life:
+class _RankRun:
     """What one rank does: load the program for itself, and call it."""
 
     def __init__(
@@ -149,50 +149,52 @@ class _Life:
         self._request = request
         self._load = load
         self._arguments = arguments
-        self.tap: Tap | None = None
+        self.recorder: TraceRecorder | None = None
         self.unwritten = False
 
     def live(self) -> Any:
-        request, tap = self._request, self.tap
+        request, recorder = self._request, self.recorder
         loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
-        if tap is not None:
-            tap.entered()
+        if recorder is not None:
+            recorder.entered()
         try:
             value = run(loaded, request.entry, adapter, self._arguments)
         except BaseException as error:
             self.unwritten = isinstance(error, NotImplementedError) and loaded.unwritten(
                 request.entry
             )
-            if tap is not None:
-                tap.left(raised=True)
+            if recorder is not None:
+                recorder.left(raised=True)
             raise
-        if tap is not None:
-            tap.left(raised=False)
+        if recorder is not None:
+            recorder.left(raised=False)
         return value
 
 
-def _pending(hub: Hub, builtins: Builtins) -> Iterator[Pending]:
+def _pending(world: SimulatedWorld, builtins: Builtins) -> Iterator[UnmatchedEnd]:
     """What nobody had answered; first what nobody waits for, as it came first."""
-    calls = [(call, _awaited(hub, builtins, call)) for call in builtins.open()]
+    calls = [(call, _awaited(world, builtins, call)) for call in builtins.open()]
     yield from (_call(call, None) for call, waits in calls if waits is None)
-    yield from _messages(hub)
+    yield from _messages(world)
     yield from (_call(call, waits) for call, waits in calls if waits is not None)
 
 
-def _awaited(hub: Hub, builtins: Builtins, call: Call) -> Request | Work | None:
-    rank = hub.ranks[call.rank]
+def _awaited(
+    world: SimulatedWorld, builtins: Builtins, call: BuiltinCall
+) -> SimulatedRequest | Work | None:
+    rank = world.ranks[call.rank]
     return rank.waits if builtins.awaited(rank) is call else None
 
 
-def _mismatch(builtins: Builtins) -> Iterator[Pending]:
+def _mismatch(builtins: Builtins) -> Iterator[UnmatchedEnd]:
     """The two calls that are not of one collective, if there are such."""
     for rank in sorted(builtins.disagreements)[:1]:
         yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
 
 
-def _call(call: Call, waits: Request | Work | None) -> Pending:
-    return Pending(
+def _call(call: BuiltinCall, waits: SimulatedRequest | Work | None) -> UnmatchedEnd:
+    return UnmatchedEnd(
         call.rank,
         call.kind,
         call.peer,
@@ -210,23 +212,23 @@ def _call(call: Call, waits: Request | Work | None) -> Pending:
     )
 
 
-def _messages(hub: Hub) -> Iterator[Pending]:
+def _messages(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
     """Messages without another end, as they were posted."""
-    for request, tag, group in sorted(_ends(hub), key=lambda one: one[0].order):
+    for request, tag, group in sorted(_ends(world), key=lambda one: one[0].order):
         yield _end(request, tag, group)
 
 
-def _ends(hub: Hub) -> list[tuple[Request, int, str]]:
+def _ends(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
     """Ends of messages that have no other end, with tag and group."""
-    found: list[tuple[Request, int, str]] = []
-    for rank in range(hub.size):
-        for queues in (hub.sends[rank], hub.receives[rank]):
+    found: list[tuple[SimulatedRequest, int, str]] = []
+    for rank in range(world.size):
+        for queues in (world.sends[rank], world.receives[rank]):
             for channel, queue in queues.items():
                 tag, group = _sort(channel)
                 # a collective's are told as such
                 if not is_channel(group):
                     found += [(request, tag, group) for request in queue]
-        found += [(request, *sort) for sort, request in hub.anybody[rank]]
+        found += [(request, *sort) for sort, request in world.anybody[rank]]
     return found
 
 
@@ -234,30 +236,32 @@ def _sort(channel: Any) -> tuple[int, str]:
     return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
 
-def _left(hub: Hub) -> Iterator[Pending]:
+def _left(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
     """What is left when all ranks have returned: nobody's messages, and requests not waited for."""
-    single = {request: (tag, group) for request, tag, group in _ends(hub)}
-    for request in {**hub.open, **dict.fromkeys(single)}:
+    single = {request: (tag, group) for request, tag, group in _ends(world)}
+    for request in {**world.open, **dict.fromkeys(single)}:
         yield _end(request, *single.get(request, (0, WORLD)), matched=request not in single)
 
 
-def _misfits(hub: Hub) -> Iterator[Pending]:
+def _misfits(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
     """The two ends of each message that do not fit each other."""
-    for misfit in hub.misfits:
+    for misfit in world.misfits:
         for request in (misfit.send, misfit.receive):
             end = _end(request)
             if not end.file:  # a collective's: it was posted beside what its rank does
-                file, line = _line(hub.ranks[end.rank])
+                file, line = _line(world.ranks[end.rank])
                 end = msgspec.structs.replace(end, file=file, line=line)
             yield end
 
 
-def _end(request: Request, tag: int = 0, group: str = WORLD, matched: bool = False) -> Pending:
+def _end(
+    request: SimulatedRequest, tag: int = 0, group: str = WORLD, matched: bool = False
+) -> UnmatchedEnd:
     tensor = request.tensor
     awaited = request.rank.waits is request
     stands = _line(request.rank) if awaited else ("", 0)
     file, line = _posted(request) or stands
-    return Pending(
+    return UnmatchedEnd(
         request.rank.number,
         request.kind,
         request.peer,
@@ -275,7 +279,7 @@ def _end(request: Request, tag: int = 0, group: str = WORLD, matched: bool = Fal
     )
 
 
-def _posted(request: Request) -> tuple[str, int] | None:
+def _posted(request: SimulatedRequest) -> tuple[str, int] | None:
     """The student's line that posted a request, if that is not where its rank stands."""
     if request.place is None:
         return None

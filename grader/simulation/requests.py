@@ -13,7 +13,7 @@ from grader.core.events import WORLD
 if TYPE_CHECKING:
     from grader.simulation.builtin import Work
 
-__all__ = ["Misfit", "Rank", "Request", "channel_of", "sort_of"]
+__all__ = ["MessageMismatch", "Rank", "SimulatedRequest", "channel_of", "sort_of"]
 
 
 class Rank:
@@ -33,7 +33,7 @@ class Rank:
     def __init__(self, number: int, green: greenlet.greenlet) -> None:
         self.number = self.index = number
         self.green = green
-        self.waits: Request | Work | None = None
+        self.waits: SimulatedRequest | Work | None = None
         self.value: Any = None
         self.error: BaseException | None = None
         self.ended: int | None = None
@@ -41,7 +41,7 @@ class Rank:
         self.switch = green.switch
 
 
-class Request(msgspec.Struct, eq=False, gc=False):
+class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
     """One end of a message: what ``isend`` and ``irecv`` return.
 
     A struct, since one is made for every message, and a class of Python's takes
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, eq=False, gc=False):
         arrives: ticks when an eager message is there, whoever waits for it.
     """
 
-    _hub: Any
+    _world: Any
     rank: Any
     kind: str
     peer: int
@@ -72,25 +72,25 @@ class Request(msgspec.Struct, eq=False, gc=False):
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete, or ``timeout`` ends."""
-        done, hub = self.done, self._hub
-        if done is None or done > hub.now:
-            hub.wait(self, timeout)
-        hub.open.pop(self, None)
+        done, world = self.done, self._world
+        if done is None or done > world.now:
+            world.wait(self, timeout)
+        world.open.pop(self, None)
         return True
 
     def is_completed(self) -> bool:
         """Whether it is complete by now; whoever asks in a loop lets the others run."""
-        hub = self._hub
-        if self.done is None or self.done > hub.now:
-            hub.give_way(self)
-        if self.done is None or self.done > hub.now:
+        world = self._world
+        if self.done is None or self.done > world.now:
+            world.give_way(self)
+        if self.done is None or self.done > world.now:
             return False
-        hub.open.pop(self, None)
+        world.open.pop(self, None)
         return True
 
     def is_success(self) -> bool:
         """Whether it is complete."""
-        return self.done is not None and self.done <= self._hub.now
+        return self.done is not None and self.done <= self._world.now
 
     def source_rank(self) -> int:
         """The rank that a received message came from."""
@@ -114,8 +114,8 @@ def sort_of(channel: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Misfit:
+class MessageMismatch:
     """The two ends of a message are of different sizes or types."""
 
-    send: Request
-    receive: Request
+    send: SimulatedRequest
+    receive: SimulatedRequest

@@ -24,12 +24,12 @@ import greenlet
 import torch
 
 from grader.simulation.network import Network, Undecided, ticks_of
-from grader.simulation.requests import Rank, Request
+from grader.simulation.requests import Rank, SimulatedRequest
 
 if TYPE_CHECKING:
     from grader.simulation.builtin import Work
 
-__all__ = ["Scheduler", "Travelling"]
+__all__ = ["Scheduler", "MessagesInFlight"]
 
 
 # Messages of which nobody knows yet when they will have arrived. ------------------
@@ -39,7 +39,7 @@ __all__ = ["Scheduler", "Travelling"]
 # what that rank sends may change everything that comes later.
 
 
-class Travelling:
+class MessagesInFlight:
     """What is on its way in an undecided network.
 
     Args:
@@ -63,9 +63,9 @@ class Travelling:
         # it is asked only if a message was undecided
         self._network = cast(Undecided, network)
         self._added = 0
-        self.ends: dict[int, tuple[Request, Request]] = {}
+        self.ends: dict[int, tuple[SimulatedRequest, SimulatedRequest]] = {}
 
-    def add(self, send: Request, receive: Request) -> Request:
+    def add(self, send: SimulatedRequest, receive: SimulatedRequest) -> SimulatedRequest:
         """A message was carried; its receiving end."""
         self.ends[self._added] = send, receive
         self._added += 1
@@ -130,7 +130,7 @@ class Scheduler:
         self._strands = list(self.ranks)
         self._idle: list[int] = []
         #: messages that have met at this moment, and whose ports are not assigned yet
-        self.met: list[tuple[Request, Request]] = []
+        self.met: list[tuple[SimulatedRequest, SimulatedRequest]] = []
         self.current = self.ranks[0]
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
@@ -141,7 +141,7 @@ class Scheduler:
         self._completed = 0
         #: moments that are left to ranks that go on, once one has raised
         self._left: int | None = None
-        self.travelling = Travelling(network, self._moments, self.at, self.stop_at)
+        self.travelling = MessagesInFlight(network, self._moments, self.at, self.stop_at)
 
     def run(self) -> None:
         """Run until nothing can go on; what became of each rank is in :attr:`ranks`.
@@ -325,7 +325,7 @@ class Scheduler:
 
     # Waiting. ----------------------------------------------------------------
 
-    def wait(self, request: Request | Work, limit: timedelta | None = None) -> None:
+    def wait(self, request: SimulatedRequest | Work, limit: timedelta | None = None) -> None:
         """Hold the current rank until a request is complete.
 
         Raises:
@@ -346,7 +346,7 @@ class Scheduler:
         self.switch()
         me.waits = None
 
-    def _wait_until(self, request: Request | Work, end: int, limit: timedelta) -> None:
+    def _wait_until(self, request: SimulatedRequest | Work, end: int, limit: timedelta) -> None:
         done = request.done
         if done is not None and done <= self.now:
             return
@@ -384,7 +384,7 @@ class Scheduler:
         if request.waiter is not None:
             self.at(self.now, request.waiter)
 
-    def give_way(self, request: Request | Work) -> None:
+    def give_way(self, request: SimulatedRequest | Work) -> None:
         """Let the others run, and the clock go on if they all wait, or ask like the current rank.
 
         ``request`` is what it asks for; if nothing happens any more, it waits for that.

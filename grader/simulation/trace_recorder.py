@@ -14,7 +14,7 @@ import torch
 from grader.core.events import (
     ANY,
     Blocked,
-    Done,
+    Completed,
     Entered,
     Event,
     Grouped,
@@ -25,20 +25,20 @@ from grader.core.events import (
 )
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
-from grader.simulation.mailboxes import Hub
 from grader.simulation.network import PER_SECOND
-from grader.simulation.requests import Request
+from grader.simulation.requests import SimulatedRequest
+from grader.simulation.world import SimulatedWorld
 
-__all__ = ["Tap", "Tapped"]
+__all__ = ["TraceRecorder", "RecordedRequest"]
 
 _PER_NANOSECOND = PER_SECOND // 10**9
 
 
-class Tap:
-    """Follows every message of a hub.
+class TraceRecorder:
+    """Follows every message of a simulated world.
 
     Args:
-        hub: whose ranks report.
+        world: whose ranks report.
         most: events after which it stops; a record that is not whole is none.
 
     Attributes:
@@ -46,13 +46,13 @@ class Tap:
         full: whether it has stopped.
     """
 
-    def __init__(self, hub: Hub, most: int) -> None:
-        self._hub = hub
-        hub.tap = self
+    def __init__(self, world: SimulatedWorld, most: int) -> None:
+        self._world = world
+        world.recorder = self
         self._most = most
-        self._numbers = [0] * hub.size
-        self._latest = [-1] * hub.size
-        self._undecided: list[tuple[int, int, Request]] = []
+        self._numbers = [0] * world.size
+        self._latest = [-1] * world.size
+        self._undecided: list[tuple[int, int, SimulatedRequest]] = []
         self.events: list[tuple[int, Event | Matched]] = []
         self.full = False
 
@@ -74,7 +74,7 @@ class Tap:
 
     def post(self, kind: str, tensor: torch.Tensor, peer: int, tag: int, group: str) -> int:
         """The rank that runs is about to post one end of a message; its number."""
-        me = self._hub.current.number
+        me = self._world.current.number
         number, self._numbers[me] = self._numbers[me], self._numbers[me] + 1
         file, line, blocking = line_here()
         self._report(
@@ -86,12 +86,12 @@ class Tap:
         )  # fmt: skip
         return number
 
-    def follow(self, request: Request, number: int, peer: int) -> Tapped:
+    def follow(self, request: SimulatedRequest, number: int, peer: int) -> RecordedRequest:
         """The request of a post, so that its end is reported as well."""
         if peer == ANY:
             self._undecided.append((request.rank.number, number, request))
         self._decide()
-        return Tapped(self, request, number)
+        return RecordedRequest(self, request, number)
 
     def blocked(self, number: int) -> None:
         """The rank that runs waits for an operation."""
@@ -101,7 +101,7 @@ class Tap:
     def done(self, number: int) -> None:
         """The rank that runs has seen an operation complete."""
         self._decide()
-        self._report(Done(number, self._now()))
+        self._report(Completed(number, self._now()))
 
     def _decide(self) -> None:
         """Tell whose messages the receives from anybody have got."""
@@ -114,12 +114,12 @@ class Tap:
         self._undecided = left
 
     def _now(self) -> int:
-        me = self._hub.current.number
-        self._latest[me] = max(self._hub.now // _PER_NANOSECOND, self._latest[me] + 1)
+        me = self._world.current.number
+        self._latest[me] = max(self._world.now // _PER_NANOSECOND, self._latest[me] + 1)
         return self._latest[me]
 
     def _report(self, event: Event) -> None:
-        self._add(self._hub.current.number, event)
+        self._add(self._world.current.number, event)
 
     def _add(self, rank: int, event: Event | Matched) -> None:
         if len(self.events) < self._most:
@@ -128,18 +128,18 @@ class Tap:
             self.full = True
 
 
-class Tapped:
+class RecordedRequest:
     """A request whose end is reported."""
 
-    def __init__(self, tap: Tap, request: Request, number: int) -> None:
-        self._tap, self._request, self._number = tap, request, number
+    def __init__(self, recorder: TraceRecorder, request: SimulatedRequest, number: int) -> None:
+        self._recorder, self._request, self._number = recorder, request, number
         self._seen = False
 
     def wait(self, timeout: Any = None) -> bool:
         """Block, in virtual time, until it is complete."""
         if not self._seen:
             if not self._request.is_success():
-                self._tap.blocked(self._number)
+                self._recorder.blocked(self._number)
             self._request.wait(timeout)
             self._complete()
         return True
@@ -169,4 +169,4 @@ class Tapped:
     def _complete(self) -> None:
         if not self._seen:
             self._seen = True
-            self._tap.done(self._number)
+            self._recorder.done(self._number)

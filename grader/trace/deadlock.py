@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
-from grader.trace.message_matcher import Awaited, Board
+from grader.trace.message_matcher import Awaited, MessageMatcher
 from grader.trace.trace import Operation
 
 __all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
@@ -43,17 +43,17 @@ _BUFFERS = (
 )
 
 
-def quiescent(board: Board) -> bool:
+def quiescent(matcher: MessageMatcher) -> bool:
     """Whether nothing happens any more unless a wildcard is given a message."""
     return all(
-        rank in board.ended or rank in board.polling or _pauses(board, rank)
-        for rank in range(board.size)
+        rank in matcher.ended or rank in matcher.polling or _pauses(matcher, rank)
+        for rank in range(matcher.size)
     )
 
 
-def _pauses(board: Board, rank: int) -> bool:
+def _pauses(matcher: MessageMatcher, rank: int) -> bool:
     """Whether the threads of a rank that are known of all wait for what has not come."""
-    held, seen = board.waits[rank], board.inspected[rank]
+    held, seen = matcher.waits[rank], matcher.inspected[rank]
     if any(_satisfied(awaited.op) for awaited in held.values()):
         return False
     return bool(held) or (seen is not None and not seen.acting)
@@ -67,34 +67,34 @@ def _satisfied(op: Operation) -> bool:
     return op.matched and not lost
 
 
-def stuck(board: Board, *, certain: bool = False) -> list[int]:
+def stuck(matcher: MessageMatcher, *, certain: bool = False) -> list[int]:
     """Ranks that wait and can never go on, in rank order.
 
     Args:
-        board: what the ranks have reported.
+        matcher: what the ranks have reported.
         certain: take nobody for stuck who has not said what its other threads do.
     """
     needs = {
         rank: needed
-        for rank in range(board.size)
-        if rank not in board.ended and (needed := _needs(board, rank, certain)) is not None
+        for rank in range(matcher.size)
+        if rank not in matcher.ended and (needed := _needs(matcher, rank, certain)) is not None
     }
-    return sorted(needs.keys() - _live(board, needs)) if needs else []
+    return sorted(needs.keys() - _live(matcher, needs)) if needs else []
 
 
-def _live(board: Board, needs: _Needs, buffered: bool = False) -> set[int]:
+def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set[int]:
     """Ranks that can go on: the least set that is closed under the rules above.
 
     Args:
-        board: what the ranks have reported.
+        matcher: what the ranks have reported.
         needs: what those that cannot go on by themselves wait for, by rank.
         buffered: suppose that no send waits for its receive.
     """
-    live = set(range(board.size)) - needs.keys() - board.ended
+    live = set(range(matcher.size)) - needs.keys() - matcher.ended
     changed = True
 
     def completes(op: Operation) -> bool:
-        return _satisfied(op) or (buffered and op.kind == "send") or _freed(board, op, live)
+        return _satisfied(op) or (buffered and op.kind == "send") or _freed(matcher, op, live)
 
     while changed:
         newly = {
@@ -107,17 +107,17 @@ def _live(board: Board, needs: _Needs, buffered: bool = False) -> set[int]:
     return live
 
 
-def _needs(board: Board, rank: int, certain: bool) -> list[list[Operation]] | None:
+def _needs(matcher: MessageMatcher, rank: int, certain: bool) -> list[list[Operation]] | None:
     """What must complete before a rank goes on: for each of its threads, these operations.
 
     ``None`` if it can go on by itself.
     """
-    held, seen = board.waits[rank], board.inspected[rank]
+    held, seen = matcher.waits[rank], matcher.inspected[rank]
     if any(awaited.limit for awaited in held.values()):
         return None
     # a message that was given up has closed the connections of its group, so that the
     # next wait there ends with an exception, which may yet have to arrive here
-    broken = board.broken[rank]
+    broken = matcher.broken[rank]
     if broken and any(one.op.is_message and one.op.group in broken for one in held.values()):
         return None
     needed = [[awaited.op] for awaited in held.values()]
@@ -125,60 +125,60 @@ def _needs(board: Board, rank: int, certain: bool) -> list[list[Operation]] | No
         return None if certain or not held else needed
     if seen.acting:
         return None
-    operations = board.operations[rank]
+    operations = matcher.operations[rank]
     return needed + [[operations[op] for op in ops] for ops in seen.callbacks]
 
 
-def waiting(board: Board) -> set[int]:
+def waiting(matcher: MessageMatcher) -> set[int]:
     """Ranks whose threads, as far as they are known of, all wait for what has not come."""
     found = set()
-    for rank in range(board.size):
-        seen = board.inspected[rank]
-        known = not seen.acting if seen is not None else 0 in board.waits[rank]
-        if known and _pauses(board, rank):
+    for rank in range(matcher.size):
+        seen = matcher.inspected[rank]
+        known = not seen.acting if seen is not None else 0 in matcher.waits[rank]
+        if known and _pauses(matcher, rank):
             found.add(rank)
     return found
 
 
-def _freed(board: Board, op: Operation, live: set[int]) -> bool:
+def _freed(matcher: MessageMatcher, op: Operation, live: set[int]) -> bool:
     if op.is_message:
         if op.wildcard or op.deferred:
             # Served by anyone who can still send, or by a message that is
-            # there and only waits for the board to choose.
-            others = set(board.groups[op.group].members) - {op.rank}
+            # there and only waits for the matcher to choose.
+            others = set(matcher.groups[op.group].members) - {op.rank}
             return bool(others & live) or any(
-                board.candidates(first)
-                for first in board.first_wildcards()
+                matcher.candidates(first)
+                for first in matcher.first_wildcards()
                 if first.rank == op.rank
             )
         return op.peer in live
-    return not op.doomed and set(board.missing(op)) <= live
+    return not op.doomed and set(matcher.missing(op)) <= live
 
 
-def _peers(board: Board, op: Operation) -> tuple[int, ...]:
+def _peers(matcher: MessageMatcher, op: Operation) -> tuple[int, ...]:
     """The ranks that ``op`` waits for."""
     if op.wildcard:
-        return tuple(m for m in board.groups[op.group].members if m != op.rank)
+        return tuple(m for m in matcher.groups[op.group].members if m != op.rank)
     if op.is_message:
         return (op.peer,)
-    return tuple(board.missing(op))
+    return tuple(matcher.missing(op))
 
 
-def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
+def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | None:
     """The deadlock that has been reached, if one has, with its cycle; see :func:`stuck`."""
-    dead = stuck(board, certain=certain)
+    dead = stuck(matcher, certain=certain)
     if not dead:
         return None
-    waits = {rank: _wait(board, rank) for rank in dead}
+    waits = {rank: _wait(matcher, rank) for rank in dead}
     cycle = _cycle(waits)
     named = cycle or dead
     message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
     if len(named) > 4:
         message += f", … ({len(named)} ranks in all)"
-    ended = sorted({peer for rank in dead for peer in waits[rank].peers} & board.ended)
+    ended = sorted({peer for rank in dead for peer in waits[rank].peers} & matcher.ended)
     if not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
-    if _freed_by_buffers(board, dead):
+    if _freed_by_buffers(matcher, dead):
         message += _BUFFERS
     shown = set(named[:4])
     others = [] if shown == set(dead) else dead
@@ -196,26 +196,26 @@ def deadlock(board: Board, *, certain: bool = False) -> Failure | None:
     )
 
 
-def _freed_by_buffers(board: Board, dead: list[int]) -> bool:
+def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
     """Whether every rank of a deadlock could go on if sends did not wait for their receives.
 
     A send whose receiver has returned, or that is received on another tag, is a mistake
     with buffers as well.
     """
-    needs = {rank: _needs(board, rank, certain=False) or [] for rank in dead}
+    needs = {rank: _needs(matcher, rank, certain=False) or [] for rank in dead}
     waited = [op for needed in needs.values() for ops in needed for op in ops]
     sends = [op for op in waited if op.kind == "send"]
-    if not sends or any(op.peer in board.ended for op in sends):
+    if not sends or any(op.peer in matcher.ended for op in sends):
         return False
-    if any(_other_tag(board, op) for op in waited):
+    if any(_other_tag(matcher, op) for op in waited):
         return False
-    return _live(board, needs, buffered=True) >= set(dead)
+    return _live(matcher, needs, buffered=True) >= set(dead)
 
 
-def _wait(board: Board, rank: int) -> Wait:
+def _wait(matcher: MessageMatcher, rank: int) -> Wait:
     """What a rank waits for, with all its threads."""
-    held = sorted(board.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
-    seen = board.inspected[rank]
+    held = sorted(matcher.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
+    seen = matcher.inspected[rank]
     idle = {thread: Site(file, line) for thread, file, line in (seen.idle if seen else ())}
     if not held:
         places = [site for _, site in sorted(idle.items()) if site.line]
@@ -223,7 +223,7 @@ def _wait(board: Board, rank: int) -> Wait:
         at = f" at {site}" if site else ""
         text = f"waits{at} for another thread of its own, and none of them can go on"
         return Wait(rank, (), text, site)
-    texts = [wait_text(board, awaited) for _, awaited in held]
+    texts = [wait_text(matcher, awaited) for _, awaited in held]
     first, (thread, awaited) = texts[0], held[0]
     if thread != 0:
         first += " in another thread"
@@ -233,26 +233,26 @@ def _wait(board: Board, rank: int) -> Wait:
         first += f", and {texts[1]} in another thread"
     if len(texts) > 2:
         first += f" ({len(texts)} threads in all)"
-    peers = dict.fromkeys(peer for _, one in held for peer in _peers(board, one.op))
+    peers = dict.fromkeys(peer for _, one in held for peer in _peers(matcher, one.op))
     op = awaited.op
     site = awaited.site if awaited.site.line else None
     return Wait(rank, tuple(peers), first, site, op.kind, op.wildcard)
 
 
-def given_up(board: Board, rank: int) -> str:
+def given_up(matcher: MessageMatcher, rank: int) -> str:
     """What a rank has waited for until its own time limit ended; empty if nothing."""
-    given = [op for op in board.operations[rank] if op.limit and op.done is None]
+    given = [op for op in matcher.operations[rank] if op.limit and op.done is None]
     if not given:
         return ""
     op = max(given, key=lambda op: op.blocked or 0)
-    text = wait_text(board, Awaited(op, op.blocked_site or op.site, op.limit))
+    text = wait_text(matcher, Awaited(op, op.blocked_site or op.site, op.limit))
     return text.replace("waits", "waited", 1)
 
 
-def wait_text(board: Board, awaited: Awaited) -> str:
+def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:
     """What a thread waits for, as in "waits to receive from rank 1 at line 5"."""
     op, site, limit = awaited
-    peers = _peers(board, op)
+    peers = _peers(matcher, op)
     # a pool's thread may call torch without a line of the student's
     at = f" at {site}" if site.line else ""
     if site != op.site and op.site.line:
@@ -267,7 +267,7 @@ def wait_text(board: Board, awaited: Awaited) -> str:
         text = f"waits to receive from rank {op.peer}{at}"
     else:
         text = f"waits in {op.kind}{at} for {_ranks(peers)}"
-    return text + _other_tag(board, op)
+    return text + _other_tag(matcher, op)
 
 
 def _ranks(ranks: Iterable[int]) -> str:
@@ -279,14 +279,14 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"ranks {', '.join(shown)}{count}"
 
 
-def _other_tag(board: Board, op: Operation) -> str:
+def _other_tag(matcher: MessageMatcher, op: Operation) -> str:
     """Says so if the counterpart is there, but on another tag."""
     if not op.is_message:
         return ""
     wanted = "recv" if op.kind == "send" else "send"
-    ranks = range(board.size) if op.wildcard else (op.peer,)
+    ranks = range(matcher.size) if op.wildcard else (op.peer,)
     for rank in ranks:
-        for other in board.operations[rank]:
+        for other in matcher.operations[rank]:
             fits = other.kind == wanted and not other.matched and other.peer in (op.rank, -1)
             if fits and (other.tag != op.tag or other.group != op.group):
                 verb = "sends" if wanted == "send" else "receives"

@@ -32,7 +32,7 @@ from grader.core.errors import RequestError
 from grader.core.events import WORLD
 from grader.trace.trace import Operation, Trace
 
-__all__ = ["Schedule", "Task", "follow", "from_goal", "to_goal"]
+__all__ = ["GoalSchedule", "Task", "follow", "from_goal", "to_goal"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class GoalSchedule:
     """What every rank does, by rank."""
 
     tasks: tuple[tuple[Task, ...], ...]
@@ -100,7 +100,7 @@ def to_goal(trace: Trace) -> str:
             " needs them: simulate the run instead"
         )
     tags = _tags(trace)
-    return str(Schedule(tuple(tuple(_tasks(ops, tags)) for ops in trace.operations)))
+    return str(GoalSchedule(tuple(tuple(_tasks(ops, tags)) for ops in trace.operations)))
 
 
 def _tags(trace: Trace) -> dict[tuple[str, int], int]:
@@ -150,7 +150,7 @@ _NEEDS = re.compile(rf"({_NAME}) (i?requires) ({_NAME})")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
-def from_goal(text: str) -> Schedule:
+def from_goal(text: str) -> GoalSchedule:
     """Read a GOAL schedule; of several processors or cards of a rank nothing is kept.
 
     Raises:
@@ -177,7 +177,7 @@ def from_goal(text: str) -> Schedule:
             raise RequestError(f"line {number} of the schedule makes no sense: {line!r}") from None
     if ranks is None or current is not None:
         raise RequestError("the schedule ends in the middle; the last line of a rank is }")
-    return Schedule(tuple(tuple(tasks.values()) for tasks in ranks))
+    return GoalSchedule(tuple(tuple(tasks.values()) for tasks in ranks))
 
 
 def _match(pattern: re.Pattern[str], line: str) -> re.Match[str]:
@@ -207,7 +207,7 @@ def _read(line: str, tasks: dict[str, Task], size: int) -> None:
 # Following. ------------------------------------------------------------------
 
 
-def follow(schedule: Schedule) -> None:
+def follow(schedule: GoalSchedule) -> None:
     """Do what a schedule says, on the rank that calls: ``simulate(follow, n, schedule)``.
 
     Tasks begin as soon as what they require is there, whatever their order in the file;

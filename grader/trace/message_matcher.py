@@ -3,7 +3,7 @@
 Matching follows MPI's rules (MPI 4.1, section 3.5): messages between one pair
 of ranks on one tag and group do not overtake, and a receive takes the first
 message that fits.  A wildcard receive fits the message of any rank; which one
-it gets is the board's choice, so that a program that relies on luck can be
+it gets is the matcher's choice, so that a program that relies on luck can be
 shown bad luck.  Once both ends of a message are known their sizes and types
 are compared, before the transport can abort or misread.
 """
@@ -21,7 +21,7 @@ from grader.core.events import (
     ANY,
     WORLD,
     Blocked,
-    Done,
+    Completed,
     Entered,
     Event,
     Expired,
@@ -39,9 +39,9 @@ from grader.core.events import (
     Violated,
 )
 from grader.core.verdict import Diagnosis, Failure, Site
-from grader.trace.trace import Operation, Stay, Trace
+from grader.trace.trace import CallSpan, Operation, Trace
 
-__all__ = ["Awaited", "Board", "Call", "Resolution", "disagreement", "misfit"]
+__all__ = ["Awaited", "MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
 
 
 # Whether two ranks mean the same: the ends of a message, the calls of a collective. ----
@@ -65,7 +65,7 @@ def misfit(send: Operation, receive: Operation) -> Failure | None:
     return Failure(diagnosis, text, receive.rank, receive.site)
 
 
-class Call(Protocol):
+class CollectiveCall(Protocol):
     """A rank's call of a collective, as far as others have to agree with it."""
 
     rank: int
@@ -76,14 +76,16 @@ class Call(Protocol):
     site: Site
 
 
-def _call_text(op: Call) -> str:
+def _call_text(op: CollectiveCall) -> str:
     details = [f"root {op.peer}"] if op.peer != ANY else []
     details += [op.detail] if op.detail else []
     inside = f" ({', '.join(details)})" if details else ""
     return f"rank {op.rank} calls {op.kind}{inside} at {op.site}"
 
 
-def disagreement(one: Call, other: Call, members: Sequence[int]) -> Failure | None:
+def disagreement(
+    one: CollectiveCall, other: CollectiveCall, members: Sequence[int]
+) -> Failure | None:
     """Why two ranks of a group cannot be in the same collective call; ``one`` has the lower rank.
 
     ``members`` are the global ranks of the group, by rank in it.
@@ -113,7 +115,9 @@ def disagreement(one: Call, other: Call, members: Sequence[int]) -> Failure | No
 
 
 def _misgiven(
-    end: tuple[Call, Signature], other_end: tuple[Call, Signature], members: Sequence[int]
+    end: tuple[CollectiveCall, Signature],
+    other_end: tuple[CollectiveCall, Signature],
+    members: Sequence[int],
 ) -> str | None:
     """What is wrong with what one rank gives to another, if anything is."""
     (giver, given), (taker, taken) = end, other_end
@@ -129,7 +133,7 @@ def _misgiven(
     )
 
 
-def _amount(call: Call, signature: Signature, again: bool = False) -> str:
+def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> str:
     """What one rank's call is of, where that is a single number."""
     what = "" if again else f"{call.kind} of "
     each = " per rank" if call.kind in _BY_RANK else ""
@@ -190,7 +194,7 @@ class _Group:
     slots: list[dict[int, Operation]] = field(default_factory=list)
 
 
-class Board:
+class MessageMatcher:
     """Everything that ranks have posted so far, and what fits together.
 
     Args:
@@ -222,7 +226,7 @@ class Board:
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
-        self.stays = [Stay()] * size
+        self.stays = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
         self.closed: int | None = None
@@ -240,7 +244,7 @@ class Board:
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
 
-    def know_groups_of(self, before: Board) -> None:
+    def know_groups_of(self, before: MessageMatcher) -> None:
         """Take over the groups that an earlier call has made."""
         self.groups |= {name: _Group(group.members) for name, group in before.groups.items()}
 
@@ -258,7 +262,7 @@ class Board:
         elif isinstance(event, Blocked):
             op = self.operations[rank][event.op]
             self._block(op, event.time, Site(event.file, event.line), event.thread, event.limit)
-        elif isinstance(event, Done):
+        elif isinstance(event, Completed):
             op = self.operations[rank][event.op]
             op.done = event.time
             self._unblock(rank, op)
@@ -280,7 +284,7 @@ class Board:
         elif isinstance(event, Outside):
             self._outside.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
-            self.stays[rank] = Stay(event.time)
+            self.stays[rank] = CallSpan(event.time)
         elif isinstance(event, Left):
             how = "raised" if event.raised else "returned"
             self.stays[rank] = self.stays[rank].until(event.time, how)

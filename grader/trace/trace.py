@@ -11,7 +11,7 @@ from typing import Protocol
 from grader.core.events import Held, Marked, Seen, Signature
 from grader.core.verdict import Site, Traffic, Volume
 
-__all__ = ["Measured", "Message", "Operation", "Stay", "Step", "Trace", "heard_from", "replay"]
+__all__ = ["Measured", "Message", "Operation", "CallSpan", "Step", "Trace", "heard_from", "replay"]
 
 
 # A record replayed in unit time: how many rounds an algorithm takes. --------------
@@ -258,7 +258,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Stay:
+class CallSpan:
     """When a rank was in the student's function, in nanoseconds.
 
     Attributes:
@@ -272,9 +272,9 @@ class Stay:
     left: int | None = None
     how: str = ""
 
-    def until(self, time: int, how: str) -> Stay:
+    def until(self, time: int, how: str) -> CallSpan:
         """The stay when it ends now; the first end is the end."""
-        return Stay(self.entered, time, how) if self.left is None else self
+        return CallSpan(self.entered, time, how) if self.left is None else self
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class Trace:
 
     operations: tuple[Sequence[Operation], ...]
     sights: tuple[Sequence[Held | Seen], ...] = ()
-    stays: tuple[Stay, ...] = ()
+    stays: tuple[CallSpan, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
     choices: tuple[Operation, ...] = ()
@@ -368,8 +368,8 @@ class Trace:
         return len(self.strangers())
 
     @cached_property
-    def _schedule(self) -> Schedule:
-        return Schedule.of(self)
+    def _schedule(self) -> RoundSchedule:
+        return RoundSchedule.of(self)
 
     def __str__(self) -> str:
         lines, last = [], None
@@ -389,14 +389,14 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class RoundSchedule:
     """When each message of a trace travels in unit time."""
 
     start: dict[tuple[int, int], int]
     makespan: int
 
     @classmethod
-    def of(cls, trace: Trace) -> Schedule:
+    def of(cls, trace: Trace) -> RoundSchedule:
         """Replay a trace; see :mod:`grader.trace.trace` for the rules."""
         programs = [list(_steps(operations)) for operations in trace.operations]
         start = replay(programs)

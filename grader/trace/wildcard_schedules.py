@@ -31,7 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from grader.core.verdict import Orders
+from grader.core.verdict import ArrivalOrders
 from grader.trace.trace import Operation, Trace
 
 __all__ = ["Exploration", "WildcardPolicy", "named_race"]
@@ -109,10 +109,12 @@ class Exploration:
         self._whole = True
 
     @property
-    def orders(self) -> Orders:
+    def orders(self) -> ArrivalOrders:
         """How many orders have been tried, and how many are known."""
         untried = sum(not self._covered(choices) for _, choices in self._untried)
-        return Orders(len(self._tried), len(self._tried) + untried, self._whole and not untried)
+        return ArrivalOrders(
+            len(self._tried), len(self._tried) + untried, self._whole and not untried
+        )
 
     def _covered(self, choices: _Choices) -> bool:
         """Whether a run has made these choices, and perhaps others besides."""
@@ -249,7 +251,7 @@ class _Clock:
         return done is not None and self._posted[_place(later)][earlier.rank] >= done
 
 
-def named_race(failed: Trace, passed: Iterable[Trace], orders: Orders) -> str:
+def named_race(failed: Trace, passed: Iterable[Trace], orders: ArrivalOrders) -> str:
     """Say which wildcard's choice parts a run that failed from one that passed.
 
     Of the runs that passed, it is compared with the one that agrees with it longest.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from grader.api.calculator import Plan
+from grader.api.calculator import TrainingPlan
 from tests.browser.lab import Reader, Server
 from tests.browser.test_accessibility import findings
 
@@ -24,7 +24,7 @@ def themed(
     found.close()
 
 
-def memory(plan: Plan) -> str:
+def memory(plan: TrainingPlan) -> str:
     return f"memory of a device {plan.memory.total / 1e9:,.2f} GB"
 
 
@@ -35,23 +35,23 @@ def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
     cell = reader.cell("calculator(hidden=4096")
     cell.run()
     status = cell.output.get_by_role("status")
-    expect(status).to_contain_text(memory(Plan(zero=0)))
+    expect(status).to_contain_text(memory(TrainingPlan(zero=0)))
     cell.output.first.evaluate("output => output.id = 'looked-at'")
     assert findings(page, "#looked-at") == []
     # with the arrow keys
     cell.output.get_by_role("spinbutton", name="hidden").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Tab")
-    expect(status).to_contain_text(memory(Plan(zero=0, hidden=4224)))
+    expect(status).to_contain_text(memory(TrainingPlan(zero=0, hidden=4224)))
     expect(cell.output.get_by_role("spinbutton", name="layers")).to_be_focused()
     # by typing
     page.keyboard.type("31")
     page.keyboard.press("Enter")
-    expect(status).to_contain_text(memory(Plan(zero=0, hidden=4224, layers=31)))
+    expect(status).to_contain_text(memory(TrainingPlan(zero=0, hidden=4224, layers=31)))
     # a box: its tick
     cell.output.get_by_role("checkbox", name="recompute activations").focus()
     page.keyboard.press("Space")
-    plan = Plan(zero=0, hidden=4224, layers=31, recompute=True)
+    plan = TrainingPlan(zero=0, hidden=4224, layers=31, recompute=True)
     expect(status).to_contain_text(memory(plan))
     # what cannot be is said
     cell.output.get_by_role("spinbutton", name="stages (PP)").fill("64")
@@ -63,4 +63,4 @@ def test_a_saved_notebook_shows_the_numbers_without_a_kernel(reader: Reader) -> 
     reader.open("solutions/16_scale_math.ipynb")
     cell = reader.cell("calculator(hidden=4096")
     expect(cell.output.first).to_contain_text("memory of a device")
-    expect(cell.output.first).to_contain_text(f"{Plan(zero=0).memory.total / 1e9:,.2f} GB")
+    expect(cell.output.first).to_contain_text(f"{TrainingPlan(zero=0).memory.total / 1e9:,.2f} GB")

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from grader.classroom.messages import Done, Lost, Order, Told, Workers
+from grader.classroom.messages import (
+    GradingRequest,
+    SubmissionJudged,
+    SubmissionLost,
+    Told,
+    Workers,
+)
 
 __all__ = ["Engine"]
 
@@ -17,8 +23,10 @@ __all__ = ["Engine"]
 class Engine(Protocol):
     """Judges submissions side by side."""
 
-    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
-        """What is told of all orders, as it comes; each ends with ``Done`` or ``Lost``.
+    def run(
+        self, orders: Iterable[GradingRequest]
+    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
+        """Yield what happens to the requests, as it happens; the last of each is its end.
 
         Orders are taken when there is somebody to work on them, so they may
         be made one by one.

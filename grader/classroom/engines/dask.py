@@ -18,7 +18,13 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from grader.classroom.engines import work
-from grader.classroom.messages import Done, Lost, Order, Told, Workers
+from grader.classroom.messages import (
+    GradingRequest,
+    SubmissionJudged,
+    SubmissionLost,
+    Told,
+    Workers,
+)
 from grader.core.errors import RequestError, WorldError
 
 if TYPE_CHECKING:
@@ -52,7 +58,9 @@ class DaskEngine:
         self._cluster = cluster
         self._address = client.scheduler.address if client.scheduler is not None else "?"
 
-    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
+    def run(
+        self, orders: Iterable[GradingRequest]
+    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
         """See :class:`grader.classroom.engines.Engine`.
 
         Raises:
@@ -68,7 +76,9 @@ class DaskEngine:
                 " every verdict so far is stored: start it and grade again"
             ) from error
 
-    def _run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost | Workers]:
+    def _run(
+        self, orders: Iterable[GradingRequest]
+    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
         from distributed import wait
 
         coming = iter(orders)
@@ -94,9 +104,9 @@ class DaskEngine:
                 if future.status == "finished":
                     yield from future.result()
                 else:
-                    yield Lost(key, f"the cluster failed at it: {future.exception()}")
+                    yield SubmissionLost(key, f"the cluster failed at it: {future.exception()}")
 
-    def _submit(self, order: Order) -> Any:
+    def _submit(self, order: GradingRequest) -> Any:
         with warnings.catch_warnings():
             # of "large graphs": a submission's files are what has to travel
             warnings.simplefilter("ignore", UserWarning)
@@ -114,7 +124,7 @@ class DaskEngine:
             self._cluster.close()
 
 
-def carry_out(order: Order) -> list[Told | Done | Lost]:
+def carry_out(order: GradingRequest) -> list[Told | SubmissionJudged | SubmissionLost]:
     """In a Dask worker: one submission, in a process of its own.
 
     A Dask worker runs tasks in threads, and may not start processes by
@@ -129,8 +139,8 @@ def carry_out(order: Order) -> list[Told | Done | Lost]:
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         why = f"status {done.returncode}" + "".join(f": {line}" for line in last)
-        return [Lost(order.key, f"the process that judged it ended: {why}")]
-    told: list[Told | Done | Lost] = pickle.loads(done.stdout)
+        return [SubmissionLost(order.key, f"the process that judged it ended: {why}")]
+    told: list[Told | SubmissionJudged | SubmissionLost] = pickle.loads(done.stdout)
     return told
 
 

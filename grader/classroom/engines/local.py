@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from grader.classroom.messages import Done, Lost, Order, Told
+from grader.classroom.messages import GradingRequest, SubmissionJudged, SubmissionLost, Told
 
 __all__ = ["LocalEngine", "cores"]
 
@@ -48,10 +48,12 @@ class LocalEngine:
         self._jobs = jobs or cores()
         self._workers: list[_Worker] = []
 
-    def run(self, orders: Iterable[Order]) -> Iterator[Told | Done | Lost]:
+    def run(
+        self, orders: Iterable[GradingRequest]
+    ) -> Iterator[Told | SubmissionJudged | SubmissionLost]:
         """See :class:`grader.classroom.engines.Engine`."""
         coming = iter(orders)
-        again: list[tuple[Order, int]] = []
+        again: list[tuple[GradingRequest, int]] = []
         while True:
             self._employ(coming, again)
             busy = [worker for worker in self._workers if worker.order is not None]
@@ -73,9 +75,13 @@ class LocalEngine:
                 if tries < _TRIES:
                     again.append((order, tries))
                 else:
-                    yield Lost(order.key, f"the process that judged it ended twice: {why}")
+                    yield SubmissionLost(
+                        order.key, f"the process that judged it ended twice: {why}"
+                    )
 
-    def _employ(self, coming: Iterator[Order], again: list[tuple[Order, int]]) -> None:
+    def _employ(
+        self, coming: Iterator[GradingRequest], again: list[tuple[GradingRequest, int]]
+    ) -> None:
         """Give every idle worker an order, while there are orders."""
         while True:
             idle = next((worker for worker in self._workers if worker.order is None), None)
@@ -118,11 +124,11 @@ class _Worker:
         with _without_interrupts():
             self._process.start()
         theirs.close()
-        self.order: Order | None = None
+        self.order: GradingRequest | None = None
         self._tries = 0
         self._ready = False
 
-    def give(self, order: Order, tries: int) -> None:
+    def give(self, order: GradingRequest, tries: int) -> None:
         """Have it carry out an order, at once or as soon as it listens."""
         self.order, self._tries = order, tries
         if self._ready:
@@ -133,22 +139,22 @@ class _Worker:
         with contextlib.suppress(OSError):
             self.pipe.send(self.order)
 
-    def hear(self) -> Told | Done | Lost | None:
+    def hear(self) -> Told | SubmissionJudged | SubmissionLost | None:
         """The next it tells of its order, if that is what it says.
 
         Raises:
             EOFError, OSError: it has died.
         """
-        told: Told | Done | Lost | str = self.pipe.recv()
+        told: Told | SubmissionJudged | SubmissionLost | str = self.pipe.recv()
         if isinstance(told, str):
             self._ready = True
             self._send()
             return None
-        if isinstance(told, (Done, Lost)):
+        if isinstance(told, (SubmissionJudged, SubmissionLost)):
             self.order = None
         return told
 
-    def bury(self) -> tuple[Order, int, str]:
+    def bury(self) -> tuple[GradingRequest, int, str]:
         """What a dead worker was busy with, how often that was tried, and how it died."""
         self._process.join()
         self.pipe.close()

@@ -12,20 +12,22 @@ import sys
 from collections.abc import Callable
 
 from grader.classroom.grading import grade
-from grader.classroom.messages import Done, Lost, Order, Told
+from grader.classroom.messages import GradingRequest, SubmissionJudged, SubmissionLost, Told
 from grader.course.chapters import discover
 
 __all__ = ["work"]
 
 
-def work(order: Order, tell: Callable[[Told | Done | Lost], None]) -> None:
+def work(
+    order: GradingRequest, tell: Callable[[Told | SubmissionJudged | SubmissionLost], None]
+) -> None:
     """Judge a submission; whatever goes wrong is told and not raised."""
     try:
         grade(order, discover(), tell)
     except Exception as error:
-        tell(Lost(order.key, f"{type(error).__name__}: {error}"))
+        tell(SubmissionLost(order.key, f"{type(error).__name__}: {error}"))
     else:
-        tell(Done(order.key))
+        tell(SubmissionJudged(order.key))
 
 
 def main() -> None:
@@ -36,7 +38,7 @@ def main() -> None:
     # whatever prints, prints elsewhere
     answer = os.dup(1)
     os.dup2(2, 1)
-    told: list[Told | Done | Lost] = []
+    told: list[Told | SubmissionJudged | SubmissionLost] = []
     work(pickle.load(sys.stdin.buffer), told.append)
     with os.fdopen(answer, "wb") as out:
         pickle.dump(told, out)

@@ -23,7 +23,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.outputs.results import ClassResults, Row, Standing, number, table, text
+from grader.classroom.outputs.results import (
+    ClassResults,
+    GradingState,
+    SubmissionRow,
+    number,
+    table,
+    text,
+)
 from grader.core.errors import RequestError
 
 __all__ = ["Canvas", "LeftOut", "canvas"]
@@ -42,14 +49,14 @@ _NAMED = re.compile(r"^(?P<title>.*?)(?: \(\d+\))?$", re.DOTALL)
 _KEPT = frozenset({"ex", "n/a"})
 
 #: Lines of a gradebook that a submission fits.
-_Finder = Callable[[Row], list[list[str]]]
+_Finder = Callable[[SubmissionRow], list[list[str]]]
 
 
 @dataclass(frozen=True)
 class LeftOut:
     """A submission that got no grade in the file, and why."""
 
-    row: Row
+    row: SubmissionRow
     reason: str
 
 
@@ -68,7 +75,7 @@ class Canvas:
 
     data: bytes
     left_out: tuple[LeftOut, ...] = ()
-    by_name: tuple[Row, ...] = ()
+    by_name: tuple[SubmissionRow, ...] = ()
     scaled: float | None = None
 
 
@@ -95,9 +102,9 @@ def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
     return _Gradebook(gradebook).fill(results)
 
 
-def _ungraded(results: ClassResults, row: Row) -> str:
+def _ungraded(results: ClassResults, row: SubmissionRow) -> str:
     """Why a submission has no grade to hand on; empty if it has one."""
-    if row.standing == Standing.NOTHING:
+    if row.standing == GradingState.NOTHING:
         return "nothing was handed in"
     return results.ungraded(row)
 
@@ -220,10 +227,12 @@ class _Gradebook:
     def _identity(self) -> list[str]:
         return [name for name in COLUMNS[1:4] if name in self.head]
 
-    def _match(self, rows: Sequence[Row]) -> tuple[list[tuple[list[str], Row]], list[LeftOut]]:
+    def _match(
+        self, rows: Sequence[SubmissionRow]
+    ) -> tuple[list[tuple[list[str], SubmissionRow]], list[LeftOut]]:
         """Submissions by line of the gradebook, and those that fit none, or not for certain."""
         sure, by_name = list(self._by_identity()), list(self._by_name())
-        claims: dict[int, tuple[list[str], list[Row]]] = {}
+        claims: dict[int, tuple[list[str], list[SubmissionRow]]] = {}
         left_out = []
         for row in rows:
             found = next(filter(None, (find(row) for find in sure)), [])
@@ -262,7 +271,9 @@ class _Gradebook:
             yield lambda row: [line for name, line in named if name == _turned(row.student)]
 
 
-def _finder(lines: list[list[str]], column: int, wanted: Callable[[Row], str | None]) -> _Finder:
+def _finder(
+    lines: list[list[str]], column: int, wanted: Callable[[SubmissionRow], str | None]
+) -> _Finder:
     index: dict[str, list[list[str]]] = {}
     for line in lines:
         index.setdefault(_folded(line[column]), []).append(line)

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from grader.classroom.outputs.pages import page
-from grader.classroom.outputs.results import Asked, ClassResults, Row, Standing
+from grader.classroom.outputs.results import (
+    ClassResults,
+    GradingState,
+    RequestedExercise,
+    SubmissionRow,
+)
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.report.summary import points
 
 __all__ = [
     "Bin",
-    "Change",
-    "Exercise",
-    "Figures",
-    "Found",
+    "GradeChange",
+    "ExerciseFigures",
+    "ClassFigures",
+    "ExerciseOutcome",
     "MARKS",
-    "Mistake",
+    "MistakeCount",
     "WORDS",
     "changes",
     "class_page",
@@ -52,7 +57,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class MistakeCount:
     """A way in which an exercise was failed, and how many did."""
 
     diagnosis: str
@@ -61,7 +66,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Exercise:
+class ExerciseFigures:
     """An exercise over the whole class.
 
     Attributes:
@@ -72,7 +77,7 @@ class Exercise:
         median, longest: seconds that judging took.
     """
 
-    asked: Asked
+    asked: RequestedExercise
     judged: int
     passed: int
     partly: int
@@ -80,7 +85,7 @@ class Exercise:
     failed: int
     empty: int
     unjudged: int
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[MistakeCount, ...]
     median: float
     longest: float
 
@@ -91,18 +96,18 @@ class Exercise:
 
 
 @dataclass(frozen=True)
-class Found:
+class ExerciseOutcome:
     """An exercise of a submission."""
 
-    row: Row
+    row: SubmissionRow
     verdict: ExerciseVerdict
 
 
 @dataclass(frozen=True)
-class Change:
+class GradeChange:
     """What another grading said."""
 
-    row: Row
+    row: SubmissionRow
     before: ExerciseVerdict
     now: ExerciseVerdict
 
@@ -113,7 +118,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ClassFigures:
     """A class in numbers and lists.
 
     Attributes:
@@ -130,30 +135,30 @@ class Figures:
         changes: what differs from an earlier grading.
     """
 
-    graded: tuple[Row, ...]
+    graded: tuple[SubmissionRow, ...]
     bins: tuple[Bin, ...]
     mean: float | None
     median: float | None
-    exercises: tuple[Exercise, ...]
-    faults: tuple[Row, ...]
-    errors: tuple[Found, ...]
-    skipped: tuple[Found, ...]
-    unsafe: tuple[Row, ...]
-    nothing: tuple[Row, ...]
-    hung: tuple[Found, ...]
-    slowest: tuple[Found, ...]
-    longest: tuple[Row, ...]
-    changes: tuple[Change, ...]
+    exercises: tuple[ExerciseFigures, ...]
+    faults: tuple[SubmissionRow, ...]
+    errors: tuple[ExerciseOutcome, ...]
+    skipped: tuple[ExerciseOutcome, ...]
+    unsafe: tuple[SubmissionRow, ...]
+    nothing: tuple[SubmissionRow, ...]
+    hung: tuple[ExerciseOutcome, ...]
+    slowest: tuple[ExerciseOutcome, ...]
+    longest: tuple[SubmissionRow, ...]
+    changes: tuple[GradeChange, ...]
 
 
-def figures(results: ClassResults) -> Figures:
+def figures(results: ClassResults) -> ClassFigures:
     """Look at all rows of a class."""
     rows = results.rows
-    graded = tuple(row for row in rows if row.standing == Standing.GRADED)
+    graded = tuple(row for row in rows if row.standing == GradingState.GRADED)
     scores = [row.score for row in graded]
-    found = [Found(row, verdict) for row in rows for verdict in row.exercises]
+    found = [ExerciseOutcome(row, verdict) for row in rows for verdict in row.exercises]
     answered = [f for f in found if f.verdict.seconds > 0]
-    return Figures(
+    return ClassFigures(
         graded=graded,
         bins=_bins([results.share(row) for row in graded]),
         mean=statistics.fmean(scores) if scores else None,
@@ -163,7 +168,7 @@ def figures(results: ClassResults) -> Figures:
         errors=tuple(f for f in found if f.verdict.status is Status.ERROR),
         skipped=tuple(f for f in found if f.verdict.status is Status.SKIPPED),
         unsafe=tuple(row for row in rows if row.unsafe),
-        nothing=tuple(row for row in rows if row.standing == Standing.NOTHING),
+        nothing=tuple(row for row in rows if row.standing == GradingState.NOTHING),
         hung=tuple(f for f in found if hung(f.verdict)),
         slowest=tuple(sorted(answered, key=lambda f: -f.verdict.seconds)[:_SLOWEST]),
         longest=tuple(sorted((r for r in rows if r.seconds), key=lambda r: -r.seconds)[:_SLOWEST]),
@@ -187,13 +192,13 @@ def outcome(verdict: ExerciseVerdict) -> str:
     return "partly" if verdict.score > 0 else "failed"
 
 
-def changes(row: Row) -> list[Change]:
+def changes(row: SubmissionRow) -> list[GradeChange]:
     """Where an earlier grading of a submission had come to something else."""
     found = []
     for now in row.exercises:
         before = row.earlier.get(now.name)
         if before is not None and _essence(before) != _essence(now):
-            found.append(Change(row, before, now))
+            found.append(GradeChange(row, before, now))
     return found
 
 
@@ -201,12 +206,12 @@ def _essence(verdict: ExerciseVerdict) -> tuple[object, ...]:
     return verdict.status, verdict.score, verdict.max_score, verdict.diagnosis
 
 
-def _exercise(asked: Asked, rows: Iterable[Row]) -> Exercise:
+def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> ExerciseFigures:
     verdicts = [row.by_name[asked.name] for row in rows if asked.name in row.by_name]
     outcomes = Counter(map(outcome, verdicts))
     unjudged = outcomes["error"] + outcomes["skipped"]
     seconds = [v.seconds for v in verdicts if v.seconds > 0]
-    return Exercise(
+    return ExerciseFigures(
         asked=asked,
         judged=len(verdicts) - unjudged,
         passed=outcomes["passed"],
@@ -221,7 +226,7 @@ def _exercise(asked: Asked, rows: Iterable[Row]) -> Exercise:
     )
 
 
-def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[Mistake, ...]:
+def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
     """The most frequent first; a hint tells mistakes of one diagnosis apart."""
     counts: Counter[tuple[str, str]] = Counter(
         (str(v.diagnosis), "" if v.diagnosis in _EMPTY else v.hint)
@@ -229,7 +234,7 @@ def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[Mistake, ...]:
         if v.status is Status.FAILED
     )
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Mistake(*what, count) for what, count in ordered[:_MOST])
+    return tuple(MistakeCount(*what, count) for what, count in ordered[:_MOST])
 
 
 def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
@@ -288,7 +293,7 @@ class _Cell:
 class _Line:
     """A student, as the table shows it."""
 
-    row: Row
+    row: SubmissionRow
     about: str
     tags: str
     badges: list[tuple[str, str]]
@@ -323,7 +328,7 @@ def class_page(results: ClassResults) -> str:
     )
 
 
-def _sections(seen: Figures, attention: bool) -> list[tuple[str, str]]:
+def _sections(seen: ClassFigures, attention: bool) -> list[tuple[str, str]]:
     return [
         *([("attention", "Look at these first")] if attention else []),
         ("scores", "Scores"),
@@ -335,8 +340,8 @@ def _sections(seen: Figures, attention: bool) -> list[tuple[str, str]]:
     ]
 
 
-def _by_reason(skipped: Iterable[Found]) -> dict[str, list[Found]]:
-    found: dict[str, list[Found]] = {}
+def _by_reason(skipped: Iterable[ExerciseOutcome]) -> dict[str, list[ExerciseOutcome]]:
+    found: dict[str, list[ExerciseOutcome]] = {}
     for item in skipped:
         found.setdefault(item.verdict.message, []).append(item)
     return found
@@ -349,7 +354,7 @@ def _chapters(results: ClassResults) -> list[tuple[str, int]]:
     ]
 
 
-def _outcomes(exercise: Exercise) -> list[tuple[str, int]]:
+def _outcomes(exercise: ExerciseFigures) -> list[tuple[str, int]]:
     return [
         ("passed", exercise.passed),
         ("partly", exercise.partly),
@@ -359,18 +364,18 @@ def _outcomes(exercise: Exercise) -> list[tuple[str, int]]:
     ]
 
 
-def _line(results: ClassResults, row: Row) -> _Line:
+def _line(results: ClassResults, row: SubmissionRow) -> _Line:
     waited = sum(map(hung, row.exercises))
     changed = changes(row)
     unscored = bool(row.fault) and not row.exercises
-    full = row.standing == Standing.GRADED and row.score >= results.points_of(row)
+    full = row.standing == GradingState.GRADED and row.score >= results.points_of(row)
     present = {
-        "error": row.standing == Standing.ERROR,
+        "error": row.standing == GradingState.ERROR,
         "unsafe": row.unsafe,
         "hung": waited > 0,
         "changed": bool(changed),
         "full": full,
-        "nothing": row.standing == Standing.NOTHING,
+        "nothing": row.standing == GradingState.NOTHING,
         "notes": bool(row.notes),
     }
     badges = []

@@ -14,7 +14,7 @@ from grader.classroom.names import is_key
 from grader.classroom.outputs import gradescope as gs
 from grader.classroom.outputs.class_page import MARKS, WORDS, changes, class_page, outcome
 from grader.classroom.outputs.pages import page
-from grader.classroom.outputs.results import ClassResults, Row, gradebook
+from grader.classroom.outputs.results import ClassResults, SubmissionRow, gradebook
 from grader.classroom.similarity import Pair
 from grader.core.verdict import CaseVerdict, Diagnosis, Status
 from grader.report.json import to_json
@@ -41,7 +41,7 @@ def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
 # the first case that failed, since that is what a student learns from.
 
 
-def feedback(results: ClassResults, row: Row) -> str:
+def feedback(results: ClassResults, row: SubmissionRow) -> str:
     """One student's page, which needs nothing beside it."""
     before = {change.now.name: change.before for change in changes(row)}
     counts = Counter(outcome(verdict) for verdict in row.exercises)
@@ -99,7 +99,9 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     _tidy(folder, "", keys)
 
 
-def write_gradescope(results: ClassResults, folder: Path, visibility: str = "visible") -> list[Row]:
+def write_gradescope(
+    results: ClassResults, folder: Path, visibility: str = "visible"
+) -> list[SubmissionRow]:
     """Write ``<key>/results.json`` for every submission with a final score.
 
     Args:

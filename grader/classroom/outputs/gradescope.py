@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.classroom.outputs.results import ClassResults, Row
+from grader.classroom.outputs.results import ClassResults, SubmissionRow
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.core.version import __version__
 from grader.report.summary import visible
@@ -23,7 +23,9 @@ __all__ = ["VISIBILITIES", "gradescope", "to_json"]
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 
 
-def gradescope(results: ClassResults, row: Row, visibility: str = "visible") -> dict[str, Any]:
+def gradescope(
+    results: ClassResults, row: SubmissionRow, visibility: str = "visible"
+) -> dict[str, Any]:
     """One student's ``results.json``.
 
     What the grader failed at, or could not judge, is a test without points:
@@ -87,7 +89,7 @@ def _scored(score: float, points: float, status: str) -> dict[str, Any]:
     return {"score": score, "max_score": points, "status": status}
 
 
-def _remarks(row: Row) -> list[str]:
+def _remarks(row: SubmissionRow) -> list[str]:
     found = []
     if row.fault:
         found.append(

@@ -8,7 +8,7 @@ There, too, a value that is not known is an empty cell.
 
 from __future__ import annotations
 
-from grader.classroom.outputs.results import ClassResults, Row, number, table, text
+from grader.classroom.outputs.results import ClassResults, SubmissionRow, number, table, text
 
 __all__ = ["COLUMNS", "nbgrader"]
 
@@ -37,7 +37,7 @@ def nbgrader(results: ClassResults) -> bytes:
     return table([COLUMNS, *(_record(results, row) for row in results.rows)], newline="\n")
 
 
-def _record(results: ClassResults, row: Row) -> list[str]:
+def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
     # only "Last, First" says which is which; names cannot be split by a program
     last, comma, first = row.student.partition(",")
     score = "" if results.ungraded(row) else number(row.score)

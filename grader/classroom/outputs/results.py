@@ -14,11 +14,11 @@ from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, tota
 from grader.report.summary import visible
 
 __all__ = [
-    "Asked",
+    "RequestedExercise",
     "COLUMNS",
     "ClassResults",
-    "Row",
-    "Standing",
+    "SubmissionRow",
+    "GradingState",
     "gradebook",
     "number",
     "table",
@@ -30,7 +30,7 @@ __all__ = [
 _LONGEST_KEY = 200
 
 
-class Standing:
+class GradingState:
     """How far the grading of a submission came."""
 
     GRADED = "graded"
@@ -40,7 +40,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedExercise:
     """An exercise that the class was asked to do."""
 
     name: str
@@ -49,7 +49,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class SubmissionRow:
     """One submission.
 
     Attributes:
@@ -90,10 +90,10 @@ class Row:
 
     @property
     def standing(self) -> str:
-        """A word of :class:`Standing`."""
+        """A word of :class:`GradingState`."""
         if self.fault or any(v.status is Status.ERROR for v in self.exercises):
-            return Standing.ERROR
-        return Standing.GRADED if self.exercises else Standing.NOTHING
+            return GradingState.ERROR
+        return GradingState.GRADED if self.exercises else GradingState.NOTHING
 
     def verdict(self) -> SubmissionVerdict:
         """The submission as ``python -m grader check`` would tell of it."""
@@ -118,8 +118,8 @@ class ClassResults:
 
     title: str
     graded_at: str
-    rows: tuple[Row, ...]
-    course: tuple[Asked, ...] = ()
+    rows: tuple[SubmissionRow, ...]
+    course: tuple[RequestedExercise, ...] = ()
 
     def __post_init__(self) -> None:
         seen: dict[str, str] = {}
@@ -132,14 +132,14 @@ class ClassResults:
             seen[folded] = row.key
 
     @cached_property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RequestedExercise, ...]:
         """Every exercise that has a column."""
         found = {asked.name: asked for asked in self.course}
-        extra: dict[str, Asked] = {}
+        extra: dict[str, RequestedExercise] = {}
         for row in self.rows:
             for v in row.exercises:
                 if v.name not in found:
-                    extra.setdefault(v.name, Asked(v.name, v.chapter, v.max_score))
+                    extra.setdefault(v.name, RequestedExercise(v.name, v.chapter, v.max_score))
         return (*found.values(), *sorted(extra.values(), key=lambda asked: asked.chapter))
 
     @cached_property
@@ -147,20 +147,20 @@ class ClassResults:
         """What the class could earn, the same for everyone."""
         return total(asked.points for asked in self.asked)
 
-    def points_of(self, row: Row) -> float:
+    def points_of(self, row: SubmissionRow) -> float:
         """What a student could earn: all that was asked, but for what could not be judged here."""
         skipped = {v.name for v in row.exercises if v.status is Status.SKIPPED}
         return total(asked.points for asked in self.asked if asked.name not in skipped)
 
-    def ungraded(self, row: Row) -> str:
+    def ungraded(self, row: SubmissionRow) -> str:
         """Why a submission has no final score that could be handed on; empty if it has one."""
-        if row.standing == Standing.ERROR:
+        if row.standing == GradingState.ERROR:
             return "the grader failed on it; grade it again"
         if row.exercises and not self.points_of(row):
             return "nothing of it could be judged here"
         return ""
 
-    def share(self, row: Row) -> float:
+    def share(self, row: SubmissionRow) -> float:
         """A final score as a share of what the student could earn.
 
         Gradebooks with one maximum for everybody get this share of it.  Points alone would
@@ -251,7 +251,7 @@ def gradebook(results: ClassResults) -> bytes:
     return table([head, *(_record(results, row) for row in results.rows)], bom=True)
 
 
-def _record(results: ClassResults, row: Row) -> list[str]:
+def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
     notes = list(row.notes)
     if row.unsafe:
         notes.insert(0, "graded without a sandbox")
@@ -270,7 +270,7 @@ def _record(results: ClassResults, row: Row) -> list[str]:
     ]
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: SubmissionRow, name: str) -> str:
     verdict = row.by_name.get(name)
     if verdict is None:
         return ""

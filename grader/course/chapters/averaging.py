@@ -8,7 +8,7 @@ import torch
 from grader.core.compare import compare
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.chapters.replicas import ARCHITECTURES, build
-from grader.course.exercise import Judged
+from grader.course.exercise import JudgedCase
 
 __all__ = [
     "among_holders",
@@ -66,7 +66,7 @@ def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
     return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
 
 
-def divided(judged: Sequence[Judged], by: Callable[[int], int]) -> bool:
+def divided(judged: Sequence[JudgedCase], by: Callable[[int], int]) -> bool:
     """Whether these are the sums divided by this, with three ranks or more among them.
 
     Looked at is the first kind of input, in which nothing is rounded; with two ranks alone,

@@ -20,7 +20,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from grader.core.values import reduction_name
 
-__all__ = ["BACKEND", "Mpi", "MpiGroup", "Pending", "operation", "typed"]
+__all__ = ["BACKEND", "Mpi", "MpiGroup", "RequestGroup", "operation", "typed"]
 
 
 # MPI's operations for torch's reductions, also of element types that MPI lacks. ----
@@ -125,7 +125,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
 _EAGER = 50
 
 
-class Pending:
+class RequestGroup:
     """Requests of MPI's, waited for as one.
 
     MPI's own wait would keep a processor busy, and the message may have to
@@ -193,24 +193,26 @@ class MpiGroup:
 
     # Point to point. ---------------------------------------------------------
 
-    def send(self, tensors: Tensors, dst: int, tag: int) -> Pending:
+    def send(self, tensors: Tensors, dst: int, tag: int) -> RequestGroup:
         """Send to rank ``dst``."""
         buffer = [raw(tensors[0]), MPI.BYTE]
-        return Pending([self._comm.Issend(buffer, dst, tag)], buffers=buffer)
+        return RequestGroup([self._comm.Issend(buffer, dst, tag)], buffers=buffer)
 
-    def recv(self, tensors: Tensors, src: int, tag: int) -> Pending:
+    def recv(self, tensors: Tensors, src: int, tag: int) -> RequestGroup:
         """Receive from rank ``src``."""
         buffer = [raw(tensors[0]), MPI.BYTE]
-        return Pending([self._comm.Irecv(buffer, src, tag)], buffers=buffer)
+        return RequestGroup([self._comm.Irecv(buffer, src, tag)], buffers=buffer)
 
     # Collectives. ------------------------------------------------------------
 
-    def broadcast(self, tensors: Tensors, opts: Any) -> Pending:
+    def broadcast(self, tensors: Tensors, opts: Any) -> RequestGroup:
         """One tensor, from the root to everybody."""
         buffer = [raw(tensors[0]), MPI.BYTE]
-        return Pending([self._comm.Ibcast(buffer, opts.rootRank)], tensors=tensors, buffers=buffer)
+        return RequestGroup(
+            [self._comm.Ibcast(buffer, opts.rootRank)], tensors=tensors, buffers=buffer
+        )
 
-    def allreduce(self, tensors: Tensors, opts: Any) -> Pending:
+    def allreduce(self, tensors: Tensors, opts: Any) -> RequestGroup:
         """Every rank's tensors combined, on everybody."""
         reduction = reduction_name(opts.reduceOp)
         operations = [operation(reduction, tensor.dtype) for tensor in tensors]
@@ -219,13 +221,13 @@ class MpiGroup:
             self._comm.Iallreduce(MPI.IN_PLACE, buffer, combine)
             for buffer, combine in zip(buffers, operations, strict=True)
         ]
-        return Pending(requests, tensors=tensors, buffers=buffers)
+        return RequestGroup(requests, tensors=tensors, buffers=buffers)
 
-    def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Pending:
+    def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> RequestGroup:
         """The same, of several tensors."""
         return self.allreduce(tensors, opts)
 
-    def reduce(self, tensors: Tensors, opts: Any) -> Pending:
+    def reduce(self, tensors: Tensors, opts: Any) -> RequestGroup:
         """Every rank's tensor combined, on the root; the others' stay as they are."""
         buffer, root = typed(tensors[0]), opts.rootRank
         combine = operation(reduction_name(opts.reduceOp), tensors[0].dtype)
@@ -233,63 +235,69 @@ class MpiGroup:
             request = self._comm.Ireduce(MPI.IN_PLACE, buffer, combine, root)
         else:
             request = self._comm.Ireduce(buffer, None, combine, root)
-        return Pending([request], tensors=tensors, buffers=buffer)
+        return RequestGroup([request], tensors=tensors, buffers=buffer)
 
-    def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None) -> Pending:
+    def allgather(
+        self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None
+    ) -> RequestGroup:
         """Every rank's tensor, on everybody."""
         landing, mine = _Landing(outputs[0]), [raw(inputs[0]), MPI.BYTE]
         request = self._comm.Iallgatherv(mine, landing.buffer)
-        return Pending([request], landing.unpack, outputs[0], mine)
+        return RequestGroup([request], landing.unpack, outputs[0], mine)
 
     def _allgather_base(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
-    ) -> Pending:
+    ) -> RequestGroup:
         """The same, into one tensor."""
         mine, all_of_them = [raw(given), MPI.BYTE], [raw(output), MPI.BYTE]
         request = self._comm.Iallgather(mine, all_of_them)
-        return Pending([request], tensors=[output], buffers=[mine, all_of_them])
+        return RequestGroup([request], tensors=[output], buffers=[mine, all_of_them])
 
-    def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any) -> Pending:
+    def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any) -> RequestGroup:
         """Every rank's tensor, on the root."""
         mine, root = [raw(inputs[0]), MPI.BYTE], opts.rootRank
         if self._comm.rank != root:
-            return Pending([self._comm.Igatherv(mine, None, root)], buffers=mine)
+            return RequestGroup([self._comm.Igatherv(mine, None, root)], buffers=mine)
         landing = _Landing(outputs[0])
         request = self._comm.Igatherv(mine, landing.buffer, root)
-        return Pending([request], landing.unpack, outputs[0], mine)
+        return RequestGroup([request], landing.unpack, outputs[0], mine)
 
-    def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> Pending:
+    def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> RequestGroup:
         """One tensor of the root's for each rank."""
         mine, root = [raw(outputs[0]), MPI.BYTE], opts.rootRank
         given = None
         if self._comm.rank == root:
             given = _packed(inputs[0])
         request = self._comm.Iscatterv(given, mine, root)
-        return Pending([request], tensors=outputs, buffers=[mine, given])
+        return RequestGroup([request], tensors=outputs, buffers=[mine, given])
 
-    def reduce_scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> Pending:
+    def reduce_scatter(
+        self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any
+    ) -> RequestGroup:
         """Every rank's lists combined; of the result each rank has the part at its place."""
         parts = inputs[0]
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
         return self._reduce_scattered(outputs[0], flat, [part.numel() for part in parts], opts)
 
-    def _reduce_scatter_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any) -> Pending:
+    def _reduce_scatter_base(
+        self, output: torch.Tensor, given: torch.Tensor, opts: Any
+    ) -> RequestGroup:
         """The same, of one tensor."""
         return self._reduce_scattered(output, given, [output.numel()] * self._comm.size, opts)
 
     def _reduce_scattered(
         self, output: torch.Tensor, given: torch.Tensor, counts: list[int], opts: Any
-    ) -> Pending:
+    ) -> RequestGroup:
         combine = operation(reduction_name(opts.reduceOp), given.dtype)
         all_of_them, mine = typed(given), typed(output)
         request = self._comm.Ireduce_scatter(all_of_them, mine, counts, combine)
-        return Pending([request], tensors=[output], buffers=[all_of_them, mine, counts])
+        return RequestGroup([request], tensors=[output], buffers=[all_of_them, mine, counts])
 
-    def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Pending:
+    def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> RequestGroup:
         """One tensor from every rank to every other."""
         landing, given = _Landing(outputs), _packed(inputs)
         request = self._comm.Ialltoallv(given, landing.buffer)
-        return Pending([request], landing.unpack, outputs, given)
+        return RequestGroup([request], landing.unpack, outputs, given)
 
     def alltoall_base(
         self,
@@ -298,20 +306,20 @@ class MpiGroup:
         output_splits: Sequence[int],
         input_splits: Sequence[int],
         opts: Any = None,
-    ) -> Pending:
+    ) -> RequestGroup:
         """The same, of the rows of one tensor."""
         mine, theirs = self._by_rows(given, input_splits), self._by_rows(output, output_splits)
         request = self._comm.Ialltoallv(mine, theirs)
-        return Pending([request], tensors=[output], buffers=[mine, theirs])
+        return RequestGroup([request], tensors=[output], buffers=[mine, theirs])
 
     def _by_rows(self, tensor: torch.Tensor, splits: Sequence[int]) -> list[Any]:
         size, rows = self._comm.size, tensor.shape[0] if tensor.dim() else 1
         row = tensor.nbytes // rows if rows else 0
         return _counted(raw(tensor), [row * n for n in splits or [rows // size] * size])
 
-    def barrier(self, opts: Any = None) -> Pending:
+    def barrier(self, opts: Any = None) -> RequestGroup:
         """Nobody leaves before all have come."""
-        return Pending([self._comm.Ibarrier()])
+        return RequestGroup([self._comm.Ibarrier()])
 
 
 class _Landing:

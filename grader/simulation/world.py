@@ -15,19 +15,19 @@ import torch
 from grader.core.events import ANY
 from grader.core.wire import Tally
 from grader.simulation.network import Network
-from grader.simulation.requests import Misfit, Request, sort_of
+from grader.simulation.requests import MessageMismatch, SimulatedRequest, sort_of
 from grader.simulation.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from grader.simulation.trace_recorder import Tap
+    from grader.simulation.trace_recorder import TraceRecorder
 
-__all__ = ["Hub", "Ledger"]
+__all__ = ["SimulatedWorld", "MessageCounter"]
 
 
 # What simulated ranks have sent, in numbers: as little as a bound can be judged by. ----
 
 
-class Ledger:
+class MessageCounter:
     """Counts messages while they are delivered.
 
     Args:
@@ -54,10 +54,10 @@ class Ledger:
         return Tally(self._messages, self._bytes, self._elements, self._strangers)
 
 
-# The hub. -------------------------------------------------------------------------
+# The world. -------------------------------------------------------------------------
 
 
-class Hub(Scheduler):
+class SimulatedWorld(Scheduler):
     """Ranks that send each other messages.
 
     Args:
@@ -71,7 +71,7 @@ class Hub(Scheduler):
         bytes: that were sent and received so far.
         order: how many ends of messages were posted before their other end.
         carry: of the network.
-        tap: follows every message, if a record is wanted.
+        recorder: follows every message, if a record is wanted.
         open: requests that nobody has seen complete, in the order of their posts.
         misfits: messages whose ends are not of one size and type.
     """
@@ -81,29 +81,29 @@ class Hub(Scheduler):
         functions: Sequence[Callable[[], Any]],
         network: Network,
         eager: int = -1,
-        ledger: Ledger | None = None,
+        ledger: MessageCounter | None = None,
     ) -> None:
         super().__init__(functions, network)
         self.bytes = 0
         self.order = 0
         self.eager = eager
         self.ledger = ledger
-        self.tap: Tap | None = None
-        self.open: dict[Request, None] = {}
-        self.misfits: list[Misfit] = []
+        self.recorder: TraceRecorder | None = None
+        self.open: dict[SimulatedRequest, None] = {}
+        self.misfits: list[MessageMismatch] = []
         self.carry = network.carry
         #: by rank, ends of messages that were posted and have no other end yet
         self.sending = [0] * self.size
         self.receiving = [0] * self.size
         #: by destination, what was sent, and what is waited for, by channel
-        self.sends: list[dict[Any, deque[Request]]] = [{} for _ in functions]
-        self.receives: list[dict[Any, deque[Request]]] = [{} for _ in functions]
+        self.sends: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
+        self.receives: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
         #: by destination, what is waited for from any rank: (tag and group, request)
-        self.anybody: list[list[tuple[Any, Request]]] = [[] for _ in functions]
+        self.anybody: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
 
-    def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> Request:
+    def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> SimulatedRequest:
         """Send from the current rank on a channel to a rank; its request."""
-        request = Request(self, self.current, "send", destination, tensor)
+        request = SimulatedRequest(self, self.current, "send", destination, tensor)
         if tensor.nbytes <= self.eager:
             self._leave(request)
         receive = self.taker(destination, channel)
@@ -115,14 +115,14 @@ class Hub(Scheduler):
             self._enqueue(self.sends[destination], channel, request)
         return request
 
-    def _leave(self, send: Request) -> None:
+    def _leave(self, send: SimulatedRequest) -> None:
         """An eager message is on its way, and its buffer the rank's own again."""
         tensor = send.tensor
         send.tensor = tensor.detach().clone()
         send.done = self.now
         send.arrives = self.carry(self.now, send.rank.number, send.peer, tensor.nbytes)
 
-    def taker(self, destination: int, channel: Any) -> Request | None:
+    def taker(self, destination: int, channel: Any) -> SimulatedRequest | None:
         """The receive that a message on a channel goes to: the first that was posted."""
         waiting = self.receives[destination].get(channel)
         anybody = self.anybody[destination]
@@ -136,10 +136,10 @@ class Hub(Scheduler):
                     return request
         return waiting.popleft() if waiting else None
 
-    def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> Request:
+    def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> SimulatedRequest:
         """Receive into a tensor of the current rank; its request."""
         me = self.current
-        request = Request(self, me, "recv", source, tensor)
+        request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
         if sent:
             self._deliver_sent(sent.popleft(), request)
@@ -148,10 +148,10 @@ class Hub(Scheduler):
             self._enqueue(self.receives[me.number], channel, request)
         return request
 
-    def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> Request:
+    def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> SimulatedRequest:
         """Receive the message that was sent first, of those with a tag in a group."""
         me = self.current
-        request = Request(self, me, "recv", ANY, tensor)
+        request = SimulatedRequest(self, me, "recv", ANY, tensor)
         queues = self.sends[me.number]
         first = min(
             (queue for channel, queue in queues.items() if queue and sort_of(channel) == sort),
@@ -166,25 +166,27 @@ class Hub(Scheduler):
             self.anybody[me.number].append((sort, request))
         return request
 
-    def _deliver_sent(self, send: Request, receive: Request) -> None:
+    def _deliver_sent(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         self.sending[send.rank.number] -= 1
         self.deliver(send, receive)
 
-    def _enqueue(self, queues: dict[Any, deque[Request]], channel: Any, request: Request) -> None:
+    def _enqueue(
+        self, queues: dict[Any, deque[SimulatedRequest]], channel: Any, request: SimulatedRequest
+    ) -> None:
         self.order = request.order = self.order + 1
         queue = queues.get(channel)
         if queue is None:
             queue = queues[channel] = deque()
         queue.append(request)
 
-    def deliver(self, send: Request, receive: Request) -> None:
+    def deliver(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         """A message has both its ends: when it arrives, and what is in it."""
         theirs = send.tensor
         mine = receive.tensor
         nbytes = theirs.nbytes
         if theirs.dtype is not mine.dtype or nbytes != mine.nbytes:
             receive.peer = send.rank.number
-            self.misfits.append(Misfit(send, receive))
+            self.misfits.append(MessageMismatch(send, receive))
             if nbytes > mine.nbytes:
                 return  # gloo ends the process that receives; here nobody goes on
             # gloo takes bytes for what they are not
@@ -218,7 +220,7 @@ class Hub(Scheduler):
         if receive.waiter is not None:
             self.at(done, receive.waiter)
 
-    def _meet(self, send: Request, receive: Request) -> None:
+    def _meet(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         """Leave it to the end of the moment which port a message gets, and when.
 
         One of its ranks has posted other ends before: until all ranks have run, one of

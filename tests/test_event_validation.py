@@ -9,7 +9,7 @@ from grader.core.events import (
     ANY,
     WORLD,
     Blocked,
-    Done,
+    Completed,
     Failed,
     Grouped,
     Held,
@@ -20,11 +20,11 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.framing import BrokenFrame, TooMuch
+from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.verdict import Diagnosis
 from grader.launch import event_validation
-from grader.launch.event_validation import Scrutiny
-from grader.trace.message_matcher import Board
+from grader.launch.event_validation import EventValidator
+from grader.trace.message_matcher import MessageMatcher
 
 SEND = Posted(0, "send", 1, 0, WORLD, 4, 16, "float32", "", True, False, "answer.py", 3, 10)
 SUM = msgspec.structs.replace(SEND, kind="all_reduce", peer=ANY, detail="SUM")
@@ -36,7 +36,9 @@ def posted(**changed):
 
 @pytest.fixture
 def scrutiny_of_two():
-    return Scrutiny(Board(2), frozenset({"all_reduce"}), subgroups=False, watched=False)
+    return EventValidator(
+        MessageMatcher(2), frozenset({"all_reduce"}), subgroups=False, watched=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_what_a_recorder_says_passes(scrutiny_of_two, event):
         (posted(dtype="f" * 1025), "a name of 1025 characters"),
         (posted(detail="f" * 1025), "a name of 1025 characters"),
         (Blocked(0, "answer.py", 3, 10), "operation 0, which it never began"),
-        (Done(0, 10), "operation 0, which it never began"),
+        (Completed(0, 10), "operation 0, which it never began"),
         (Failed(-1, 10), "operation -1, which it never began"),
         (Grouped("pair", [1]), "a group that it is not in"),
         (Grouped("pair", [0, 0]), "a group that it is not in"),
@@ -99,8 +101,8 @@ def test_what_no_recorder_says_is_refused(scrutiny_of_two, event, message):
 
 def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
     scrutiny_of_two.look(0, SEND)
-    scrutiny_of_two._board.take(0, SEND)
-    scrutiny_of_two.look(0, Done(0, 20))
+    scrutiny_of_two._matcher.take(0, SEND)
+    scrutiny_of_two.look(0, Completed(0, 20))
     with pytest.raises(BrokenFrame, match="operation 0 where operation 1 comes next"):
         scrutiny_of_two.look(0, SEND)
     with pytest.raises(BrokenFrame, match="a name of 1025"):
@@ -109,8 +111,8 @@ def test_news_of_the_past_are_of_operations_that_were_begun(scrutiny_of_two):
 
 def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
     views = [{}, {}]
-    Scrutiny(Board(2), None, True, False, views).look(0, Grouped("pair", [0, 1]))
-    later = Scrutiny(Board(2), None, True, False, views)
+    EventValidator(MessageMatcher(2), None, True, False, views).look(0, Grouped("pair", [0, 1]))
+    later = EventValidator(MessageMatcher(2), None, True, False, views)
     later.look(0, posted(group="pair"))
     with pytest.raises(BrokenFrame, match="in a group that it is not in"):
         later.look(1, posted(group="pair", peer=0))
@@ -119,17 +121,22 @@ def test_a_group_is_known_in_later_calls_as_its_rank_sees_it():
 @pytest.mark.parametrize(
     ("bound", "events", "error", "message"),
     [
-        ("OPERATIONS", [SEND, posted(op=1), posted(op=2)], TooMuch, "more than 2 operations"),
-        ("MANY", [Marked("here", 10)] * 3, TooMuch, "more than 2 events"),
+        (
+            "OPERATIONS",
+            [SEND, posted(op=1), posted(op=2)],
+            TooManyMessages,
+            "more than 2 operations",
+        ),
+        ("MANY", [Marked("here", 10)] * 3, TooManyMessages, "more than 2 events"),
         ("GROUPS", [Grouped(name, [0]) for name in "abc"], BrokenFrame, "more than 2 groups"),
     ],
 )
 def test_there_is_an_end_to_what_a_rank_may_say(monkeypatch, bound, events, error, message):
     monkeypatch.setattr(event_validation, bound, 2)
-    board = Board(2)
-    look = Scrutiny(board, None, subgroups=True, watched=False).look
+    matcher = MessageMatcher(2)
+    look = EventValidator(matcher, None, subgroups=True, watched=False).look
     for event in events[:-1]:
         look(0, event)
-        board.take(0, event)
+        matcher.take(0, event)
     with pytest.raises(error, match=message):
         look(0, events[-1])

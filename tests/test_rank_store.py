@@ -9,7 +9,7 @@ import pytest
 from grader.core.framing import BrokenFrame
 from grader.core.wire import Put
 from grader.rank import rank_store
-from grader.rank.rank_store import Meeting, RankStore
+from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play
 
 
@@ -17,7 +17,7 @@ from tests.conftest import play
 def stores():
     """Three ranks' stores, told at once."""
     made = []
-    judge = Meeting(lambda told: [store.hear(told) for store in made])
+    judge = RankStoreServer(lambda told: [store.hear(told) for store in made])
     made += [RankStore(rank, lambda put, rank=rank: judge.take(rank, put)) for rank in range(3)]
     return judge, made
 

@@ -16,7 +16,7 @@ from grader.core.verdict import Diagnosis
 from grader.launch.launchers import new_sandbox
 from grader.launch.processes import ProcessWorld
 from grader.launch.sandbox import missing
-from grader.launch.sandbox_pool import Nursery
+from grader.launch.sandbox_pool import SandboxPool
 from grader.launch.world import Job
 from grader.server.sandbox_server import FILES, THREADS
 from grader.submission.submission import Submission
@@ -97,7 +97,7 @@ def test_a_sandbox_has_no_right_that_its_maker_has(sandbox):
 def test_nobody_may_look_into_the_processes_of_a_sandbox(sandbox):
     with ProcessWorld(sandbox, 2, ANSWERS.program) as world:
         assert world.run(Job("takes_its_time", ((), ()))).failure is None
-        ranks = [process.pid for process in sandbox.processes(world._crew).values()]
+        ranks = [process.pid for process in sandbox.processes(world._handle).values()]
         assert len(ranks) == 2
         for pid in (sandbox.pid, *ranks):
             # the kernel gives root what not even the same user may look into
@@ -158,20 +158,20 @@ def test_sandboxes_end_with_the_process_that_has_asked_for_them():
 
 
 def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
-    nursery = Nursery()
-    first = nursery.sandbox()
+    pool = SandboxPool()
+    first = pool.sandbox()
     made = [psutil.Process(first.pid)]
-    psutil.Process(nursery.pid).kill()
+    psutil.Process(pool.pid).kill()
     assert psutil.wait_procs(made, timeout=30)[1] == []
     with pytest.raises(WorldError, match="no sandbox can be started"):
-        nursery.sandbox()
-    assert not nursery.usable
+        pool.sandbox()
+    assert not pool.usable
     first.close()
-    nursery.close()
+    pool.close()
 
 
 def test_trying_it_out_takes_no_torch(capfd):
-    Nursery.rehearse()
+    SandboxPool.rehearse()
     assert capfd.readouterr() == ("", "")
 
 
