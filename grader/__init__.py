@@ -44,7 +44,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from grader.core.version import __version__
+from grader.core import __version__
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
-    from grader.core.marks import mark
+    from grader.core.events import mark
     from grader.launch.launchers import backends
 
 __all__ = [
@@ -77,7 +77,7 @@ _HOMES = {
     "backends": "launch.launchers",
     "check": "api",
     "hint": "api",
-    "mark": "core.marks",
+    "mark": "core.events",
     "points": "api.points",
     "progress": "api",
     "replay": "api.replay",

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.version import __version__
+from grader.core import __version__
 
 __all__ = ["Finding", "examine", "findings"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import grader
+from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
-from grader.core.version import __version__
 
 __all__ = ["main"]
 
@@ -212,7 +212,7 @@ def _list(request: argparse.Namespace) -> int:
 
 
 def _check(request: argparse.Namespace) -> int:
-    from grader.core.reading import contents
+    from grader.core.errors import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
     from grader.api import catalogue, fresh_seed, valid_sizes

@@ -18,7 +18,6 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import out_of_memory
-from grader.core.framing import BrokenFrame
 from grader.core.values import (
     DEEP,
     Opaque,
@@ -28,6 +27,7 @@ from grader.core.values import (
     short,
     with_article,
 )
+from grader.core.wire import BrokenFrame
 
 __all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
 

@@ -24,11 +24,14 @@ from __future__ import annotations
 
 import difflib
 import errno
+import stat
 from collections.abc import Iterable
+from pathlib import Path
 
 __all__ = [
     "DeclarationError",
     "GraderError",
+    "LARGEST_FILE",
     "ProgressFileError",
     "RequestError",
     "RunFailed",
@@ -36,6 +39,7 @@ __all__ = [
     "UnknownExercise",
     "UnreadableFile",
     "WorldError",
+    "contents",
     "out_of_memory",
     "shortage",
 ]
@@ -133,3 +137,35 @@ class Stopped(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [f"Stopped: {self}"]
+
+
+# A file that somebody named, and what can be wrong with it. -----------------------
+
+#: No submission is larger: the largest solved notebook of the course has 1 MB.
+LARGEST_FILE = 32 << 20
+
+
+def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:
+    """All bytes of a file that somebody named.
+
+    Args:
+        path: as they named it.
+        wanted: how the names of such files end, for those who name a folder.
+
+    Raises:
+        UnreadableFile: it is not there, no file, too large, or not to be read.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise UnreadableFile(f"{path} is a folder; name a {wanted} file in it")
+        if not stat.S_ISREG(mode):
+            raise UnreadableFile(f"{path} is no regular file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise UnreadableFile(f"{path} is larger than {LARGEST_FILE >> 20} MB")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise UnreadableFile(f"{path} does not exist") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableFile(f"{path} cannot be read: {reason}") from None

@@ -247,7 +247,7 @@ class Exercise:
             whose values are right; what is wrong, or ``None``.
         adapter: makes the call where it is more than passing arguments; runs
             in the ranks, so it holds no oracle.
-        demo: a case whose data are :mod:`grader.core.provenance`, for a replay.
+        demo: a case whose data are :mod:`grader.core.values`, for a replay.
         point: of a case that failed and its diagnosis, whether that misses the point of
             the exercise, as a limit that is one does; see :func:`grader.course.limits.point`.
         remark: what to say of a right run that passes all the same; empty if nothing.

@@ -27,10 +27,9 @@ from grader.core.events import (
     Seen,
     Violated,
 )
-from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
-from grader.core.wire import Raised
+from grader.core.wire import BrokenFrame, Raised, TooManyMessages
 from grader.rank.recorder import GROUPS
 from grader.rank.signatures import COLLECTIVES
 from grader.trace.message_matcher import MessageMatcher

@@ -12,11 +12,9 @@ import contextlib
 import time
 from collections.abc import Iterable
 
-from grader.core.errors import UnreadableFile
-from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
+from grader.core.errors import LARGEST_FILE, UnreadableFile
 from grader.core.program import Program
-from grader.core.reading import LARGEST
-from grader.core.wire import Parse, Parsed
+from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
 from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
@@ -47,8 +45,8 @@ def parse(
             within the limits.
         WorldError: the process cannot be started.
     """
-    if len(data) > LARGEST:
-        raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
+    if len(data) > LARGEST_FILE:
+        raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
     handle = launcher.launch(1)
     try:
         parsed = _ask(handle, Parse(data, label, list(wanted), launcher.setting.sealed), seconds)

@@ -8,10 +8,18 @@ import msgspec
 
 from grader.core.codec import pack, unpack
 from grader.core.errors import WorldError, shortage
-from grader.core.framing import BrokenFrame, FrameWriter
 from grader.core.program import Program
 from grader.core.verdict import Diagnosis, Failure
-from grader.core.wire import Inspect, Load, Resolved, Returned, RunCall, Setup
+from grader.core.wire import (
+    BrokenFrame,
+    FrameWriter,
+    Inspect,
+    Load,
+    Resolved,
+    Returned,
+    RunCall,
+    Setup,
+)
 from grader.launch.event_validation import NAME
 from grader.launch.kernel_counters import contradiction
 from grader.launch.process_group_handle import Launcher

@@ -21,11 +21,19 @@ import msgspec
 from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
-from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
-from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
+from grader.core.wire import (
+    Answered,
+    BrokenFrame,
+    FrameReader,
+    FrameWriter,
+    Raised,
+    Simulate,
+    Simulated,
+    Tally,
+)
 from grader.launch.event_validation import NAME
 from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause

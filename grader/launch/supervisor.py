@@ -17,9 +17,8 @@ import psutil
 
 from grader.core.errors import WorldError
 from grader.core.events import Event, Inspected
-from grader.core.framing import BrokenFrame, FrameReader, Refused
 from grader.core.verdict import Failure, Site
-from grader.core.wire import Joined, Put, Raised, Ready, Returned
+from grader.core.wire import BrokenFrame, FrameReader, Joined, Put, Raised, Ready, Refused, Returned
 from grader.launch.event_validation import EventValidator, clipped
 from grader.launch.process_group_handle import ProcessGroupHandle
 from grader.launch.root_cause import RootCause, site_in_dump

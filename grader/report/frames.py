@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.core.events import Held, Seen
-from grader.core.provenance import Tag, read
-from grader.core.values import show
+from grader.core.values import Tag, show, tag_of
 from grader.trace.trace import Operation, Trace
 
 __all__ = ["MOST_CELLS", "Arrow", "Content", "FrameSequence", "Frame", "film"]
@@ -128,7 +127,7 @@ def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
     Args:
         trace: of a run with ``watched`` set.
         title: what ran.
-        tags: whether the values are :mod:`grader.core.provenance`.
+        tags: whether the values are :mod:`grader.core.values`.
     """
     content = _tag_content if tags else _number_content
     rounds = trace.traffic.rounds
@@ -243,7 +242,7 @@ def _joined(contents: Sequence[Content]) -> Content | None:
 
 
 def _tag_content(value: float) -> Content:
-    tag: Tag | None = read(value)
+    tag: Tag | None = tag_of(value)
     if tag is not None:
         return Content(str(tag), tag.owners)
     # a buffer that nothing was put into yet holds anything

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.core import __version__
 from grader.core.values import amount, duration
 from grader.core.verdict import CaseVerdict
-from grader.core.version import __version__
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome
 from grader.report.json import SCHEMA_VERSION, case_as_dict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from grader.core import __version__
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
-from grader.core.version import __version__
 from grader.judge.progress import CourseProgress, ExerciseProgress
 
 __all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]

@@ -25,11 +25,11 @@ import torch
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left
-from grader.core.framing import FrameWriter, read_frames
 from grader.core.program import LoadedProgram, Program, load
 from grader.core.source_locations import remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
+    FrameWriter,
     Inspect,
     Joined,
     Load,
@@ -42,6 +42,7 @@ from grader.core.wire import (
     Setup,
     Simulate,
     StoreEntry,
+    read_frames,
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import aliases, raised, replaced, run

@@ -21,10 +21,9 @@ from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import RequestError, UnreadableFile, contents
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program
-from grader.core.reading import contents
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
