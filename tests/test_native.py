@@ -18,8 +18,7 @@ from grader.core.errors import DeclarationError, RequestError
 from grader.core.verdict import Diagnosis, Status
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
-from grader.judge.judge import Judge, Settings
-from grader.judge.native import is_code
+from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher, new_sandbox
 from grader.launch.sandbox import missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,15 +15,15 @@ import torch
 from grader.core.errors import WorldError, shortage
 from grader.core.outline import Outline
 from grader.core.source_locations import with_source
-from grader.core.values import tensors_in
+from grader.core.values import describe, tensors_in
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, JudgedCase
+from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
 from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
 from grader.judge.case_order import CaseOrder, not_run, too_late
-from grader.judge.native import Native, build
 from grader.judge.simulated_checks import grown
+from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.process_group_handle import Launcher
 from grader.launch.processes import SETUP_SECONDS, ProcessWorld
 from grader.launch.world import Job, Outcome, World
@@ -30,7 +31,7 @@ from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
-__all__ = ["Judge", "Settings", "asks", "missed_point", "score"]
+__all__ = ["Judge", "Native", "Settings", "asks", "is_code", "missed_point", "score"]
 
 
 # What an answer earns: its share of the cases that ask for something, and the point of it all. ----
@@ -129,6 +130,94 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
         possible += earns or not case.passed
     share = earned / possible if possible else 0.0
     return exercise.points * (min(share, 0.5) if missed_point(cases) else share)
+
+
+# An answer that is C++ source: fetched from a rank, compiled, and called like any other. ---
+
+#: Comments of C++, includes, and the stub that a student finds; what is left is an answer.
+_NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
+    re.S | re.M,
+)
+
+#: The marks around a solution, which an instructor's edition has inside the quotes.
+_SOLUTION_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.M)
+
+
+@dataclass(frozen=True)
+class Native:
+    """What became of the source.
+
+    Attributes:
+        library: to call the function in; empty if there is none.
+        failure: why not, where that is the answer's fault.
+        unavailable: why not, where nothing can be compiled on this machine.
+    """
+
+    library: str = ""
+    failure: Failure | None = None
+    unavailable: str = ""
+
+
+def _build(
+    exercise: Exercise,
+    run: Callable[[Job], Outcome],
+    workshop: Callable[[], CppBuilder],
+    size: int,
+    seconds: float,
+) -> Native:
+    """Ask a rank for the text, and compile it.
+
+    Args:
+        exercise: whose ``compiled`` says what the text must define.
+        run: runs a job in the answer's first world.
+        workshop: gives the one that compiles for these ranks.
+        size: of that world.
+        seconds: that its ranks may take to tell it.
+    """
+    outcome = run(Job(exercise.name, ((),) * size, adapter=packed(_itself), seconds=seconds))
+    if outcome.failure is not None:
+        return Native(failure=outcome.failure)
+    text = outcome.results[0].value
+    name = exercise.name
+    if not isinstance(text, str):
+        told = f"{name} is {describe(text)}; a str that holds C++ source is needed"
+        return Native(failure=Failure(Diagnosis.WRONG_TYPE, told))
+    if not is_code(text):
+        return Native(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
+    unavailable = missing()
+    if unavailable:
+        return Native(unavailable=unavailable)
+    source = CppSource(
+        name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
+    )
+    built = workshop().build(source)
+    if built.library:
+        return Native(library=built.library)
+    return Native(failure=_compile_failure(source, built))
+
+
+def is_code(text: str) -> bool:
+    """Whether a text in C++ is more than comments, or the stub that a student finds."""
+    return bool(_NO_CODE.sub("", text).strip())
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _compile_failure(source: CppSource, built: Built) -> Failure:
+    if built.late:
+        return Failure(Diagnosis.TIMEOUT, f"{source.name}: {built.complaint}")
+    told = built.complaint[:500]
+    if built.line is None:
+        return Failure(Diagnosis.SYNTAX_ERROR, f"{source.name} does not compile: {told}")
+    lines = source.text.splitlines()
+    code = lines[built.line - 1].strip()[:200] if 0 < built.line <= len(lines) else ""
+    quoted = f" ({code})" if code else ""
+    site = Site(source.name, built.line)
+    message = f"{source.name} does not compile, line {built.line} of the text{quoted}: {told}"
+    return Failure(Diagnosis.SYNTAX_ERROR, message, None, site)
 
 
 # The judge. -----------------------------------------------------------------------
@@ -287,7 +376,7 @@ class Judge:
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
         run, workshop = partial(worlds.run, n), self._launcher.workshop
-        return build(exercise, run, workshop, n, self._settings.seconds)
+        return _build(exercise, run, workshop, n, self._settings.seconds)
 
     def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
         """The verdict on an answer of which there is nothing to run."""
