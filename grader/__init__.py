@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
     from grader.core.events import mark
-    from grader.launch.launchers import backends
+    from grader.launch.backends import backends
 
 __all__ = [
     "__version__",
@@ -74,7 +74,7 @@ __all__ = [
 
 #: Where the names are.
 _HOMES = {
-    "backends": "launch.launchers",
+    "backends": "launch.backends",
     "check": "api",
     "hint": "api",
     "mark": "core.events",

@@ -29,7 +29,7 @@ from grader.core.wire import (
     Returned,
     read_frames,
 )
-from grader.launch.supervisor import STRUCTURE
+from grader.launch.process_world import STRUCTURE
 
 trees = st.recursive(
     st.none()

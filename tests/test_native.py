@@ -20,8 +20,8 @@ from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
-from grader.launch.launchers import default_launcher, new_sandbox
-from grader.launch.sandbox import missing
+from grader.launch.launchers import default_launcher
+from grader.launch.sandbox import missing, new_sandbox
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -60,7 +60,7 @@ def test_there_are_tags_for_eight_ranks():
 
 def _watched(function, n, *arguments):
     from grader.launch.launchers import default_launcher
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 

@@ -17,9 +17,9 @@ from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview
-from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
-from grader.launch.process_group_handle import Launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.backends import entry_of
+from grader.launch.launchers import Launcher, default_launcher, discard_launcher
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
 from grader.report.html import exercise_html, failure_html, progress_html
 from grader.report.summary import failure_text
@@ -112,10 +112,13 @@ def check(
     exercise = catalogue()[name]
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
     settings = Settings(
-        fresh_seed() if seed is None else seed, sizes, seconds=call_seconds(backend)
+        fresh_seed() if seed is None else seed,
+        sizes,
+        seconds=entry_of(backend).call_seconds,
+        backend=backend,
     )
     submission = Submission.from_function(value, name)
-    with stoppable(backend) as launcher:
+    with stoppable() as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
     note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
     if not shows_results():
@@ -140,9 +143,9 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 @contextlib.contextmanager
-def stoppable(backend: str = "gloo") -> Iterator[Launcher]:
-    """A backend's launcher; at the end its worlds are gone, also if the user stops the work."""
-    launcher = launcher_on(backend)
+def stoppable() -> Iterator[Launcher]:
+    """This process's launcher; at the end its worlds are gone, also if the user stops the work."""
+    launcher = default_launcher()
     try:
         yield launcher
         launcher.settle()
@@ -348,8 +351,8 @@ def run(
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
     job = Job(name, ((),) * size, allowed=None, seconds=seconds)
-    with stoppable(backend) as launcher:
-        outcome, orders = _in_all_orders(launcher, size, program, job)
+    with stoppable() as launcher:
+        outcome, orders = _in_all_orders(launcher, size, program, job, backend)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
@@ -364,7 +367,7 @@ def run(
 
 
 def _in_all_orders(
-    launcher: Launcher, size: int, program: Program, job: Job
+    launcher: Launcher, size: int, program: Program, job: Job, backend: str
 ) -> tuple[Outcome, ArrivalOrders | None]:
     """Run a job; where a receive has a choice, in other orders as well, each in a new world.
 
@@ -372,7 +375,7 @@ def _in_all_orders(
     """
 
     def run_once(job: Job) -> Outcome:
-        with ProcessWorld(launcher, size, program) as world:
+        with ProcessWorld(launcher, size, program, backend=backend) as world:
             return world.run(job)
 
     first = run_once(job)

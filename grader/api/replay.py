@@ -12,7 +12,7 @@ from grader.core.errors import RequestError, RunFailed
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.report.frames import FrameSequence, film
 from grader.report.player import page, player, strip

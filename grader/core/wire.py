@@ -55,7 +55,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
         sealed: give up what could reach beyond it, once it has joined.
         subgroups: whether it may make groups; if sealed, it needs to connect for that.
         backend: what carries the messages, see :mod:`grader.rank.transports`.
-        surroundings: variables for the rank's environment.
+        environment: variables to set in the rank's environment.
     """
 
     rank: int
@@ -66,7 +66,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     sealed: bool = False
     subgroups: bool = True
     backend: str = "gloo"
-    surroundings: dict[str, str] = {}
+    environment: dict[str, str] = {}
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):

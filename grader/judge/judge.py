@@ -23,9 +23,10 @@ from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
 from grader.judge.case_order import CaseOrder, not_run, too_late
 from grader.judge.simulated_checks import grown
+from grader.launch.backends import require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
-from grader.launch.process_group_handle import Launcher
-from grader.launch.processes import SETUP_SECONDS, ProcessWorld
+from grader.launch.launchers import Launcher
+from grader.launch.process_world import SETUP_SECONDS, ProcessWorld, largest_world
 from grader.launch.world import Job, Outcome, World
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
@@ -270,6 +271,7 @@ class Settings:
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
+        backend: what carries the messages, see :mod:`grader.launch.backends`.
     """
 
     seed: int
@@ -280,6 +282,7 @@ class Settings:
     until_hint: bool = False
     patience: float = math.inf
     answer: int = 256 << 20
+    backend: str = "gloo"
 
 
 class Judge:
@@ -288,16 +291,20 @@ class Judge:
     Args:
         launcher: starts the ranks.
         settings: seed, sizes and limits.
+
+    Raises:
+        RequestError: the backend cannot be used here; the message says the mend.
     """
 
     def __init__(self, launcher: Launcher, settings: Settings) -> None:
+        require_backend(settings.backend)
         self._launcher = launcher
         self._settings = settings
 
     @property
     def backend(self) -> str:
         """What the ranks speak."""
-        return self._launcher.setting.backend
+        return self._settings.backend
 
     def judge(self, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
         """The verdict on one exercise of a submission; never raises for what a student did."""
@@ -309,7 +316,7 @@ class Judge:
         absent = _absent(exercise, submission)
         if absent is not None:
             return self._verdict(exercise, Status.FAILED, (), absent)
-        least, most = min(exercise.world_sizes), self._launcher.largest
+        least, most = min(exercise.world_sizes), largest_world(self._launcher, self.backend)
         sizes = [n for n in self._settings.world_sizes or exercise.world_sizes if n >= least]
         possible = [n for n in sizes if most is None or n <= most]
         if not possible:
@@ -476,6 +483,7 @@ class Judge:
                 self._settings.memory,
                 subgroups,
                 min(self._settings.patience, SETUP_SECONDS),
+                self.backend,
             )
 
         return open_world

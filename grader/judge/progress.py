@@ -24,6 +24,7 @@ import msgspec
 
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.launch.backends import entry_of
 
 if TYPE_CHECKING:
     from grader.course.chapters import Catalogue
@@ -403,8 +404,8 @@ def note(
         file: whether ``origin`` was named to be judged, and may be somebody else's work;
             a live answer is the learner's own, unless the course has brought it.
     """
-    if backend == "nccl":
-        return  # the GPUs say at how many ranks it was judged, and not the exercise
+    if not entry_of(backend).keeps_progress:
+        return
     if os.environ.get(_NBGRADER) == "autograde":
         return  # a class's answers, on the instructor's machine
     ended = datetime.now(timezone.utc)

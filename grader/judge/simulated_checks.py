@@ -20,7 +20,7 @@ from grader.course.exercise import Exercise
 from grader.course.limits import Limit
 from grader.judge.assessment import assess
 from grader.judge.case_order import not_run
-from grader.launch.process_group_handle import Launcher
+from grader.launch.launchers import Launcher
 from grader.launch.simulation import Simulation, simulate
 from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Cluster, Flat

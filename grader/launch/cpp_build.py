@@ -29,9 +29,11 @@ from pathlib import Path
 
 from grader.core.program import NAMESPACE
 from grader.core.source_locations import SANDBOX
-from grader.launch.sandbox import SCRATCH
 
-__all__ = ["Built", "CppSource", "CppBuilder", "compiler", "missing"]
+__all__ = ["SCRATCH", "Built", "CppBuilder", "CppSource", "compiler", "missing"]
+
+#: Where a compiler writes in a sandbox; no folder that could hold a Python, as /tmp may.
+SCRATCH = "/scratch"
 
 #: Seconds that a compiler may take, on a machine with other work to do.
 PATIENCE = 300.0

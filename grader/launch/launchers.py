@@ -1,44 +1,546 @@
-"""Which launcher this process starts its ranks with."""
+"""What starts the processes of a world: a fork server, or fresh interpreters.
+
+A launcher gives a handle, by which the supervisor reads from the processes, signals and ends them.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
+import json
+import math
 import os
+import select
 import signal
 import socket
+import struct
 import subprocess
+import sys
+import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any, Protocol
 
 import psutil
 
-from grader.core.errors import RequestError, WorldError
+from grader.core.errors import WorldError, shortage
 from grader.launch.cpp_build import CppBuilder
-from grader.launch.fork_server_client import ForkServer, start
 from grader.launch.kernel_counters import Counts
-from grader.launch.process_group_handle import (
-    ChannelEnds,
-    Launcher,
-    ProcessGroupHandle,
-    RankEnvironment,
-    living,
-)
-from grader.launch.sandbox_pool import Sandbox, SandboxPool
-from grader.rank.transports.base import NAMES
 
 __all__ = [
+    "HELPER_START",
+    "KILL_PATIENCE",
+    "Client",
+    "ForkServer",
+    "Helper",
+    "Launcher",
+    "ProcessGroupHandle",
+    "RankEnvironment",
     "Spawner",
-    "backends",
-    "call_seconds",
     "default_launcher",
     "discard_launcher",
-    "launcher_on",
-    "new_sandbox",
+    "readable",
     "warm_up",
 ]
+
+
+# A launcher, and the handle that it gives of the processes of a world. ------------
+
+#: Seconds in which a rank must take what it is told, if its socket's buffer is full.
+DEAF = 2
+
+
+@dataclass(frozen=True)
+class RankEnvironment:
+    """What ranks find around them.
+
+    Attributes:
+        path: their ``sys.path``; empty for what they have by themselves.
+        folder: their working directory.
+        sealed: whether they give up what could reach beyond them, see
+            :mod:`grader.rank.seccomp`.
+    """
+
+    path: list[str]
+    folder: str
+    sealed: bool = False
+
+    @classmethod
+    def here(cls) -> RankEnvironment:
+        """As in this process."""
+        folder = str(Path.cwd())
+        return cls([entry or folder for entry in sys.path], folder)
+
+
+class Launcher(Protocol):
+    """Starts the processes of worlds."""
+
+    @property
+    def setting(self) -> RankEnvironment:
+        """What its ranks find around them."""
+        ...
+
+    def launch(self, size: int) -> ProcessGroupHandle:
+        """Start ``size`` ranks; they wait for their setup.
+
+        Raises:
+            WorldError: they cannot be started.
+        """
+        ...
+
+    def counts(self) -> Counts | None:
+        """What its ranks have sent, if they have a network to themselves."""
+        ...
+
+    def workshop(self) -> CppBuilder:
+        """Compiles what its ranks are to run, where strangers' code belongs."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until the processes of every closed world are gone."""
+        ...
+
+    def close(self) -> None:
+        """End every world, and the launcher."""
+        ...
+
+
+class ProcessOwner(Protocol):
+    """What has started the processes of a world, and can end them."""
+
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
+        """Return a descriptor that is readable when a rank may have ended, if there is one."""
+        ...
+
+    def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
+        """Enter the ranks that have ended in ``statuses``; wait up to ``patience`` seconds."""
+        ...
+
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
+        """Send a signal to every rank that still runs."""
+        ...
+
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
+        """Return the ranks that still run, by rank."""
+        ...
+
+    def kill(self, handle: ProcessGroupHandle) -> None:
+        """Kill every process of the world."""
+        ...
+
+
+@dataclass
+class ProcessGroupHandle:
+    """The processes of one world, as their supervisor holds them.
+
+    Attributes:
+        controls: one socket per rank, to speak with it.
+        outputs: one descriptor per rank, to read what it prints.
+        faults: one descriptor per rank, to read where it crashed or hangs.
+        pids: process ids in rank order, once they are known.
+        statuses: exit status by rank, of those known to have ended; negative
+            for a signal.
+        notices: readable when more may be known, or ``None``.
+    """
+
+    controls: list[socket.socket]
+    outputs: list[int]
+    faults: list[int]
+    pids: list[int]
+    owner: ProcessOwner
+    name: str = ""
+    statuses: dict[int, int] = field(default_factory=dict)
+    closed: bool = False
+
+    @property
+    def notices(self) -> int | None:
+        """A descriptor that is readable when a rank may have ended."""
+        return self.owner.notices(self)
+
+    def poll(self) -> None:
+        """Learn which ranks have ended; does not block."""
+        self.owner.poll(self)
+
+    def status(self, rank: int, patience: float = 2.0) -> int | None:
+        """Exit status of a rank that is about to end."""
+        until = time.monotonic() + patience
+        while rank not in self.statuses and time.monotonic() < until:
+            self.owner.poll(self, 0.02)
+        return self.statuses.get(rank)
+
+    def processes(self) -> dict[int, psutil.Process]:
+        """The processes of those ranks that still run, as far as they are known."""
+        return self.owner.processes(self)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to every rank that still runs."""
+        self.owner.signal(self, number)
+
+    def close(self) -> None:
+        """Kill every process of the world; :meth:`Launcher` reaps them."""
+        if self.closed:
+            return
+        self.closed = True
+        self.owner.kill(self)
+        for control in self.controls:
+            control.close()
+        for fd in (*self.outputs, *self.faults):
+            os.close(fd)
+
+
+@dataclass
+class ChannelEnds:
+    """Both ends of a rank's channels, for every rank."""
+
+    controls: list[socket.socket] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    faults: list[int] = field(default_factory=list)
+    theirs: list[int] = field(default_factory=list)
+
+    @classmethod
+    def make(cls, size: int) -> ChannelEnds:
+        """Open the channels of ``size`` ranks.
+
+        Raises:
+            WorldError: the system gives no more; none is left open.
+        """
+        ends = cls()
+        try:
+            for _ in range(size):
+                ours, theirs = socket.socketpair()
+                ends.controls.append(ours)
+                ends.theirs.append(theirs.detach())
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
+                for own in (ends.outputs, ends.faults):
+                    reading, writing = os.pipe()
+                    own.append(reading)
+                    ends.theirs.append(writing)
+        except OSError as error:
+            ends.close_theirs()
+            for control in ends.controls:
+                control.close()
+            for fd in (*ends.outputs, *ends.faults):
+                os.close(fd)
+            raise WorldError(f"no channels for {size} ranks: {shortage(error)}") from error
+        return ends
+
+    def close_theirs(self) -> None:
+        """Close the ranks' ends, once they have been passed on."""
+        for fd in self.theirs:
+            os.close(fd)
+        self.theirs.clear()
+
+
+def readable(fd: int, seconds: float) -> bool:
+    """Wait until there is something to read; whether there is.
+
+    It takes no descriptor, and a descriptor may have any number: :func:`select.select` ends at
+    1023.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0, math.ceil(seconds * 1000))))
+
+
+def living(pids: Sequence[int]) -> dict[int, psutil.Process]:
+    """Those processes that there are, by their place among ``pids``."""
+    found = {}
+    for place, pid in enumerate(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found[place] = psutil.Process(pid)
+    return found
+
+
+# Processes of ours that serve this one over a socket, and end with it. ------------
+
+#: Seconds in which a helper must have imported torch, on the slowest machine.
+HELPER_START = 120.0
+
+#: Seconds in which killed processes must be gone.
+KILL_PATIENCE = 10.0
+
+
+class Helper:
+    """A process that belongs to this one, and not to a child that this one forks.
+
+    Args:
+        module: what it runs.
+        theirs: its end of the socket; closed here.
+        prefix: a command to run it under.
+    """
+
+    def __init__(self, module: str, theirs: socket.socket, prefix: Sequence[str] = ()) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        with theirs:
+            self._process = start(module, [theirs.fileno()], self._errors, prefix)
+        self._owner = os.getpid()
+
+    @property
+    def pid(self) -> int:
+        """Of the process, or of the command that it runs under."""
+        return self._process.pid
+
+    @property
+    def ours(self) -> bool:
+        """Whether this is the process that has started it."""
+        return self._owner == os.getpid()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and is ours."""
+        return self.ours and self._process.poll() is None
+
+    def last_words(self) -> str:
+        """The last line on its standard error, or how it has just ended; empty if it goes on."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return lines[-1]
+        try:
+            return f"exit status {self._process.wait(1)}"
+        except subprocess.TimeoutExpired:
+            return ""
+
+    def end(self) -> None:
+        """Wait for it, now that nobody is at the other end of its socket; but not for ever."""
+        try:
+            self._process.wait(KILL_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+
+def _environment() -> dict[str, str]:
+    """The environment of servers and ranks: loopback only, one thread, quiet."""
+    root = str(Path(__file__).resolve().parent.parent.parent)
+    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "PYTHONSAFEPATH": "1",
+        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+        "OMP_NUM_THREADS": "1",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
+
+
+def start(
+    module: str,
+    fds: Sequence[int],
+    errors: IO[bytes],
+    prefix: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    """Run a module of ours in a new interpreter, in a session of its own.
+
+    Args:
+        module: what to run.
+        fds: descriptors to leave open; it is told their numbers.
+        errors: where its standard error goes.
+        prefix: a command to run it under, such as a sandbox.
+    """
+    return subprocess.Popen(
+        [*prefix, sys.executable, "-m", module, *map(str, fds)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        pass_fds=fds,
+        env=_environment(),
+        # away from the current folder, where a student's random.py may lie
+        cwd=Path(__file__).resolve().parent.parent.parent,
+        # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
+        start_new_session=True,
+    )
+
+
+# The client. ----------------------------------------------------------------------
+
+
+class Client(ABC):
+    """Speaks with a fork server, whoever has started that.
+
+    Args:
+        setting: what its ranks find around them; by default this process's.
+    """
+
+    def __init__(self, setting: RankEnvironment | None = None) -> None:
+        self._setting = setting
+        self._socket, self._theirs = socket.socketpair()
+        self._reading = threading.Lock()
+        self._buffer = b""
+        self._names = map(str, itertools.count(1))
+        self._handles: dict[str, ProcessGroupHandle] = {}
+        self._dying: set[str] = set()
+        self._ready: dict[str, Any] | None = None
+        self._workshop: CppBuilder | None = None
+
+    @property
+    def setting(self) -> RankEnvironment:
+        """What its ranks find around them."""
+        return self._setting or RankEnvironment.here()
+
+    def dangers(self) -> list[str]:
+        """Why its children would not be safe; waits until it has started."""
+        self._wait(lambda: self._ready is not None, HELPER_START)
+        assert self._ready is not None
+        return [what for what in ("threads", "cuda") if self._ready[what]]
+
+    def launch(self, size: int) -> ProcessGroupHandle:
+        """Ask for the ranks of a world; they are forked while the caller goes on."""
+        ends, name = ChannelEnds.make(size), next(self._names)
+        handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
+        self._handles[name] = handle
+        request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
+        try:
+            socket.send_fds(self._socket, [request], ends.theirs)
+        except OSError as error:
+            handle.close()
+            raise WorldError(f"the fork server does not answer: {error}") from error
+        finally:
+            ends.close_theirs()
+        return handle
+
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
+        """The server's socket: it says when a rank ends."""
+        return self._socket.fileno()
+
+    def poll(self, handle: ProcessGroupHandle | None = None, patience: float = 0.0) -> None:
+        """Read what the server has to say."""
+        if not readable(self._socket.fileno(), patience):
+            return
+        with self._reading:
+            try:
+                data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return  # another thread has read it; nothing more may ever come
+            except OSError as error:
+                raise WorldError(f"the fork server does not answer: {error}") from error
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            raise WorldError(f"the fork server has ended: {self._last_words()}")
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._ready = message
+        elif "forked" in message:
+            handle = self._handles.get(message["forked"])
+            if handle is not None:
+                handle.pids[:] = message["pids"]
+        elif "exited" in message:
+            handle = self._handles.get(message["exited"])
+            if handle is not None:
+                handle.statuses[message["rank"]] = message["status"]
+        elif "gone" in message:
+            self._dying.discard(message["gone"])
+
+    def _wait(self, done: Callable[[], bool], patience: float) -> None:
+        until = time.monotonic() + patience
+        while not done():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WorldError(f"the fork server took over {patience:.0f} s to answer")
+            self.poll(patience=min(left, 1.0))
+
+    @abstractmethod
+    def _last_words(self) -> str:
+        """What a server that has ended said of that."""
+
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
+        """Have a signal sent to every rank of a world that still runs."""
+        request = {"signal": handle.name, "number": int(number)}
+        # a server that is gone has taken its ranks with it
+        with contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
+        """The ranks of a world that still run."""
+        return living(handle.pids)
+
+    def kill(self, handle: ProcessGroupHandle) -> None:
+        """Ask for the end of a world; :meth:`settle` waits for it."""
+        self._handles.pop(handle.name, None)
+        self._send_kill(handle.name)
+
+    def _send_kill(self, name: str) -> None:
+        self._dying.add(name)
+        try:
+            self._socket.sendall(json.dumps({"kill": name}).encode() + b"\n")
+        except OSError:
+            # the server is gone, and its ranks with it
+            self._dying.discard(name)
+
+    def workshop(self) -> CppBuilder:
+        """Compiles what its ranks are to run."""
+        if self._workshop is None:
+            self._workshop = self._new_workshop()
+        return self._workshop
+
+    def _new_workshop(self) -> CppBuilder:
+        return CppBuilder()
+
+    def _put_away(self) -> None:
+        """Remove what was compiled."""
+        if self._workshop is not None:
+            self._workshop.close()
+            self._workshop = None
+
+    def counts(self) -> Counts | None:
+        """Nothing: others use the same network."""
+        return None
+
+    def settle(self) -> None:
+        """Wait until every world that was asked to end is gone."""
+        with contextlib.suppress(WorldError):
+            self._wait(lambda: not self._dying, KILL_PATIENCE)
+
+    def _hang_up(self) -> None:
+        """The server ends when nobody listens any more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class ForkServer(Client):
+    """A fork server of this process's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._helper = Helper("grader.server.fork_server", self._theirs)
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs, and belongs to this process and not to its parent."""
+        return self._helper.usable
+
+    @property
+    def pid(self) -> int:
+        """Of the server."""
+        return self._helper.pid
+
+    def _last_words(self) -> str:
+        return self._helper.last_words()
+
+    def close(self) -> None:
+        """End the server, and with it all its worlds."""
+        if not self._helper.ours:
+            return
+        atexit.unregister(self.close)
+        self._put_away()
+        self._hang_up()
+        self._helper.end()
 
 
 # Ranks as fresh interpreters: seconds instead of milliseconds, and safe anywhere. ----
@@ -56,11 +558,6 @@ class Spawner:
     def setting(self) -> RankEnvironment:
         """As in this process."""
         return RankEnvironment.here()
-
-    @property
-    def largest(self) -> int | None:
-        """No bound."""
-        return None
 
     def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world."""
@@ -140,7 +637,6 @@ class Spawner:
 # Which launcher this process has. -------------------------------------------------
 
 _current: ForkServer | Spawner | None = None
-_pool: SandboxPool | None = None
 
 
 def _cannot_fork() -> str:
@@ -191,59 +687,3 @@ def default_launcher() -> ForkServer | Spawner:
         )
         _current = Spawner()
     return _current
-
-
-def launcher_on(backend: str) -> Launcher:
-    """What starts ranks that speak a backend.
-
-    Raises:
-        RequestError: it is not to be had here, or there is none of this name; the message
-            says the mend.
-    """
-    if backend not in NAMES:
-        raise RequestError(f"the backends are {', '.join(NAMES)}, and {backend!r} is none of them")
-    if backend == "mpi":
-        from grader.launch.mpiexec import MpiLauncher
-
-        return MpiLauncher(default_launcher())
-    if backend == "nccl":
-        from grader.launch.nccl import nccl_launcher
-
-        return nccl_launcher(default_launcher())
-    return default_launcher()
-
-
-def backends() -> dict[str, str]:
-    """Which of ``gloo``, ``mpi`` and ``nccl`` can be used here.
-
-    Returns:
-        By name: why it cannot be used, in one line; empty if it can.
-    """
-    from grader.launch import mpiexec, nccl
-
-    return {"gloo": "", "mpi": mpiexec.missing(), "nccl": nccl.missing()}
-
-
-def call_seconds(backend: str) -> float:
-    """Wall clock that one call may take; a GPU makes its connections when they are first used."""
-    return 30.0 if backend == "nccl" else 5.0
-
-
-def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
-    """A sandbox that nothing has run in; the first one of a process takes seconds.
-
-    Args:
-        hidden: folders that must not be seen inside even if they lie within
-            Python's.
-
-    Raises:
-        RequestError: there can be no sandbox here; the message says the mend.
-        WorldError: it cannot be started.
-    """
-    global _pool
-    if _pool is not None and not (_pool.usable and _pool.hidden == tuple(hidden)):
-        _pool.close()
-        _pool = None
-    if _pool is None:
-        _pool = SandboxPool(hidden)
-    return _pool.sandbox()

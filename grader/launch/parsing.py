@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from grader.core.errors import LARGEST_FILE, UnreadableFile
 from grader.core.program import Program
 from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
-from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
+from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 

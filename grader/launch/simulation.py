@@ -35,7 +35,7 @@ from grader.core.wire import (
     Tally,
 )
 from grader.launch.event_validation import NAME
-from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
+from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms.catalogue import choose

@@ -37,7 +37,7 @@ class Job:
             for none.
         seconds: of wall clock after which the call has failed.
         effort: seconds of processor time that a rank may use, or that all may
-            sleep, before it has; see :class:`grader.launch.supervisor.CpuWatchdog`.
+            sleep, before it has; see :class:`grader.launch.process_world.CpuWatchdog`.
         output_limit: bytes that a rank may print.
         answer_limit: bytes of a tensor that is still sent back.
         library: a library, compiled from the answer, that has the entry; see

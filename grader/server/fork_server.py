@@ -17,7 +17,7 @@ Requests (JSON, one per line):
 - ``{"kill": id}``: end every process of the world, and whatever they left.
   Answered by ``{"gone": id}``.
 
-In a sandbox (``sealed``, see :mod:`grader.launch.sandbox_pool`) its ranks cannot start
+In a sandbox (``sealed``, see :mod:`grader.launch.sandbox`) its ranks cannot start
 processes, so there are no strays, and there is no ``/proc`` to see them in.
 
 When a rank ends by itself: ``{"exited": id, "rank": r, "status": s}``, where a

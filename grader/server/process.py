@@ -206,7 +206,7 @@ class _Rank:
             RANK=str(setup.rank),
             LOCAL_RANK=str(setup.rank),
             WORLD_SIZE=str(setup.size),
-            **setup.surroundings,
+            **setup.environment,
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
