@@ -618,7 +618,7 @@ class _Listener(Client):
         self._socket = _Overtaken(fileno=self._socket.detach())
         self._theirs.sendall(b'{"ready": true}\n')
 
-    def _last_words(self):
+    def _last_line(self):
         return ""
 
     def close(self):

@@ -85,7 +85,7 @@ def missing_mpi() -> str:
 
 
 def _look(command: Sequence[str]) -> tuple[str, int]:
-    """Return what a command prints, and its exit status; end all its processes after `LOOK`."""
+    """Return what a command prints, and its exit status; it may take :data:`LOOK` seconds."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
-"""What starts the processes of a world: a fork server, or fresh interpreters.
+"""Launchers start the processes of a world: by a fork server, or as fresh interpreters.
 
-A launcher gives a handle, by which the supervisor reads from the processes, signals and ends them.
+A launcher returns a handle of the processes, through which the supervisor reads from them,
+signals them and ends them.
 """
 
 from __future__ import annotations
@@ -52,18 +53,18 @@ __all__ = [
 
 # A launcher, and the handle that it gives of the processes of a world. ------------
 
-#: Seconds in which a rank must take what it is told, if its socket's buffer is full.
+#: Seconds in which a rank must read from its socket once the socket's buffer is full.
 DEAF = 2
 
 
 @dataclass(frozen=True)
 class RankEnvironment:
-    """What ranks find around them.
+    """The environment of ranks.
 
     Attributes:
-        path: their ``sys.path``; empty for what they have by themselves.
+        path: their ``sys.path``; empty to leave it as it is.
         folder: their working directory.
-        sealed: whether they give up what could reach beyond them, see
+        sealed: whether they give up all system calls that reach beyond them, see
             :mod:`grader.rank.seccomp`.
     """
 
@@ -73,7 +74,7 @@ class RankEnvironment:
 
     @classmethod
     def here(cls) -> RankEnvironment:
-        """As in this process."""
+        """Return the environment of this process."""
         folder = str(Path.cwd())
         return cls([entry or folder for entry in sys.path], folder)
 
@@ -83,11 +84,11 @@ class Launcher(Protocol):
 
     @property
     def setting(self) -> RankEnvironment:
-        """What its ranks find around them."""
+        """The environment of its ranks."""
         ...
 
     def launch(self, size: int) -> ProcessGroupHandle:
-        """Start ``size`` ranks; they wait for their setup.
+        """Start ``size`` ranks, which wait for their setup, and return their handle.
 
         Raises:
             WorldError: they cannot be started.
@@ -95,11 +96,11 @@ class Launcher(Protocol):
         ...
 
     def counts(self) -> Counts | None:
-        """What its ranks have sent, if they have a network to themselves."""
+        """Return the kernel's counters, or None if the ranks share a network with others."""
         ...
 
     def workshop(self) -> CppBuilder:
-        """Compiles what its ranks are to run, where strangers' code belongs."""
+        """Return the builder of C++ answers; it compiles in a sandbox if the ranks run in one."""
         ...
 
     def settle(self) -> None:
@@ -107,7 +108,7 @@ class Launcher(Protocol):
         ...
 
     def close(self) -> None:
-        """End every world, and the launcher."""
+        """End every world, and the launcher itself."""
         ...
 
 
@@ -140,13 +141,14 @@ class ProcessGroupHandle:
     """The processes of one world, as their supervisor holds them.
 
     Attributes:
-        controls: one socket per rank, to speak with it.
-        outputs: one descriptor per rank, to read what it prints.
-        faults: one descriptor per rank, to read where it crashed or hangs.
-        pids: process ids in rank order, once they are known.
-        statuses: exit status by rank, of those known to have ended; negative
-            for a signal.
-        notices: readable when more may be known, or ``None``.
+        controls: one socket per rank, for messages to and from it.
+        outputs: one descriptor per rank, from which its output is read.
+        faults: one descriptor per rank, from which the dumps of Python's fault handler are read.
+        pids: process ids in rank order; empty until they are known.
+        owner: the launcher that has started the processes.
+        name: the name of the world at its owner.
+        statuses: exit status by rank, of the ranks known to have ended; negative for a signal.
+        closed: whether the processes were told to end.
     """
 
     controls: list[socket.socket]
@@ -160,22 +162,22 @@ class ProcessGroupHandle:
 
     @property
     def notices(self) -> int | None:
-        """A descriptor that is readable when a rank may have ended."""
+        """A descriptor that is readable when a rank may have ended, if there is one."""
         return self.owner.notices(self)
 
     def poll(self) -> None:
-        """Learn which ranks have ended; does not block."""
+        """Update ``statuses`` without blocking."""
         self.owner.poll(self)
 
     def status(self, rank: int, patience: float = 2.0) -> int | None:
-        """Exit status of a rank that is about to end."""
+        """Return the exit status of a rank that is about to end; None after ``patience`` s."""
         until = time.monotonic() + patience
         while rank not in self.statuses and time.monotonic() < until:
             self.owner.poll(self, 0.02)
         return self.statuses.get(rank)
 
     def processes(self) -> dict[int, psutil.Process]:
-        """The processes of those ranks that still run, as far as they are known."""
+        """Return the ranks that still run, by rank, as far as they are known."""
         return self.owner.processes(self)
 
     def signal(self, number: int) -> None:
@@ -183,7 +185,7 @@ class ProcessGroupHandle:
         self.owner.signal(self, number)
 
     def close(self) -> None:
-        """Kill every process of the world; :meth:`Launcher` reaps them."""
+        """Kill every process of the world; :meth:`Launcher.settle` waits until they are gone."""
         if self.closed:
             return
         self.closed = True
@@ -196,7 +198,7 @@ class ProcessGroupHandle:
 
 @dataclass
 class ChannelEnds:
-    """Both ends of a rank's channels, for every rank."""
+    """Both ends of the channels of every rank; ``theirs`` has three descriptors per rank."""
 
     controls: list[socket.socket] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
@@ -208,7 +210,7 @@ class ChannelEnds:
         """Open the channels of ``size`` ranks.
 
         Raises:
-            WorldError: the system gives no more; none is left open.
+            WorldError: the system allows no more of them; none is left open.
         """
         ends = cls()
         try:
@@ -238,10 +240,9 @@ class ChannelEnds:
 
 
 def readable(fd: int, seconds: float) -> bool:
-    """Wait until there is something to read; whether there is.
+    """Wait up to ``seconds`` until a descriptor can be read, and return whether it can.
 
-    It takes no descriptor, and a descriptor may have any number: :func:`select.select` ends at
-    1023.
+    :func:`select.select` takes no descriptor above 1023, and ``epoll`` takes one itself.
     """
     poll = select.poll()
     poll.register(fd, select.POLLIN)
@@ -249,7 +250,7 @@ def readable(fd: int, seconds: float) -> bool:
 
 
 def living(pids: Sequence[int]) -> dict[int, psutil.Process]:
-    """Those processes that there are, by their place among ``pids``."""
+    """Return the processes that exist, by their position among ``pids``."""
     found = {}
     for place, pid in enumerate(pids):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -257,7 +258,7 @@ def living(pids: Sequence[int]) -> dict[int, psutil.Process]:
     return found
 
 
-# Processes of ours that serve this one over a socket, and end with it. ------------
+# Helper processes, which serve this one over a socket and end with it. ------------
 
 #: Seconds in which a helper must have imported torch, on the slowest machine.
 HELPER_START = 120.0
@@ -267,11 +268,11 @@ KILL_PATIENCE = 10.0
 
 
 class Helper:
-    """A process that belongs to this one, and not to a child that this one forks.
+    """A process that serves this one, but not the children that this one forks.
 
     Args:
-        module: what it runs.
-        theirs: its end of the socket; closed here.
+        module: the module that it runs.
+        theirs: its end of the socket, which is closed here.
         prefix: a command to run it under.
     """
 
@@ -283,21 +284,21 @@ class Helper:
 
     @property
     def pid(self) -> int:
-        """Of the process, or of the command that it runs under."""
+        """The process id of the helper, or of the command that it runs under."""
         return self._process.pid
 
     @property
     def ours(self) -> bool:
-        """Whether this is the process that has started it."""
+        """Whether this process has started it."""
         return self._owner == os.getpid()
 
     @property
     def usable(self) -> bool:
-        """Whether it runs, and is ours."""
+        """Whether it runs and this process has started it."""
         return self.ours and self._process.poll() is None
 
-    def last_words(self) -> str:
-        """The last line on its standard error, or how it has just ended; empty if it goes on."""
+    def last_line(self) -> str:
+        """Return the last line of its standard error, else its exit status, else nothing."""
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         if lines:
@@ -308,7 +309,7 @@ class Helper:
             return ""
 
     def end(self) -> None:
-        """Wait for it, now that nobody is at the other end of its socket; but not for ever."""
+        """Wait until it has ended, now that its socket is closed; kill it if that takes long."""
         try:
             self._process.wait(KILL_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -318,7 +319,7 @@ class Helper:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of servers and ranks: loopback only, one thread, quiet."""
+    """Return the environment variables of servers and ranks: loopback only, one thread, quiet."""
     root = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
@@ -337,13 +338,13 @@ def start(
     errors: IO[bytes],
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
-    """Run a module of ours in a new interpreter, in a session of its own.
+    """Run a module of this package in a new interpreter, in a session of its own.
 
     Args:
-        module: what to run.
-        fds: descriptors to leave open; it is told their numbers.
-        errors: where its standard error goes.
-        prefix: a command to run it under, such as a sandbox.
+        module: the module to run.
+        fds: descriptors to leave open; their numbers are its arguments.
+        errors: the file for its standard error.
+        prefix: a command to run it under, such as that of a sandbox.
     """
     return subprocess.Popen(
         [*prefix, sys.executable, "-m", module, *map(str, fds)],
@@ -359,14 +360,14 @@ def start(
     )
 
 
-# The client. ----------------------------------------------------------------------
+# The client of a fork server, which forks ranks in milliseconds. ------------------
 
 
 class Client(ABC):
-    """Speaks with a fork server, whoever has started that.
+    """A launcher that asks a fork server for its ranks.
 
     Args:
-        setting: what its ranks find around them; by default this process's.
+        setting: the environment of its ranks; by default this process's.
     """
 
     def __init__(self, setting: RankEnvironment | None = None) -> None:
@@ -382,17 +383,17 @@ class Client(ABC):
 
     @property
     def setting(self) -> RankEnvironment:
-        """What its ranks find around them."""
+        """The environment of its ranks."""
         return self._setting or RankEnvironment.here()
 
     def dangers(self) -> list[str]:
-        """Why its children would not be safe; waits until it has started."""
+        """Return what makes it unsafe to fork from the server: ``threads``, ``cuda`` or nothing."""
         self._wait(lambda: self._ready is not None, HELPER_START)
         assert self._ready is not None
         return [what for what in ("threads", "cuda") if self._ready[what]]
 
     def launch(self, size: int) -> ProcessGroupHandle:
-        """Ask for the ranks of a world; they are forked while the caller goes on."""
+        """Ask for the ranks of a world, which are forked while the caller goes on."""
         ends, name = ChannelEnds.make(size), next(self._names)
         handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
         self._handles[name] = handle
@@ -407,25 +408,25 @@ class Client(ABC):
         return handle
 
     def notices(self, handle: ProcessGroupHandle) -> int | None:
-        """The server's socket: it says when a rank ends."""
+        """Return the server's socket, on which the server reports that a rank has ended."""
         return self._socket.fileno()
 
     def poll(self, handle: ProcessGroupHandle | None = None, patience: float = 0.0) -> None:
-        """Read what the server has to say."""
+        """Read what the server has reported."""
         if not readable(self._socket.fileno(), patience):
             return
         with self._reading:
             try:
                 data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                return  # another thread has read it; nothing more may ever come
+                return  # another thread has read it, and nothing more may come
             except OSError as error:
                 raise WorldError(f"the fork server does not answer: {error}") from error
             self._take(data)
 
     def _take(self, data: bytes) -> None:
         if not data:
-            raise WorldError(f"the fork server has ended: {self._last_words()}")
+            raise WorldError(f"the fork server has ended: {self._last_line()}")
         self._buffer += data
         *lines, self._buffer = self._buffer.split(b"\n")
         for line in lines:
@@ -454,22 +455,22 @@ class Client(ABC):
             self.poll(patience=min(left, 1.0))
 
     @abstractmethod
-    def _last_words(self) -> str:
-        """What a server that has ended said of that."""
+    def _last_line(self) -> str:
+        """Return why the server has ended, as far as it said."""
 
     def signal(self, handle: ProcessGroupHandle, number: int) -> None:
-        """Have a signal sent to every rank of a world that still runs."""
+        """Ask for a signal to every rank of a world that still runs."""
         request = {"signal": handle.name, "number": int(number)}
-        # a server that is gone has taken its ranks with it
+        # the ranks of a server end with it
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(request).encode() + b"\n")
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
-        """The ranks of a world that still run."""
+        """Return the ranks of a world that still run."""
         return living(handle.pids)
 
     def kill(self, handle: ProcessGroupHandle) -> None:
-        """Ask for the end of a world; :meth:`settle` waits for it."""
+        """Ask for the end of a world, for which :meth:`settle` waits."""
         self._handles.pop(handle.name, None)
         self._send_kill(handle.name)
 
@@ -482,7 +483,7 @@ class Client(ABC):
             self._dying.discard(name)
 
     def workshop(self) -> CppBuilder:
-        """Compiles what its ranks are to run."""
+        """Return the builder of C++ answers, made when it is first asked for."""
         if self._workshop is None:
             self._workshop = self._new_workshop()
         return self._workshop
@@ -491,13 +492,13 @@ class Client(ABC):
         return CppBuilder()
 
     def _put_away(self) -> None:
-        """Remove what was compiled."""
+        """Remove the libraries that were built."""
         if self._workshop is not None:
             self._workshop.close()
             self._workshop = None
 
     def counts(self) -> Counts | None:
-        """Nothing: others use the same network."""
+        """Return None: other processes use the same network."""
         return None
 
     def settle(self) -> None:
@@ -506,14 +507,14 @@ class Client(ABC):
             self._wait(lambda: not self._dying, KILL_PATIENCE)
 
     def _hang_up(self) -> None:
-        """The server ends when nobody listens any more."""
+        """Close the socket, at which the server ends."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 class ForkServer(Client):
-    """A fork server of this process's own."""
+    """A launcher with a fork server of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -522,19 +523,19 @@ class ForkServer(Client):
 
     @property
     def usable(self) -> bool:
-        """Whether it runs, and belongs to this process and not to its parent."""
+        """Whether the server runs and this process, not its parent, has started it."""
         return self._helper.usable
 
     @property
     def pid(self) -> int:
-        """Of the server."""
+        """The process id of the server."""
         return self._helper.pid
 
-    def _last_words(self) -> str:
-        return self._helper.last_words()
+    def _last_line(self) -> str:
+        return self._helper.last_line()
 
     def close(self) -> None:
-        """End the server, and with it all its worlds."""
+        """End the server and all its worlds."""
         if not self._helper.ours:
             return
         atexit.unregister(self.close)
@@ -543,11 +544,11 @@ class ForkServer(Client):
         self._helper.end()
 
 
-# Ranks as fresh interpreters: seconds instead of milliseconds, and safe anywhere. ----
+# Ranks as fresh interpreters: slow to start, and safe on every platform. -----------
 
 
 class Spawner:
-    """Starts every rank as a fresh interpreter: slow, and safe anywhere."""
+    """A launcher that starts every rank as a fresh interpreter, which takes seconds."""
 
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
@@ -556,7 +557,7 @@ class Spawner:
 
     @property
     def setting(self) -> RankEnvironment:
-        """As in this process."""
+        """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
 
     def launch(self, size: int) -> ProcessGroupHandle:
@@ -578,7 +579,7 @@ class Spawner:
         return handle
 
     def notices(self, handle: ProcessGroupHandle) -> int | None:
-        """Nothing tells; the supervisor polls."""
+        """Return None: the supervisor has to poll."""
         return None
 
     def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
@@ -593,11 +594,11 @@ class Spawner:
     def signal(self, handle: ProcessGroupHandle, number: int) -> None:
         """Send a signal to every rank of a world that still runs."""
         for process in self._processes.get(handle.name, []):
-            # does nothing to one that has been reaped
+            # it does nothing to a process that has been reaped
             process.send_signal(number)
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
-        """The ranks of a world that still run."""
+        """Return the ranks of a world that still run."""
         return living(handle.pids)
 
     def kill(self, handle: ProcessGroupHandle) -> None:
@@ -613,17 +614,17 @@ class Spawner:
             process.wait()
 
     def counts(self) -> Counts | None:
-        """Nothing: others use the same network."""
+        """Return None: other processes use the same network."""
         return None
 
     def workshop(self) -> CppBuilder:
-        """Compiles what its ranks are to run."""
+        """Return the builder of C++ answers, made when it is first asked for."""
         if self._workshop is None:
             self._workshop = CppBuilder()
         return self._workshop
 
     def settle(self) -> None:
-        """Nothing to wait for: :meth:`kill` has."""
+        """Return at once, since :meth:`kill` has waited."""
 
     def close(self) -> None:
         """End every world."""
@@ -634,13 +635,13 @@ class Spawner:
             self._workshop = None
 
 
-# Which launcher this process has. -------------------------------------------------
+# The launcher of this process. ----------------------------------------------------
 
 _current: ForkServer | Spawner | None = None
 
 
 def _cannot_fork() -> str:
-    """Why this machine cannot fork ranks; empty if it can."""
+    """Return why this machine cannot fork ranks, or an empty string if it can."""
     if os.environ.get("GRADER_START") == "spawn":
         return "GRADER_START=spawn asks for it"
     if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
@@ -649,14 +650,14 @@ def _cannot_fork() -> str:
 
 
 def warm_up() -> None:
-    """Start the fork server in the background, if there is to be one."""
+    """Start the fork server in the background, where this machine can fork."""
     global _current
     if _current is None and not _cannot_fork():
         _current = ForkServer()
 
 
 def discard_launcher() -> None:
-    """End this process's launcher and all its worlds; a new one starts."""
+    """End this process's launcher and all its worlds, and start a new one."""
     global _current
     if _current is not None:
         _current.close()
@@ -665,10 +666,10 @@ def discard_launcher() -> None:
 
 
 def default_launcher() -> ForkServer | Spawner:
-    """This process's launcher, started if it is not running.
+    """Return this process's launcher, and start it if it is not running.
 
-    Falls back to spawning, and says so once, where forking is unsafe: the
-    platform cannot, or something has given the server threads or CUDA.
+    Where forking is unsafe, because the platform cannot fork or the server has started threads
+    or CUDA, ranks are started as fresh interpreters, and one warning says so.
     """
     global _current
     if isinstance(_current, ForkServer) and not _current.usable:

@@ -1,9 +1,8 @@
-"""Reading a stranger's file where strangers' code runs.
+"""Parsing of a submitted file in a process of its own, where a sandbox runs if there is one.
 
-Python's own parser has crashed on hostile source before, and notebooks are
-JSON as deep as somebody cared to make it.  So the file's bytes go to a process
-like a rank's, and data come back: names, faults, texts, and the compiled
-definitions as bytes that only a rank will load.
+Python's own parser has crashed on hostile source before, and a notebook is JSON of any depth.
+So the file's bytes go to a process like a rank's, and data come back: names, faults, texts, and
+the compiled definitions as bytes that only a rank will load.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from grader.submission.submission import Submission
 
 __all__ = ["parse"]
 
-#: Seconds that a file may take: the longest solved notebook takes a tenth of one.
+#: Seconds that a file may take: the longest solved notebook takes 0.1 s.
 SECONDS = 20.0
 
-#: Bytes that may come back for a file: its text, its code, its names.
+#: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
 _GROWTH, _FLOOR = 8, 1 << 20
 
 
 def parse(
     launcher: Launcher, data: bytes, label: str, wanted: Iterable[str], seconds: float = SECONDS
 ) -> Submission:
-    """A file's definitions, read in a process of the launcher's.
+    """Return a file's definitions, read in a process of the launcher's.
 
     Args:
         launcher: starts the process.
         data: the contents of the file.
-        label: its path, which says by its ending what it is.
-        wanted: see :func:`grader.submission.definitions.select`.
-        seconds: after which it has failed.
+        label: its path, whose suffix says whether it is a notebook.
+        wanted: names to keep, see :func:`grader.submission.definitions.select`.
+        seconds: the time limit of the parsing.
 
     Raises:
         UnreadableFile: it is no Python and no notebook, or cannot be read
@@ -72,12 +71,12 @@ def parse(
 
 
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
-    """The answer to a request; nothing if the process died over it."""
+    """Return the answer to a request, or None if the process died over it."""
     control = handle.controls[0]
     until = time.monotonic() + seconds
     control.settimeout(seconds)
     reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)
-    # one that has died does not hear, and the answer will be missing
+    # a process that has died cannot be written to, and its answer will be missing
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         FrameWriter(control).write(request)
     while True:

@@ -1,10 +1,10 @@
-"""The command under which sandboxes are made: bubblewrap, and what can be seen inside.
+"""Sandboxes: the command of bubblewrap under which they are made, and a pool that forks them.
 
-Inside there is Python with its packages, read-only, and those modules of the
-grader that a rank runs: no oracle, no solution, no test, nobody's files, no
-home, no environment, no ``/proc``, nothing that can be written, and no network
-but a loopback of its own.  What the ranks in it may ask the kernel for is in
-:mod:`grader.rank.seccomp`; ``docs/security.md`` says what is promised.
+Inside there is Python with its packages, read-only, and those rooms of the grader that a rank
+imports.  There is no oracle, no solution, no test, no file of any user, no home, no environment,
+no ``/proc``, nothing that can be written, and no network but a loopback of its own.  Which system
+calls the ranks in it may make is said in :mod:`grader.rank.seccomp`; ``docs/security.md`` says
+what is promised.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ __all__ = [
     "sandbox_command",
 ]
 
-#: Where ranks see the libraries that were compiled from their answers.
+#: The folder in which ranks see the libraries that were built from their answers.
 BUILT = "/built"
 
-#: Bytes of memory for the files of a compiler.
+#: Bytes of memory for the compiler's files.
 _SCRATCH = 256 << 20
 
-#: The rooms of the grader that are there: what a rank, a simulation and the parser import.
+#: The rooms of the grader that are shown: those that a rank, a simulation and the parser import.
 ROOMS = ("core", "submission", "trace", "rank", "simulation", "server")
 
-#: What a program needs of a Unix system besides Python.
+#: The parts of a Unix system that a program needs besides Python.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -82,7 +82,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def missing() -> str:
-    """Why there can be no sandbox here, and the mend; empty if there can."""
+    """Return why there can be no sandbox here, with the mend, or an empty string."""
     if sys.platform != "linux":
         return "bubblewrap needs Linux; on other systems, grade in a Linux virtual machine"
     if shutil.which("bwrap") is None:
@@ -97,26 +97,26 @@ def missing() -> str:
 
 
 def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> list[str]:
-    """The command under which :mod:`grader.server.sandbox_server` runs.
+    """Return the command under which :mod:`grader.server.sandbox_server` runs.
 
     Args:
         hidden: folders that must not be seen even if they lie within Python's.
-        built: a folder that is seen, read-only, as :data:`BUILT`.
+        built: a folder that is shown, read-only, as :data:`BUILT`.
 
     Raises:
         RequestError: there can be no sandbox here; the message says the mend.
     """
     shown = [] if built is None else ["--ro-bind", str(built), BUILT]
-    # what it takes to fork a sandbox into namespaces of its own, and to give all this up there
+    # needed to fork a sandbox into namespaces of its own, where all of them are given up
     rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP")
     return _walls(_files(hidden, shown), rights)
 
 
 def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
-    """The command under which a stranger's source is compiled.
+    """Return the command under which a submission's C++ is compiled.
 
-    What ranks can see is seen, and :data:`SCRATCH` is a folder in memory.  Root has to become
-    somebody else inside.
+    The compiler sees what ranks see, and :data:`SCRATCH`, a folder in memory.  It keeps the
+    right to change its user, so that root can become another user inside.
     """
     memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
     return _walls(_files(hidden, memory), ("SETUID", "SETGID"))
@@ -142,7 +142,7 @@ def _walls(files: Sequence[str], rights: Sequence[str]) -> list[str]:
 
 
 def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
-    """What can be seen, all of it read-only but for what ``more`` says."""
+    """Return bubblewrap's options for the files shown, read-only except for ``more``."""
     options = []
     for name in _SYSTEM:
         path = Path(name)
@@ -171,12 +171,12 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
 
 
 def _open_folders(*names: str) -> list[str]:
-    """Folders that lead somewhere; left to itself, bubblewrap lets only its own user pass."""
+    """Return options that make folders passable, which bubblewrap makes for its user alone."""
     return [word for name in names for word in ("--perms", "0755", "--dir", name)]
 
 
 def _python() -> Iterator[Path]:
-    """The folders of this Python, outer ones first and none twice."""
+    """Yield the folders of this Python, outer ones first and none twice."""
     folders = {Path(folder) for folder in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     # a link on the way to the interpreter must lead somewhere inside, too
     link = Path(sys.executable)
@@ -197,14 +197,14 @@ def _python() -> Iterator[Path]:
 
 # Sandboxes, forked from one process that has imported torch. ----------------------
 
-#: Users of nobody in particular; systemd's range for services of a moment.
+#: User ids that belong to no account: systemd's range for transient services.
 _USERS = range(61184, 65520)
 
 _CREDENTIALS = struct.Struct("=iII")
 
 
 class SandboxPool:
-    """Makes sandboxes; it runs nobody's code itself.
+    """A process in bubblewrap that forks sandboxes, and runs no submission's code itself.
 
     Args:
         hidden: folders that must not be seen inside even if they lie within
@@ -216,7 +216,7 @@ class SandboxPool:
 
     @staticmethod
     def rehearse() -> None:
-        """Make an empty sandbox, in a fraction of a second, to see whether it can be done.
+        """Make an empty sandbox, which takes a fraction of a second, to see whether it works.
 
         Raises:
             RequestError: there can be no sandbox here; the message says why.
@@ -231,36 +231,36 @@ class SandboxPool:
         self.hidden = tuple(hidden)
         self._built = tempfile.TemporaryDirectory(prefix="grader-")
         self.built = Path(self._built.name)
-        # inside, other users read what they are told the name of; nobody sees whose there are
+        # inside, users can read a library whose name they know, and cannot list the others
         self.built.chmod(0o711)
         command = sandbox_command(hidden, self.built)
         self._socket, theirs = socket.socketpair()
         self._helper = Helper("grader.server.sandbox_server", theirs, command)
-        # limits on processes are a user's, and no stranger's must be another's; those that
-        # grade on this machine now have different process ids
+        # the kernel limits processes by user, so that graders on one machine need different
+        # ones; they have different process ids
         self._user = _USERS[self.pid % len(_USERS)] if os.geteuid() == 0 else None
         self._ready = False
         atexit.register(self.close)
 
     @property
     def usable(self) -> bool:
-        """Whether it runs, and belongs to this process and not to its parent."""
+        """Whether it runs and this process, not its parent, has started it."""
         return self._helper.usable
 
     @property
     def pid(self) -> int:
-        """Of the command that it runs under."""
+        """The process id of the command that it runs under."""
         return self._helper.pid
 
-    def last_words(self) -> str:
-        """What it, or the last sandbox that failed, complained of."""
-        return self._helper.last_words() or "it says nothing"
+    def last_line(self) -> str:
+        """Return the last line that it, or a sandbox that failed, wrote to standard error."""
+        return self._helper.last_line() or "it says nothing"
 
     def sandbox(self) -> Sandbox:
-        """A new one; one at a time, or they share a user and its limits.
+        """Return a new sandbox; two at a time would share a user and its limits.
 
         Raises:
-            WorldError: it cannot be had.
+            WorldError: it cannot be started.
         """
         self._wait()
         return Sandbox(self, self._user)
@@ -274,25 +274,25 @@ class SandboxPool:
         except TimeoutError:
             raise WorldError(f"sandboxes took over {HELPER_START:.0f} s to start") from None
         if not self._ready:
-            raise WorldError(f"no sandbox can be started: {self.last_words()}")
+            raise WorldError(f"no sandbox can be started: {self.last_line()}")
 
     def ask(self, user: int | None, passed: int) -> None:
-        """Have a sandbox forked.
+        """Ask for a sandbox.
 
         Args:
-            user: to become, inside; ``None`` if there is only one to be.
-            passed: the descriptor on which it is to be spoken with.
+            user: the user id that it takes inside; None to keep the only one there is.
+            passed: the descriptor of its socket.
 
         Raises:
-            WorldError: nobody is there to do it.
+            WorldError: the pool's process is gone.
         """
         try:
             socket.send_fds(self._socket, [json.dumps({"user": user}).encode()], [passed])
         except OSError as error:
-            raise WorldError(f"no sandbox can be started: {error}; {self.last_words()}") from error
+            raise WorldError(f"no sandbox can be started: {error}; {self.last_line()}") from error
 
     def close(self) -> None:
-        """End it, and with it all its sandboxes."""
+        """End the pool and all its sandboxes."""
         if not self._helper.ours:
             return
         atexit.unregister(self.close)
@@ -302,13 +302,13 @@ class SandboxPool:
 
 
 class Sandbox(Client):
-    """A fork server in a sandbox of its own; made by :meth:`SandboxPool.sandbox`."""
+    """A launcher whose fork server is in a sandbox; made by :meth:`SandboxPool.sandbox`."""
 
     def __init__(self, pool: SandboxPool, user: int | None) -> None:
         super().__init__(RankEnvironment(path=[], folder="/", sealed=True))
         self._pool = pool
         self._user = user
-        # the kernel says who writes, as this process would name it
+        # the kernel then adds the sender's process id, as it is numbered out here
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         try:
             with self._theirs as theirs:
@@ -320,7 +320,7 @@ class Sandbox(Client):
             raise
 
     def _introduction(self) -> int:
-        """Hear the first words, and who says them."""
+        """Wait for the first message, and return the process id of its sender."""
         self._socket.settimeout(HELPER_START)
         try:
             data, attached, _, _ = self._socket.recvmsg(1 << 16, socket.CMSG_SPACE(64))
@@ -329,7 +329,7 @@ class Sandbox(Client):
         except OSError as error:
             raise WorldError(f"no sandbox can be started: {error}") from error
         if not data:
-            raise WorldError(f"no sandbox can be started: {self._last_words()}")
+            raise WorldError(f"no sandbox can be started: {self._last_line()}")
         self._socket.settimeout(None)
         self._take(data)
         for level, kind, content in attached:
@@ -338,7 +338,7 @@ class Sandbox(Client):
         raise WorldError("a sandbox has not said who it is")
 
     def _watched(self) -> list[int]:
-        """Handles of its first process, and of the one that waits for it outside."""
+        """Return handles of its first process, and of the one outside that waits for it."""
         handles = []
         try:
             for pid in (self.pid, psutil.Process(self.pid).ppid()):
@@ -346,11 +346,11 @@ class Sandbox(Client):
         except (OSError, psutil.NoSuchProcess) as error:
             for handle in handles:
                 os.close(handle)
-            raise WorldError(f"a sandbox has ended at once: {self._last_words()}") from error
+            raise WorldError(f"a sandbox has ended at once: {self._last_line()}") from error
         return handles
 
     def counts(self) -> Counts:
-        """What was sent in the sandbox's network.
+        """Return the counters of the sandbox's network.
 
         Raises:
             WorldError: the sandbox is gone.
@@ -361,25 +361,25 @@ class Sandbox(Client):
             raise WorldError(f"the sandbox has ended: {error}") from error
 
     def _new_workshop(self) -> CppBuilder:
-        """Compiles behind walls like the ranks', and shows them what it has made."""
+        """Return a builder that compiles in a sandbox and shows its libraries to the ranks."""
         pool = self._pool
         return CppBuilder(pool.built, BUILT, compiling_command(pool.hidden), self._user)
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
-        """The ranks of a world that still run."""
+        """Return the ranks of a world that still run."""
         outside = {}
-        # whoever has ended, the whole sandbox too, is not among those that run
+        # the sandbox itself may have ended, and a rank may end meanwhile
         with contextlib.suppress(psutil.NoSuchProcess):
             for process in psutil.Process(self.pid).children():
                 with contextlib.suppress(OSError):
                     outside[_name_inside(process.pid)] = process
         return {rank: outside[pid] for rank, pid in enumerate(handle.pids) if pid in outside}
 
-    def _last_words(self) -> str:
-        return self._pool.last_words()
+    def _last_line(self) -> str:
+        return self._pool.last_line()
 
     def close(self) -> None:
-        """End it, and all that is in it."""
+        """End the sandbox and every process in it."""
         self._put_away()
         self._hang_up()
         until = time.monotonic() + KILL_PATIENCE
@@ -392,7 +392,7 @@ class Sandbox(Client):
 
 
 def _name_inside(pid: int) -> int:
-    """A process's number in the innermost namespace that it is in.
+    """Return a process's id in the innermost namespace that it is in.
 
     Raises:
         OSError: it is gone.
@@ -407,7 +407,7 @@ _pool: SandboxPool | None = None
 
 
 def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
-    """A sandbox that nothing has run in; the first one of a process takes seconds.
+    """Return a fresh sandbox; the first one of a process takes seconds.
 
     Args:
         hidden: folders that must not be seen inside even if they lie within
