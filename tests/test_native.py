@@ -157,7 +157,7 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     verdict = judge(TWICE)
     assert verdict.passed, verdict.message
     assert {case.world_size for case in verdict.cases} == {1, 2}
-    maker = default_launcher().workshop()
+    maker = default_launcher().cpp_builder()
     source = cpp_build.CppSource("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder

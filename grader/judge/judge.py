@@ -163,7 +163,7 @@ class Native:
 def _build(
     exercise: Exercise,
     run: Callable[[Job], Outcome],
-    workshop: Callable[[], CppBuilder],
+    cpp_builder: Callable[[], CppBuilder],
     size: int,
     seconds: float,
 ) -> Native:
@@ -172,7 +172,7 @@ def _build(
     Args:
         exercise: whose ``compiled`` says what the text must define.
         run: runs a job in the answer's first world.
-        workshop: gives the one that compiles for these ranks.
+        cpp_builder: returns the builder for these ranks.
         size: of that world.
         seconds: that its ranks may take to tell it.
     """
@@ -192,7 +192,7 @@ def _build(
     source = CppSource(
         name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
     )
-    built = workshop().build(source)
+    built = cpp_builder().build(source)
     if built.library:
         return Native(library=built.library)
     return Native(failure=_compile_failure(source, built))
@@ -337,7 +337,7 @@ class Judge:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
         found = _Findings(time.monotonic() + self._settings.patience)
         # what a world being made sends would be counted as the other's
-        ahead = not self._launcher.setting.sealed
+        ahead = not self._launcher.environment.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
@@ -382,8 +382,8 @@ class Judge:
         )
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
-        run, workshop = partial(worlds.run, n), self._launcher.workshop
-        return _build(exercise, run, workshop, n, self._settings.seconds)
+        run, cpp_builder = partial(worlds.run, n), self._launcher.cpp_builder
+        return _build(exercise, run, cpp_builder, n, self._settings.seconds)
 
     def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
         """The verdict on an answer of which there is nothing to run."""

@@ -83,7 +83,7 @@ class Launcher(Protocol):
     """Starts the processes of worlds."""
 
     @property
-    def setting(self) -> RankEnvironment:
+    def environment(self) -> RankEnvironment:
         """The environment of its ranks."""
         ...
 
@@ -99,7 +99,7 @@ class Launcher(Protocol):
         """Return the kernel's counters, or None if the ranks share a network with others."""
         ...
 
-    def workshop(self) -> CppBuilder:
+    def cpp_builder(self) -> CppBuilder:
         """Return the builder of C++ answers; it compiles in a sandbox if the ranks run in one."""
         ...
 
@@ -318,7 +318,7 @@ class Helper:
         self._errors.close()
 
 
-def _environment() -> dict[str, str]:
+def _variables() -> dict[str, str]:
     """Return the environment variables of servers and ranks: loopback only, one thread, quiet."""
     root = str(Path(__file__).resolve().parent.parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -352,7 +352,7 @@ def start(
         stdout=subprocess.DEVNULL,
         stderr=errors,
         pass_fds=fds,
-        env=_environment(),
+        env=_variables(),
         # away from the current folder, where a student's random.py may lie
         cwd=Path(__file__).resolve().parent.parent.parent,
         # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
@@ -367,11 +367,11 @@ class Client(ABC):
     """A launcher that asks a fork server for its ranks.
 
     Args:
-        setting: the environment of its ranks; by default this process's.
+        environment: the environment of its ranks; by default this process's.
     """
 
-    def __init__(self, setting: RankEnvironment | None = None) -> None:
-        self._setting = setting
+    def __init__(self, environment: RankEnvironment | None = None) -> None:
+        self._environment = environment
         self._socket, self._theirs = socket.socketpair()
         self._reading = threading.Lock()
         self._buffer = b""
@@ -379,12 +379,12 @@ class Client(ABC):
         self._handles: dict[str, ProcessGroupHandle] = {}
         self._dying: set[str] = set()
         self._ready: dict[str, Any] | None = None
-        self._workshop: CppBuilder | None = None
+        self._cpp_builder: CppBuilder | None = None
 
     @property
-    def setting(self) -> RankEnvironment:
+    def environment(self) -> RankEnvironment:
         """The environment of its ranks."""
-        return self._setting or RankEnvironment.here()
+        return self._environment or RankEnvironment.here()
 
     def dangers(self) -> list[str]:
         """Return what makes it unsafe to fork from the server: ``threads``, ``cuda`` or nothing."""
@@ -482,20 +482,20 @@ class Client(ABC):
             # the server is gone, and its ranks with it
             self._dying.discard(name)
 
-    def workshop(self) -> CppBuilder:
+    def cpp_builder(self) -> CppBuilder:
         """Return the builder of C++ answers, made when it is first asked for."""
-        if self._workshop is None:
-            self._workshop = self._new_workshop()
-        return self._workshop
+        if self._cpp_builder is None:
+            self._cpp_builder = self._new_cpp_builder()
+        return self._cpp_builder
 
-    def _new_workshop(self) -> CppBuilder:
+    def _new_cpp_builder(self) -> CppBuilder:
         return CppBuilder()
 
-    def _put_away(self) -> None:
+    def _close_cpp_builder(self) -> None:
         """Remove the libraries that were built."""
-        if self._workshop is not None:
-            self._workshop.close()
-            self._workshop = None
+        if self._cpp_builder is not None:
+            self._cpp_builder.close()
+            self._cpp_builder = None
 
     def counts(self) -> Counts | None:
         """Return None: other processes use the same network."""
@@ -506,7 +506,7 @@ class Client(ABC):
         with contextlib.suppress(WorldError):
             self._wait(lambda: not self._dying, KILL_PATIENCE)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         """Close the socket, at which the server ends."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -539,8 +539,8 @@ class ForkServer(Client):
         if not self._helper.ours:
             return
         atexit.unregister(self.close)
-        self._put_away()
-        self._hang_up()
+        self._close_cpp_builder()
+        self._disconnect()
         self._helper.end()
 
 
@@ -553,10 +553,10 @@ class Spawner:
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._names = map(str, itertools.count(1))
-        self._workshop: CppBuilder | None = None
+        self._cpp_builder: CppBuilder | None = None
 
     @property
-    def setting(self) -> RankEnvironment:
+    def environment(self) -> RankEnvironment:
         """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
 
@@ -617,11 +617,11 @@ class Spawner:
         """Return None: other processes use the same network."""
         return None
 
-    def workshop(self) -> CppBuilder:
+    def cpp_builder(self) -> CppBuilder:
         """Return the builder of C++ answers, made when it is first asked for."""
-        if self._workshop is None:
-            self._workshop = CppBuilder()
-        return self._workshop
+        if self._cpp_builder is None:
+            self._cpp_builder = CppBuilder()
+        return self._cpp_builder
 
     def settle(self) -> None:
         """Return at once, since :meth:`kill` has waited."""
@@ -630,9 +630,9 @@ class Spawner:
         """End every world."""
         for name in list(self._processes):
             self._end(name)
-        if self._workshop is not None:
-            self._workshop.close()
-            self._workshop = None
+        if self._cpp_builder is not None:
+            self._cpp_builder.close()
+            self._cpp_builder = None
 
 
 # The launcher of this process. ----------------------------------------------------

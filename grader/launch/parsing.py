@@ -48,7 +48,9 @@ def parse(
         raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
     handle = launcher.launch(1)
     try:
-        parsed = _ask(handle, Parse(data, label, list(wanted), launcher.setting.sealed), seconds)
+        parsed = _ask(
+            handle, Parse(data, label, list(wanted), launcher.environment.sealed), seconds
+        )
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
     finally:

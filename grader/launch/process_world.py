@@ -1,4 +1,4 @@
-"""A world of processes: one per rank, and the supervisor that watches them.
+"""A world of processes, one per rank, and the supervisor that watches them.
 
 The supervisor reads from the ranks until they have all ended, or can never end.
 """
@@ -61,20 +61,20 @@ __all__ = [
 ]
 
 
-# What ranks print. ----------------------------------------------------------------
+# The output of ranks. -------------------------------------------------------------
 
-#: What the C++ runtime prints when gloo aborts a rank over a message that does
-#: not fit.  Whether it gets that far before the world is ended is chance, and
-#: what it means is said better in the failure.
-_LAST_WORDS = re.compile(r"terminate called after throwing .*\n(?:  what\(\): .*\n?)?")
+#: The lines that the C++ runtime prints when gloo aborts a rank over a message that does not
+#: fit.  Whether they are printed before the world is ended is chance, and the failure says
+#: better what they mean.
+_TERMINATE = re.compile(r"terminate called after throwing .*\n(?:  what\(\): .*\n?)?")
 
 
 class Printed:
-    """Keeps what each rank prints, up to a limit.
+    """The output of each rank, up to a limit.
 
     Args:
-        size: how many ranks.
-        limit: bytes of each.
+        size: the number of ranks.
+        limit: bytes that are kept of each rank's.
     """
 
     def __init__(self, size: int, limit: int) -> None:
@@ -82,7 +82,7 @@ class Printed:
         self._bytes = [bytearray() for _ in range(size)]
 
     def add(self, rank: int, data: bytes) -> bool:
-        """Take what a rank has printed; whether that goes beyond the limit for the first time."""
+        """Add a rank's output, and return whether that first exceeds the limit."""
         printed = self._bytes[rank]
         if len(printed) > self.limit:
             return False
@@ -90,43 +90,43 @@ class Printed:
         return len(printed) > self.limit
 
     def by(self, rank: int) -> str:
-        """All that was kept of a rank's."""
+        """Return what was kept of a rank's output."""
         return bytes(self._bytes[rank]).decode("utf-8", "replace")
 
     def texts(self) -> tuple[str, ...]:
-        """What each rank printed, in rank order."""
+        """Return the output of each rank, in rank order."""
         texts = (bytes(one[: self.limit]).decode("utf-8", "replace") for one in self._bytes)
-        return tuple(_LAST_WORDS.sub("", text) for text in texts)
+        return tuple(_TERMINATE.sub("", text) for text in texts)
 
 
-# Whether ranks that say nothing will ever end. ------------------------------------
+# Whether ranks that report nothing will ever end. ---------------------------------
 #
-# A rank that waits for a message is known to wait.  One that does not, and does
-# not end, either computes or sleeps, and the operating system knows which.  The
-# time that it is *given* is its own, however busy the machine is; so these
-# limits can be far tighter than one on the clock.
+# A rank that waits for a message is known to wait.  A rank that does not wait, and does not end,
+# either computes or sleeps, and the operating system knows which.  The processor time that it
+# uses does not depend on how busy the machine is, so that limits on it can be far tighter than
+# limits by the wall clock.
 
-#: Seconds between two looks.
+#: Seconds between two samples.
 PERIOD = 0.1
 
-#: A process that does nothing until something happens to it.
+#: States of a process that does nothing until an event wakes it up.
 _ASLEEP = (psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED, psutil.STATUS_IDLE)
 
 
 @dataclass(frozen=True)
 class _ProcessSample:
-    """A process at one moment: seconds of processor time, and whether it sleeps."""
+    """A process at one moment: its processor time in seconds, and whether it sleeps."""
 
     used: float
     asleep: bool
 
 
 class CpuWatchdog:
-    """Looks at the processes of a world during a call.
+    """A watchdog on the processor time of a world's processes during a call.
 
     Args:
-        find: the processes, by rank.
-        effort: seconds that a rank may compute, or that all may sleep.
+        find: returns the processes that run, by rank.
+        effort: seconds that a rank may compute, or that all ranks may sleep.
     """
 
     def __init__(self, find: Callable[[], Mapping[int, psutil.Process]], effort: float) -> None:
@@ -137,90 +137,90 @@ class CpuWatchdog:
         self._last: dict[int, _ProcessSample] = {}
         self._looked = time.monotonic()
         self._slept = 0.0
-        #: when to look again, on the monotonic clock
+        #: when to take the next sample, on the monotonic clock
         self.due = self._looked + PERIOD if effort < math.inf else math.inf
 
-    def stir(self) -> None:
-        """A rank has said something, so they do not all sleep."""
+    def note_activity(self) -> None:
+        """Note that a rank has reported something, so that not all sleep."""
         self._slept = 0.0
 
     def look(self, matcher: MessageMatcher) -> str:
-        """After what a rank will never end any more; empty as long as it may."""
+        """Return why the ranks can no longer finish, or an empty string while they still can."""
         now = time.monotonic()
         self.due = now + PERIOD
         idle, self._looked = min(now - self._looked, 2 * PERIOD), now
-        sights = self._sights()
+        samples = self._samples()
         if not self._first:
-            self._first, self._last = sights, sights
+            self._first, self._last = samples, samples
             return ""
         waits = waiting(matcher)
-        for rank in sights.keys() & self._first.keys() - waits - matcher.ended:
-            if sights[rank].used - self._first[rank].used > self._effort:
+        for rank in samples.keys() & self._first.keys() - waits - matcher.ended:
+            if samples[rank].used - self._first[rank].used > self._effort:
                 return f"{self._effort:g} s of computing"
-        still = sights == self._last and all(sight.asleep for sight in sights.values())
+        still = samples == self._last and all(sample.asleep for sample in samples.values())
         self._slept = self._slept + idle if still else 0.0
-        self._last = sights
+        self._last = samples
         if self._slept > self._effort and len(waits | matcher.ended) < matcher.size:
             return f"{self._effort:g} s of sleep"
         return ""
 
-    def _sights(self) -> dict[int, _ProcessSample]:
+    def _samples(self) -> dict[int, _ProcessSample]:
         if not self._processes:
             self._processes = self._find()
-        sights = {}
+        samples = {}
         for rank, process in self._processes.items():
             try:
                 with process.oneshot():
                     times = process.cpu_times()
                     asleep = process.status() in _ASLEEP
-            except psutil.Error:  # it has ended, which others notice
+            except psutil.Error:  # it has ended, which the supervisor notices
                 continue
-            sights[rank] = _ProcessSample(times.user + times.system, asleep)
-        return sights
+            samples[rank] = _ProcessSample(times.user + times.system, asleep)
+        return samples
 
 
 # The supervisor. ------------------------------------------------------------------
 
-#: Once something is wrong, the other ranks have this long to end or to wait,
-#: so that the cause is named and not whatever was heard of first.
+#: Seconds that the other ranks have to end or to wait once something is wrong, so that the cause
+#: is named and not the failure that was reported first.
 GRACE = 1.0
 
-#: Ranks that hang have this long to say at which line.
+#: Seconds that ranks which hang have to dump the line where they are.
 DUMP_PATIENCE = 0.5
 
-#: A rank that has threads which may still act is asked about them so often, while it seems stuck
-#: without them; one that seems to compute is asked when it has been silent for longer.
+#: Seconds between two questions to a rank about its threads: while it seems stuck, and some of
+#: its threads may still act; and after which a rank that seems to compute is first asked.
 ASK, SILENCE = 0.02, 0.1
 
-#: Who seems stuck is worked out at most this often, and not after every message.
+#: Least seconds between two searches for ranks that seem stuck; not every message starts one.
 PAUSE = 0.005
 
-#: How often a world whose processes send no notice is asked about them.
+#: Seconds between two looks at processes whose launcher gives no notice of their ends.
 POLL = 0.1
 
-#: Reading what is left ends after so long: a hostile rank never stops writing.
+#: Seconds that the reading of what is left may take, since a hostile rank never stops writing.
 DRAIN = 1.0
 
-#: Bytes of a rank's fault handler; a dump of all its threads takes a few thousand.
+#: Bytes taken from a rank's fault handler; a dump of all threads has a few thousand.
 FAULTS = 1 << 18
 
-#: Bytes of an answer besides its tensors; of a frame before the call: an address, an exception.
+#: Largest size in bytes of an answer without its tensors, and of a frame before the call.
 STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
 
-#: Bytes of a rank that are read at a time.
+#: Bytes that are read from a rank at a time.
 PAGE = 1 << 20
 
-#: What ranks do before the first call: they join, and load the program.
+#: A job that stands for the time before the first call: ranks join, and load the program.
 _STARTING = Job("", (), allowed=None, output_limit=1 << 20)
 
 
 class Supervisor:
-    """Reads everything the ranks say, and decides when it is over.
+    """The reader of everything that the ranks report; it decides when a job is over.
 
     Args:
         handle: the processes of the world.
-        resolve: tells of a deferred receive's source: ``resolve(rank, op, source)``.
-        put: takes what a rank puts into the store: ``put(rank, entry)``.
+        resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
+        put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
         joined: called once, when every rank has joined.
         inspect: asks a rank what its threads do.
     """
@@ -240,8 +240,8 @@ class Supervisor:
         self._all_joined = joined
         self._inspect = inspect
         self.subgroups = True
-        # a new buffer for each read would cost more than the read; one of all watches would be
-        # written by one thread while another has not yet looked at what it read
+        # a new buffer for each read would cost more than the read; a buffer shared by supervisors
+        # would be overwritten by one thread before another has used what it read
         self._page = memoryview(bytearray(PAGE))
         self._readers = [FrameReader() for _ in range(self.size)]
         self._lost: set[int] = set()
@@ -265,7 +265,7 @@ class Supervisor:
         self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
 
     def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
-        """Listen to ranks that do ``job``, in frames of up to ``longest`` bytes."""
+        """Begin to read from ranks that do ``job``, in frames of up to ``longest`` bytes."""
         matcher.know_groups_of(self.matcher)
         self.matcher = matcher
         self._validator = EventValidator(
@@ -281,13 +281,13 @@ class Supervisor:
         now = time.monotonic()
         #: ranks that have been asked what their threads do, and have not yet answered
         self._asked: set[int] = set()
-        #: when each rank last said something by itself, and when it last answered
+        #: when each rank last reported something by itself, and when it last answered
         self._heard = [now] * self.size
         self._answered = [-math.inf] * self.size
         self._asks = job is not _STARTING
         self._ask_again = now
 
-    # What it has seen. -------------------------------------------------------
+    # The record. -------------------------------------------------------------
 
     @property
     def returned(self) -> bool:
@@ -295,21 +295,21 @@ class Supervisor:
         return len(self._replies) == self.size
 
     def replies(self) -> list[Returned]:
-        """What the ranks returned, in rank order."""
+        """Return the ranks' answers, in rank order."""
         return [self._replies[rank] for rank in range(self.size)]
 
     def output(self) -> tuple[str, ...]:
-        """What each rank printed."""
+        """Return the output of each rank."""
         return self._printed.texts()
 
     # Waiting. ----------------------------------------------------------------
 
     def until_ready(self, seconds: float) -> Failure | None:
-        """Wait until every rank has joined and loaded; why not, if not."""
+        """Wait until every rank has joined and loaded, and return a failure if one has not."""
         return self._until(lambda: len(self._ready) == self.size, seconds)
 
     def until_returned(self, matcher: MessageMatcher, job: Job) -> Failure | None:
-        """Wait for a job; why it failed, if it did."""
+        """Wait until a job is over, and return why it failed, if it did."""
         self._begin(matcher, job, 4 * job.answer_limit + STRUCTURE)
         failure = self._until(lambda: self.returned, job.seconds)
         self._drain()
@@ -350,7 +350,7 @@ class Supervisor:
         return len(over) == self.size or self.causes.urgent
 
     def _ask(self) -> float:
-        """Ask ranks what their threads do, where it matters; when to come here again."""
+        """Ask ranks what their threads do, where it matters; return when to do so again."""
         now, due = time.monotonic(), math.inf
         if not self._asks:
             return due
@@ -365,8 +365,8 @@ class Supervisor:
             seen = matcher.inspected[rank]
             if seen is not None and not seen.acting:
                 continue
-            # one that waits for no operation may wait for its own threads, but mostly it
-            # computes; and the longer nothing happens, the less often it is asked
+            # a rank that waits for no operation may wait for its own threads, but mostly it
+            # computes; the longer nothing happens, the less often it is asked
             heard, pause = self._heard[rank], (now - self._heard[rank]) / 8
             if rank in suspects:
                 moment = self._answered[rank] + max(ASK, pause)
@@ -380,16 +380,16 @@ class Supervisor:
         return due
 
     def _match_wildcards(self) -> None:
-        """Choose what wildcard receives get."""
-        # one by one: what is chosen may let a rank go on, which may then send what the next
-        # receive could get as well; or it may not, and nobody would report anything any more
+        """Choose messages for wildcard receives, when nothing else can happen any more."""
+        # one by one: a choice may let a rank go on, which may send another message that the next
+        # receive could get; if no rank goes on, no event would come that makes the next choice
         while quiescent(self.matcher) and self._match_one():
             pass
         for resolution in self.matcher.take_resolutions():
             self._resolve(resolution.rank, resolution.op, resolution.source)
 
     def _match_one(self) -> bool:
-        """Give one wildcard receive a message, if there is one for any."""
+        """Choose a message for one wildcard receive; return whether there was one."""
         receives = sorted(self.matcher.first_wildcards(), key=lambda op: (op.rank, op.number))
         candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
         ready = [(receive, sources) for receive, sources in candidates if sources]
@@ -401,13 +401,13 @@ class Supervisor:
     # Reading. ----------------------------------------------------------------
 
     def _drain(self) -> None:
-        """Take in what has been written and not yet read."""
+        """Read what has been written and not yet read."""
         until = time.monotonic() + DRAIN
         while self._read(0.0) and time.monotonic() < until:
             pass
 
     def _read(self, seconds: float) -> bool:
-        """Wait for something to read, and read it; whether there was anything."""
+        """Wait up to ``seconds``, read once, and return whether a rank had written anything."""
         if self.handle.notices is None:
             seconds = min(seconds, POLL)
         any_data = self._read_ready(seconds)
@@ -416,15 +416,15 @@ class Supervisor:
         for rank in list(self.handle.statuses):
             if rank in self._lost:
                 continue
-            # its end counts only when all is read that it had written; and what
-            # it wrote last may have come after the look above
+            # its end counts only when all that it wrote is read, and it may have written
+            # after the read above
             if any_data or self._read_ready(0.0):
                 return True
             self._lose(rank)
         return any_data
 
     def _read_ready(self, seconds: float) -> bool:
-        """Read once from whatever is readable; whether a rank had written anything."""
+        """Read once from all that is readable; return whether a rank had written anything."""
         ready = self._selector.select(max(seconds, 0.0))
         any_data = False
         for key, _ in ready:
@@ -459,7 +459,7 @@ class Supervisor:
         except WorldError:
             raise
         except Exception as error:
-            # what passed the look above and is not understood here is a fault of ours
+            # an event that is valid and still not understood is a fault of the grader
             raise WorldError(
                 f"what rank {rank} reports is not understood: {type(error).__name__}: {error}"
             ) from error
@@ -475,7 +475,7 @@ class Supervisor:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
             return False
-        self._watchdog.stir()
+        self._watchdog.note_activity()
         if not data:
             self._forget(fd)
             return False
@@ -493,7 +493,7 @@ class Supervisor:
     def _hear(self, rank: int, message: object) -> None:
         if not isinstance(message, Inspected):
             self._heard[rank] = time.monotonic()
-            self._watchdog.stir()
+            self._watchdog.note_activity()
         if isinstance(message, Inspected):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)
@@ -531,7 +531,7 @@ class Supervisor:
         raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
 
     def _lose(self, rank: int) -> None:
-        """The process of ``rank`` is gone."""
+        """Note that the process of ``rank`` is gone."""
         if rank in self._lost:
             return
         self._lost.add(rank)
@@ -546,7 +546,7 @@ class Supervisor:
             self.causes.ended(rank, status, self._dumped_site(rank), printed)
 
     def _note_timeout(self, after: str) -> None:
-        """Ask the ranks that still run at which line they are."""
+        """Note a time limit, with the lines at which the ranks that still run are."""
         still = waiting(self.matcher) | self.matcher.ended
         running = [rank for rank in range(self.size) if rank not in still]
         self._dumps = [b""] * self.size
@@ -559,7 +559,7 @@ class Supervisor:
         self.causes.timed_out(running, sites, after)
 
     def _dumped_site(self, rank: int) -> Site | None:
-        """Where the fault handler says that the rank is."""
+        """Return the line in the dump of the rank's fault handler."""
         return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
 
     def close(self) -> None:
@@ -578,14 +578,14 @@ MEMORY = 2 << 30
 
 
 class ProcessWorld:
-    """Ranks as processes.
+    """A world whose ranks are processes.
 
     The processes are started at once and set up in the background; the first
     :meth:`run` waits for them.
 
     Args:
-        launcher: what starts the processes.
-        size: how many ranks.
+        launcher: starts the processes.
+        size: the number of ranks.
         program: the code of the answer.
         memory: bytes that each rank may allocate.
         subgroups: whether the ranks may make groups, for which they have to connect.
@@ -607,12 +607,12 @@ class ProcessWorld:
         loading: float = SETUP_SECONDS,
         backend: str = "gloo",
     ) -> None:
-        entry, setting = entry_of(backend), launcher.setting
-        if setting.sealed and not entry.in_sandbox:
+        entry, environment = entry_of(backend), launcher.environment
+        if environment.sealed and not entry.in_sandbox:
             raise RequestError(f"no world on {entry.title}: a sandbox does not hold it")
         require_backend(backend)
         self.size = size
-        self._watch: Supervisor | None = None
+        self._supervisor: Supervisor | None = None
         self._setup_failure: Failure | None = None
         self._is_set_up = False
         self._loading = loading
@@ -629,7 +629,7 @@ class ProcessWorld:
             if entry.job is not None:
                 self._job = entry.job(size)
                 environments = self._job.environments
-            self._watch = Supervisor(
+            self._supervisor = Supervisor(
                 self._handle, self._send_resolution, self._store.take, self._load, self._inspect
             )
         except OSError as error:
@@ -638,17 +638,17 @@ class ProcessWorld:
         except BaseException:
             self.close()
             raise
-        self._watch.subgroups = self._subgroups
+        self._supervisor.subgroups = self._subgroups
         for rank in range(size):
             self._tell(
                 rank,
                 Setup(
                     rank=rank,
                     size=size,
-                    path=setting.path,
-                    folder=setting.folder,
+                    path=environment.path,
+                    folder=environment.folder,
                     memory=memory,
-                    sealed=setting.sealed,
+                    sealed=environment.sealed,
                     subgroups=subgroups,
                     backend=backend,
                     environment=environments[rank],
@@ -662,7 +662,7 @@ class ProcessWorld:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the ranks."""
+        """The process ids of the ranks."""
         return list(self._handle.pids)
 
     def run(self, job: Job) -> Outcome:
@@ -678,34 +678,36 @@ class ProcessWorld:
         if before is not None and after is not None:
             failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
-        assert self._watch is not None
+        assert self._supervisor is not None
         results: tuple[RankResult, ...] = ()
-        if self._watch.returned:
+        if self._supervisor.returned:
             try:
                 results = tuple(
                     _result(reply, len(arguments))
-                    for reply, arguments in zip(self._watch.replies(), job.arguments, strict=True)
+                    for reply, arguments in zip(
+                        self._supervisor.replies(), job.arguments, strict=True
+                    )
                 )
             except BrokenFrame as error:
                 failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
-        output = self._watch.output()
+        output = self._supervisor.output()
         if failure is not None:
             self.close()
         seconds = time.monotonic() - started
         return Outcome(results, failure, matcher.trace(), output, seconds, moved)
 
     def _finish_setup(self) -> Failure | None:
-        """Wait until every rank has joined and loaded; why not, if not."""
-        assert self._watch is not None
+        """Wait until every rank has joined and loaded, and return a failure if one has not."""
+        assert self._supervisor is not None
         if not self._is_set_up:
-            self._setup_failure = self._watch.until_ready(self._loading)
+            self._setup_failure = self._supervisor.until_ready(self._loading)
             self._is_set_up = True
         return self._setup_failure
 
     def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
-        assert self._watch is not None
+        assert self._supervisor is not None
         if len(job.arguments) != self.size:
             raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
         for rank, arguments in enumerate(job.arguments):
@@ -722,11 +724,11 @@ class ProcessWorld:
                     library=job.library,
                 ),
             )
-        return self._watch.until_returned(matcher, job)
+        return self._supervisor.until_returned(matcher, job)
 
     def _load(self) -> None:
-        """Everybody has joined: now the stranger's code may run."""
-        # only those who may make subgroups have need of the store from here on
+        """Let every rank load the program, now that all have joined."""
+        # from here on, only ranks that may make subgroups need the store
         self._store.open = self._subgroups
         self._tell_all(Load(self._program.to_bytes()))
 
@@ -735,8 +737,8 @@ class ProcessWorld:
             self._tell(rank, message)
 
     def _tell(self, rank: int, message: msgspec.Struct) -> None:
-        # a rank that has died does not hear, and one that does not listen is not
-        # waited for twice; the watch sees both and says why
+        # a rank that has died cannot be written to, and a rank that does not read is not waited
+        # for twice; the supervisor finds both and reports why
         if rank in self._deaf:
             return
         try:
@@ -751,9 +753,9 @@ class ProcessWorld:
         self._tell(rank, Inspect())
 
     def close(self) -> None:
-        """Kill every rank; the launcher reaps them, see :meth:`Launcher.settle`."""
-        if self._watch is not None:
-            self._watch.close()
+        """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""
+        if self._supervisor is not None:
+            self._supervisor.close()
         self._handle.close()
         if self._job is not None:
             self._job.close()
@@ -769,11 +771,11 @@ class ProcessWorld:
 
 
 def _result(reply: Returned, arguments: int) -> RankResult:
-    """An answer as data.
+    """Return a rank's answer as a result.
 
     Raises:
-        BrokenFrame: it was forged.
-        MemoryError: there is no memory for it here.
+        BrokenFrame: the answer was forged.
+        MemoryError: the judge has no memory for it.
     """
     after = unpack(reply.arguments)
     if not isinstance(after, tuple) or len(after) != arguments:
@@ -789,7 +791,7 @@ def _result(reply: Returned, arguments: int) -> RankResult:
     return RankResult(unpack(reply.value), after, aliases, reply.time, replaced, omitted)
 
 
-# How large a world can be. --------------------------------------------------------
+# The largest world. ---------------------------------------------------------------
 
 _GREETING = b"""
 import torch, torch.distributed as dist
@@ -800,7 +802,7 @@ def greet():
     return x
 """
 
-#: Whether ranks can share a device, by backend and number of devices, as far as it was tried.
+#: Whether ranks can share a device, by backend and number of devices, once it was tried.
 _shared: dict[tuple[str, int], bool] = {}
 
 

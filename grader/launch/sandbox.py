@@ -109,7 +109,7 @@ def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> l
     shown = [] if built is None else ["--ro-bind", str(built), BUILT]
     # needed to fork a sandbox into namespaces of its own, where all of them are given up
     rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP")
-    return _walls(_files(hidden, shown), rights)
+    return _bubblewrap(_files(hidden, shown), rights)
 
 
 def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
@@ -119,10 +119,10 @@ def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
     right to change its user, so that root can become another user inside.
     """
     memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
-    return _walls(_files(hidden, memory), ("SETUID", "SETGID"))
+    return _bubblewrap(_files(hidden, memory), ("SETUID", "SETGID"))
 
 
-def _walls(files: Sequence[str], rights: Sequence[str]) -> list[str]:
+def _bubblewrap(files: Sequence[str], rights: Sequence[str]) -> list[str]:
     reason = missing()
     if reason:
         raise RequestError(reason)
@@ -360,7 +360,7 @@ class Sandbox(Client):
         except OSError as error:
             raise WorldError(f"the sandbox has ended: {error}") from error
 
-    def _new_workshop(self) -> CppBuilder:
+    def _new_cpp_builder(self) -> CppBuilder:
         """Return a builder that compiles in a sandbox and shows its libraries to the ranks."""
         pool = self._pool
         return CppBuilder(pool.built, BUILT, compiling_command(pool.hidden), self._user)
@@ -380,8 +380,8 @@ class Sandbox(Client):
 
     def close(self) -> None:
         """End the sandbox and every process in it."""
-        self._put_away()
-        self._hang_up()
+        self._close_cpp_builder()
+        self._disconnect()
         until = time.monotonic() + KILL_PATIENCE
         for pidfd in self._pidfds:
             if not readable(pidfd, until - time.monotonic()):

@@ -127,7 +127,7 @@ def simulate(
     """
     choose(algorithms)
     _require_network(cluster, len(job.arguments), eager)
-    setting = launcher.setting
+    environment = launcher.environment
     request = Simulate(
         program=program.to_bytes(),
         entry=job.entry,
@@ -139,9 +139,9 @@ def simulate(
         counted=counted,
         answered=answered,
         memory=memory,
-        path=setting.path,
-        folder=setting.folder,
-        sealed=setting.sealed,
+        path=environment.path,
+        folder=environment.folder,
+        sealed=environment.sealed,
         answer_limit=job.answer_limit,
         answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
