@@ -622,7 +622,7 @@ class _Listener(Client):
         return ""
 
     def close(self):
-        self._hang_up()
+        self._disconnect()
         self._theirs.close()
 
 
