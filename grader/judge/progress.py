@@ -50,9 +50,10 @@ __all__ = [
 # other's checks.
 #
 # The lock is ``flock`` itself, which the kernel releases when a process dies.  The package
-# ``filelock`` would not do: on a file system without ``flock`` it creates a file as its lock, which
-# stays when a process is killed, or raises an error, and its timeout does not end a call that hangs
-# in a network's file system, so that the thread in :func:`note` would be needed all the same.
+# ``filelock`` would save a few lines and lose some safety: on a file system without ``flock`` it
+# raises an error, or takes a file as its lock, which stays if its process is killed on another
+# host.  Its timeout does not end a call that hangs in a network's file system, so that the thread
+# in :func:`note` would be needed all the same.
 
 #: The version of the format, which grows whenever an older grader would misread the file.
 VERSION = 1
@@ -278,27 +279,27 @@ class CourseProgress:
 
     Attributes:
         file: the path of the file; None if progress is switched off.
-        standings: the progress with each exercise, in the order of the course; empty if the
+        exercises: the progress with each exercise, in the order of the course; empty if the
             file cannot be read.
         unknown: exercises in the file that this course does not have.
         trouble: why the file cannot be read, or checks are not entered, each with the mend.
     """
 
     file: Path | None
-    standings: tuple[ExerciseProgress, ...]
+    exercises: tuple[ExerciseProgress, ...]
     unknown: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
 
     @property
     def passed(self) -> int:
         """The number of exercises that are passed."""
-        return sum(standing.state is ProgressState.PASSED for standing in self.standings)
+        return sum(one.state is ProgressState.PASSED for one in self.exercises)
 
     def chapters(self) -> dict[str, list[ExerciseProgress]]:
         """Return the progress with the exercises of each chapter."""
         found: dict[str, list[ExerciseProgress]] = {}
-        for standing in self.standings:
-            found.setdefault(standing.exercise.chapter, []).append(standing)
+        for one in self.exercises:
+            found.setdefault(one.exercise.chapter, []).append(one)
         return found
 
 

@@ -86,7 +86,7 @@ def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
         "trouble": list(overview.trouble),
         "unknown": list(overview.unknown),
         "passed": overview.passed,
-        "exercises": [_standing(standing) for standing in overview.standings],
+        "exercises": [_standing(standing) for standing in overview.exercises],
     }
 
 

@@ -146,7 +146,7 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     """How far a learner is, chapter by chapter; the sum is the last line."""
     parts: list[RenderableType] = []
     # one width for all chapters, so that the columns stand below each other
-    width = max((len(s.exercise.name) for s in overview.standings), default=0)
+    width = max((len(s.exercise.name) for s in overview.exercises), default=0)
     for chapter, standings in overview.chapters().items():
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)
