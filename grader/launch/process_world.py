@@ -345,7 +345,7 @@ class Supervisor:
         return bool(self.causes.first()) or bool(stuck(self.matcher, certain=True))
 
     def _settled(self) -> bool:
-        """Whether every rank has ended or can never go on."""
+        """Return whether every rank has ended or can never go on."""
         over = self.matcher.ended | set(stuck(self.matcher, certain=True))
         return len(over) == self.size or self.causes.urgent
 
@@ -563,7 +563,7 @@ class Supervisor:
         return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop reading from all ranks."""
         with suppress(KeyError, ValueError):
             self._selector.close()
 

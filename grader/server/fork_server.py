@@ -173,7 +173,7 @@ class _Server:
         self.say({"forked": name, "pids": list(world.pids)})
 
     def become_rank(self, fds: list[int], rank: int) -> NoReturn:
-        """In the child: keep this rank's descriptors and no others."""
+        """In the child, keep this rank's descriptors and no others."""
         try:
             from grader.rank import process_limits
             from grader.server.process import Handles
