@@ -30,7 +30,7 @@ from grader.launch.event_validation import NAME
 from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, RankResult
-from grader.simulation.algorithms.catalogue import choose
+from grader.simulation.algorithms import choose
 from grader.simulation.clusters import Cluster
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
@@ -109,7 +109,7 @@ def simulate(
         counted: whether to count what each rank sends.
         answered: whether to tell what the ranks hold; without, ``results`` are empty.
         memory: bytes that all ranks together may allocate.
-        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms`;
             what is missing has the default.
 
     Raises:

@@ -13,8 +13,8 @@ from grader.core.events import Outside, Signature
 from grader.core.source_locations import line_here
 from grader.core.verdict import Site
 from grader.rank.recorder import ForbiddenCall, refusal
-from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
-from grader.simulation.requests import Rank
+from grader.simulation.algorithms import ALGORITHMS, UNEVEN, choose
+from grader.simulation.scheduler import Rank
 from grader.trace.message_matcher import disagreement
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.network import PER_SECOND, ticks_of
-from grader.simulation.requests import SimulatedRequest
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
 __all__ = ["installed", "shortcuts", "surroundings"]

@@ -1,10 +1,13 @@
-"""The process group of simulated ranks: one object, and every rank sees itself in it."""
+"""The process group of simulated ranks: one object, which all ranks of the group share."""
+
+# of the overloads in torch's stubs, each method takes the one that torch.distributed calls
+# mypy: disable-error-code="override"
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -15,36 +18,40 @@ from grader.core.values import dtype_name
 from grader.core.verdict import Site
 from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
 from grader.rank.signatures import signatures
-from grader.simulation.algorithms import trees
-from grader.simulation.algorithms.all_to_all import Tensors
-from grader.simulation.algorithms.blocks import Blocks, even, of_sizes
-from grader.simulation.algorithms.reductions import Reduction, reduction_of
-from grader.simulation.algorithms.scatter import Span
+from grader.simulation.algorithms import (
+    Blocks,
+    Communicator,
+    Reduction,
+    Span,
+    Tensors,
+    channel_name,
+    even_blocks,
+    reduction_of,
+    sized_blocks,
+    subtree_end,
+)
 from grader.simulation.builtin import BuiltinCall, Builtins, Work
-from grader.simulation.communicator import Communicator, channel_name
-from grader.simulation.requests import SimulatedRequest, channel_of
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.trace_recorder import RecordedRequest
-from grader.simulation.world import SimulatedWorld
+from grader.simulation.world import SimulatedWorld, channel_of
 
-if TYPE_CHECKING:
-    from grader.simulation.world import SimulatedWorld
-
-__all__ = [
-    "Begun",
-    "Collectives",
-    "Rooted",
-    "Run",
-    "SimulatedGroup",
-    "fill",
-    "flat",
-    "pieces",
-    "require_length",
-    "require_message",
-    "require_one_each",
-]
+__all__ = ["SimulatedGroup"]
 
 
-# The tensors of a collective as its algorithm wants them: flat, contiguous, of the right size. ----
+# Tensors as the algorithms want them: flat, contiguous, of the right size. --------
+
+
+def require_message(tensor: torch.Tensor, what: str) -> None:
+    """Make sure that a tensor is one that gloo would take.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
+    if not tensor.is_contiguous():
+        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
+
 
 #: What gloo's collectives take; torch hands complex numbers over as pairs of real ones.
 _TAKEN = (
@@ -117,7 +124,7 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
                 f"{what} has {data.numel()} elements, which cannot be split evenly for"
                 f" {count} ranks; give split sizes"
             )
-        return even(data, count)
+        return even_blocks(data, count)
     length = tensor.shape[0] if tensor.dim() else 0
     if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
         raise ValueError(
@@ -125,37 +132,128 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
             f" {count} numbers with the sum {length}, its first dimension"
         )
     row = tensor[0].numel() if length else 0
-    return of_sizes(data, [size * row for size in sizes])
+    return sized_blocks(data, [size * row for size in sizes])
 
 
-# How any collective of a simulated process group is called, run, and waited for. ----
-#
-# A collective runs when it is called, in the greenlet of its rank.  With ``async_op=True`` it
-# runs beside that, in a greenlet that has the ports of the rank; and so do those that the rank
-# calls after it on the same group before it is complete, one after the other: all ranks do the
-# collectives of a group in the same order.
+def _turned(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
+    """By rank in a communicator, which counts from the root."""
+    return tensors[root:] + tensors[:root]
+
+
+def _room(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
+    """Room for the blocks of a rank's subtree, and how an algorithm asks for them."""
+    rank, per = comm.rank, mine.numel()
+    buffer = mine.new_empty(per * (subtree_end(comm) - rank))
+
+    def span(first: int, last: int) -> torch.Tensor:
+        return buffer[(first - rank) * per : (last - rank) * per]
+
+    return buffer, span
+
+
+# The group. -----------------------------------------------------------------------
 
 #: Runs a collective for one rank.
-Run = Callable[[Communicator], None]
+_Run = Callable[[Communicator], None]
+
+#: Methods that there are not here, and what to call instead.
+_INSTEAD = {
+    **dict.fromkeys(
+        (
+            "allreduce_coalesced",
+            "allgather_coalesced",
+            "allgather_into_tensor_coalesced",
+            "all_gather_single_coalesced",
+            "reduce_scatter_tensor_coalesced",
+            "reduce_scatter_single_coalesced",
+            "_start_coalescing",
+            "_end_coalescing",
+        ),
+        "the operations one by one",
+    ),
+    **dict.fromkeys(("gather_into_tensor", "gather_single"), "dist.gather"),
+    **dict.fromkeys(
+        ("split_group", "merge_remote_group", "new_window", "reconfigure"), "dist.new_group"
+    ),
+}
 
 
-class Begun:
-    """What the collective methods of a group need of it; they are in classes above this."""
+class SimulatedGroup(dist.ProcessGroup):
+    """Some ranks of a simulated world, as ``torch.distributed`` sees them.
 
-    _world: SimulatedWorld
-    _members: list[int]
-    _places: dict[int, int]
-    _name: str
+    Args:
+        world: where they live.
+        members: global ranks, by rank in the group.
+        name: tells its messages from those of other groups.
+        builtins: the collectives of its simulation.
+    """
 
-    def _found(self, builtins: Builtins) -> None:
-        """The group is made."""
+    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
+    supports_coalescing = False
+
+    def __init__(
+        self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
+    ) -> None:
+        # the one constructor that torch lets a Python subclass use
+        super().__init__(0, len(members))  # type: ignore[call-arg]
+        self._world = world
+        self._members = list(members)
+        self._places = {member: place for place, member in enumerate(members)}
+        self._name = name
+        self._desc = ""
         self._builtins = builtins
-        #: by place, what runs beside the rank, and what is to run after it
-        self._queues: dict[int, deque[tuple[Run, Communicator, Work]]] = {}
+        #: by place, the collectives that run beside the rank, and those that will after them
+        self._queues: dict[int, deque[tuple[_Run, Communicator, Work]]] = {}
         #: by rank, the line on which it has destroyed the group
         self._destroyed: dict[int, int] = {}
+        #: by root, the members in the order in which a communicator numbers them
         self._seen_from = {0: self._members}
-        builtins.found(self._name, self._members)
+        builtins.found(name, self._members)
+
+    # What torch asks a group about itself. -----------------------------------
+
+    def rank(self) -> int:
+        """The place of the rank that runs now; −1 if it is no member."""
+        return self._places.get(self._world.current.number, -1)
+
+    def size(self) -> int:
+        """How many ranks it has."""
+        return len(self._members)
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        """What torch's own C++ may know of it: no gloo."""
+        return "simulated gloo"
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """The name by which torch finds the group."""
+        return self._name
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """Its name is the world's, whatever torch would call it."""
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """Torch's description of the group."""
+        return self._desc
+
+    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
+        """Torch describes the group after making it."""
+        self._desc = desc
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        """Where its tensors live."""
+        return [torch.device("cpu")]
+
+    def _get_backend(self, device: torch.device) -> SimulatedGroup:
+        """This group: there is nothing below it."""
+        return self
+
+    get_backend = _get_backend  # the public name, since torch 2.14
+
+    def mark(self, text: str) -> None:
+        """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
+        if self._world.recorder is not None:
+            self._world.recorder.mark(text)
 
     def destroy(self, line: int) -> None:
         """The rank that runs has destroyed the group; it goes on for the others."""
@@ -166,6 +264,81 @@ class Begun:
         line = self._destroyed.get(self._world.current.number)
         if line is not None:
             raise ValueError(destroyed_text(self._members, line))
+
+    # Point to point. ---------------------------------------------------------
+
+    def send(
+        self, tensors: list[torch.Tensor], dst: int, tag: int
+    ) -> SimulatedRequest | RecordedRequest:
+        """Send to rank ``dst`` of the group."""
+        (tensor,) = tensors
+        require_message(tensor, "send")
+        self._require_there()
+        require_peer(dst, self.rank(), len(self._members))
+        require_tag(tag)
+        to = self._members[dst]
+        channel = channel_of(self._world.current.number, tag, self._name)
+        return self._posted(
+            "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
+        )
+
+    def recv(
+        self, tensors: list[torch.Tensor], src: int, tag: int
+    ) -> SimulatedRequest | RecordedRequest:
+        """Receive from rank ``src`` of the group."""
+        (tensor,) = tensors
+        require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
+        require_peer(src, self.rank(), len(self._members))
+        source = self._members[src]
+        channel = channel_of(source, tag, self._name)
+        return self._posted(
+            "recv",
+            tensor,
+            source,
+            tag,
+            lambda: self._world.post_receive(tensor, source, channel),
+        )
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
+        """Receive from any rank of the group."""
+        (tensor,) = tensors
+        require_message(tensor, "recv")
+        self._require_there()
+        require_tag(tag)
+        sort = (tag, self._name)
+        request = self._posted(
+            "recv",
+            tensor,
+            ANY,
+            tag,
+            lambda: self._world.post_receive_from_anybody(tensor, sort),
+        )
+        return _FromAnybody(request, self._places)
+
+    def _posted(
+        self,
+        kind: str,
+        tensor: torch.Tensor,
+        peer: int,
+        tag: int,
+        post: Callable[[], SimulatedRequest],
+    ) -> SimulatedRequest | RecordedRequest:
+        """One end of a message, told of if somebody listens."""
+        recorder = self._world.recorder
+        number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
+        request = post()
+        request.place = line_here()[:2]
+        self._world.open[request] = None
+        return request if recorder is None else recorder.follow(request, number, peer)
+
+    # How any collective is called, run and waited for. -----------------------
+    #
+    # A collective runs when it is called, in the greenlet of its rank.  With ``async_op=True`` it
+    # runs in a greenlet of its own, which uses the rank's ports.  Collectives that the rank calls
+    # on the same group before that one is complete follow it there, one after the other: all
+    # ranks carry out the collectives of a group in the same order.
 
     def _allow(self, kind: str) -> None:
         self._require_there()
@@ -178,7 +351,7 @@ class Begun:
         self,
         kind: str,
         options: Any,
-        run: Run,
+        run: _Run,
         results: list[Any],
         *,
         signed: tuple[Any, ...],
@@ -233,109 +406,7 @@ class Begun:
         size = len(members)
         return Communicator(self._world, members, (place - root) % size, channel_name(self._name))
 
-
-# Scatter and gather of a simulated process group, as torch calls them. ------------
-
-
-class Rooted(Begun):
-    """The collectives in which the root has a tensor for every rank, and the others one."""
-
-    def scatter(
-        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
-    ) -> Work:
-        """One of the root's tensors for each."""
-        self._allow("scatter")
-        (output,) = outputs
-        mine, root, algorithm = flat(output, "scatter"), opts.rootRank, self._algorithm("scatter")
-        sent = self._of_all("scatter_list", inputs, mine)
-
-        def run(comm: Communicator) -> None:
-            buffer, span = _room(comm, mine)
-            if not comm.rank:
-                torch.cat([t.detach().reshape(-1) for t in _turned(sent, root)], out=buffer)
-            algorithm(comm, span)
-            mine.copy_(buffer[: mine.numel()])
-
-        signed = "scatter", outputs, inputs
-        return self._begin("scatter", opts, run, outputs, signed=signed, root=root)
-
-    def gather(
-        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
-    ) -> Work:
-        """Everybody's tensor, on the root."""
-        self._allow("gather")
-        (tensor,) = inputs
-        mine, root, algorithm = flat(tensor, "gather"), opts.rootRank, self._algorithm("gather")
-        into = self._of_all("gather_list", outputs, mine)
-
-        def run(comm: Communicator) -> None:
-            buffer, span = _room(comm, mine)
-            buffer[: mine.numel()] = mine
-            algorithm(comm, span)
-            for place, output in enumerate(_turned(into, root)):
-                fill(output, span(place, place + 1))
-
-        signed = "gather", outputs, inputs
-        return self._begin("gather", opts, run, into, signed=signed, root=root)
-
-    def _of_all(
-        self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
-    ) -> list[torch.Tensor]:
-        """The root's tensors; none on other ranks."""
-        if not lists or not lists[0]:
-            return []
-        (tensors,) = lists
-        require_one_each(what, tensors, len(self._members))
-        for place, tensor in enumerate(tensors):
-            require_length(f"{what}[{place}]", tensor, mine, mine.numel())
-        return tensors
-
-
-def _turned(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
-    """By rank in a communicator, which counts from the root."""
-    return tensors[root:] + tensors[:root]
-
-
-def _room(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
-    """Room for the blocks of a rank's subtree, and how an algorithm asks for them."""
-    rank, per = comm.rank, mine.numel()
-    buffer = mine.new_empty(per * (trees.end(comm) - rank))
-
-    def span(first: int, last: int) -> torch.Tensor:
-        return buffer[(first - rank) * per : (last - rank) * per]
-
-    return buffer, span
-
-
-# The collective methods of a simulated process group, as torch calls them. --------
-#
-# They carry all the names that torch 2.11 to 2.15 call them by, see
-# :mod:`grader.rank.recording_group`.
-
-#: Methods that there are not here, and what to call instead.
-_INSTEAD = {
-    **dict.fromkeys(
-        (
-            "allreduce_coalesced",
-            "allgather_coalesced",
-            "allgather_into_tensor_coalesced",
-            "all_gather_single_coalesced",
-            "reduce_scatter_tensor_coalesced",
-            "reduce_scatter_single_coalesced",
-            "_start_coalescing",
-            "_end_coalescing",
-        ),
-        "the operations one by one",
-    ),
-    **dict.fromkeys(("gather_into_tensor", "gather_single"), "dist.gather"),
-    **dict.fromkeys(
-        ("split_group", "merge_remote_group", "new_window", "reconfigure"), "dist.new_group"
-    ),
-}
-
-
-class Collectives(Rooted):
-    """The collective half of a :class:`~grader.simulation.group.SimulatedGroup`."""
+    # The collectives, by all the names that torch 2.11 to 2.15 call them by. ---
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
         """From the root to all."""
@@ -412,7 +483,7 @@ class Collectives(Rooted):
         return self._begin("all_gather", opts, run, [output], signed=signed)
 
     def _all_gather(self, comm: Communicator, whole: torch.Tensor, data: torch.Tensor) -> Blocks:
-        blocks = even(whole, comm.size)
+        blocks = even_blocks(whole, comm.size)
         blocks[comm.rank].copy_(data)
         self._algorithm("all_gather")(comm, blocks)
         return blocks
@@ -453,7 +524,7 @@ class Collectives(Rooted):
         name = reduction.name
 
         def run(comm: Communicator) -> None:
-            blocks = of_sizes(used, sizes)
+            blocks = sized_blocks(used, sizes)
             algorithm(comm, blocks, reduction.combine)
             mine.copy_(blocks[place])
             reduction.finish(mine, comm.size)
@@ -489,7 +560,7 @@ class Collectives(Rooted):
         even = not output_splits and not input_splits
         return self._all_to_all(received, sent, [output], opts, signed, even)
 
-    alltoall_base = all_to_all_single
+    alltoall_base = all_to_all_single  # type: ignore[assignment]
 
     def _all_to_all(
         self,
@@ -526,8 +597,58 @@ class Collectives(Rooted):
     def _place(self) -> int:
         return self._places[self._world.current.number]
 
-    _allgather_base = all_gather_single
-    _reduce_scatter_base = reduce_scatter_single
+    _allgather_base = all_gather_single  # type: ignore[assignment]
+    _reduce_scatter_base = reduce_scatter_single  # type: ignore[assignment]
+
+    def scatter(
+        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
+    ) -> Work:
+        """One of the root's tensors for each."""
+        self._allow("scatter")
+        (output,) = outputs
+        mine, root, algorithm = flat(output, "scatter"), opts.rootRank, self._algorithm("scatter")
+        sent = self._of_all("scatter_list", inputs, mine)
+
+        def run(comm: Communicator) -> None:
+            buffer, span = _room(comm, mine)
+            if not comm.rank:
+                torch.cat([t.detach().reshape(-1) for t in _turned(sent, root)], out=buffer)
+            algorithm(comm, span)
+            mine.copy_(buffer[: mine.numel()])
+
+        signed = "scatter", outputs, inputs
+        return self._begin("scatter", opts, run, outputs, signed=signed, root=root)
+
+    def gather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
+    ) -> Work:
+        """Everybody's tensor, on the root."""
+        self._allow("gather")
+        (tensor,) = inputs
+        mine, root, algorithm = flat(tensor, "gather"), opts.rootRank, self._algorithm("gather")
+        into = self._of_all("gather_list", outputs, mine)
+
+        def run(comm: Communicator) -> None:
+            buffer, span = _room(comm, mine)
+            buffer[: mine.numel()] = mine
+            algorithm(comm, span)
+            for place, output in enumerate(_turned(into, root)):
+                fill(output, span(place, place + 1))
+
+        signed = "gather", outputs, inputs
+        return self._begin("gather", opts, run, into, signed=signed, root=root)
+
+    def _of_all(
+        self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """The root's tensors; none on other ranks."""
+        if not lists or not lists[0]:
+            return []
+        (tensors,) = lists
+        require_one_each(what, tensors, len(self._members))
+        for place, tensor in enumerate(tensors):
+            require_length(f"{what}[{place}]", tensor, mine, mine.numel())
+        return tensors
 
 
 def _reduction(opts: Any, tensor: torch.Tensor) -> Reduction:
@@ -535,7 +656,7 @@ def _reduction(opts: Any, tensor: torch.Tensor) -> Reduction:
 
 
 def _refusal(method: str) -> Callable[..., NoReturn]:
-    def call(self: Collectives, *_: Any, **__: Any) -> NoReturn:
+    def call(self: SimulatedGroup, *_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(f"a simulation has no {method}; call {_INSTEAD[method]} instead")
 
     call.__name__ = method
@@ -544,147 +665,7 @@ def _refusal(method: str) -> Callable[..., NoReturn]:
 
 
 for _method in _INSTEAD:
-    setattr(Collectives, _method, _refusal(_method))
-
-
-# The group. -----------------------------------------------------------------------
-
-
-class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
-    """Some ranks of a simulated world, as ``torch.distributed`` sees them.
-
-    Args:
-        world: where they live.
-        members: global ranks, by rank in the group.
-        name: tells its messages from those of other groups.
-        builtins: the collectives of its simulation.
-    """
-
-    #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
-    supports_coalescing = False
-
-    def __init__(
-        self, world: SimulatedWorld, members: Sequence[int], name: str, builtins: Builtins
-    ) -> None:
-        # the one constructor that torch lets a Python subclass use
-        super().__init__(0, len(members))  # type: ignore[call-arg]
-        self._world = world
-        self._members = list(members)
-        self._places = {member: place for place, member in enumerate(members)}
-        self._name = name
-        self._desc = ""
-        self._found(builtins)
-
-    def rank(self) -> int:
-        """The place of the rank that runs now; −1 if it is no member."""
-        return self._places.get(self._world.current.number, -1)
-
-    def size(self) -> int:
-        """How many ranks it has."""
-        return len(self._members)
-
-    def getBackendName(self) -> str:  # noqa: N802 - torch's name
-        """What torch's own C++ may know of it: no gloo."""
-        return "simulated gloo"
-
-    def getGroupName(self) -> str:  # noqa: N802
-        """The name by which torch finds the group."""
-        return self._name
-
-    def setGroupName(self, name: str) -> None:  # noqa: N802
-        """Its name is the world's, whatever torch would call it."""
-
-    def getGroupDesc(self) -> str:  # noqa: N802
-        """Torch's description of the group."""
-        return self._desc
-
-    def setGroupDesc(self, desc: str) -> None:  # noqa: N802
-        """Torch describes the group after making it."""
-        self._desc = desc
-
-    @property
-    def _device_types(self) -> list[torch.device]:
-        """Where its tensors live."""
-        return [torch.device("cpu")]
-
-    def _get_backend(self, device: torch.device) -> SimulatedGroup:  # type: ignore[override]
-        """This group: there is nothing below it."""
-        return self
-
-    get_backend = _get_backend  # the public name, since torch 2.14
-
-    def mark(self, text: str) -> None:
-        """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
-        if self._world.recorder is not None:
-            self._world.recorder.mark(text)
-
-    def send(  # type: ignore[override]
-        self, tensors: list[torch.Tensor], dst: int, tag: int
-    ) -> SimulatedRequest | RecordedRequest:
-        """Send to rank ``dst`` of the group."""
-        (tensor,) = tensors
-        require_message(tensor, "send")
-        self._require_there()
-        require_peer(dst, self.rank(), len(self._members))
-        require_tag(tag)
-        channel, to = (
-            channel_of(self._world.current.number, tag, self._name),
-            self._members[dst],
-        )
-        return self._posted(
-            "send", tensor, to, tag, lambda: self._world.post_send(tensor, to, channel)
-        )
-
-    def recv(  # type: ignore[override]
-        self, tensors: list[torch.Tensor], src: int, tag: int
-    ) -> SimulatedRequest | RecordedRequest:
-        """Receive from rank ``src`` of the group."""
-        (tensor,) = tensors
-        require_message(tensor, "recv")
-        self._require_there()
-        require_tag(tag)
-        require_peer(src, self.rank(), len(self._members))
-        source = self._members[src]
-        channel = channel_of(source, tag, self._name)
-        return self._posted(
-            "recv",
-            tensor,
-            source,
-            tag,
-            lambda: self._world.post_receive(tensor, source, channel),
-        )
-
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
-        """Receive from any rank of the group."""
-        (tensor,) = tensors
-        require_message(tensor, "recv")
-        self._require_there()
-        require_tag(tag)
-        sort = (tag, self._name)
-        request = self._posted(
-            "recv",
-            tensor,
-            ANY,
-            tag,
-            lambda: self._world.post_receive_from_anybody(tensor, sort),
-        )
-        return _FromAnybody(request, self._places)
-
-    def _posted(
-        self,
-        kind: str,
-        tensor: torch.Tensor,
-        peer: int,
-        tag: int,
-        post: Callable[[], SimulatedRequest],
-    ) -> SimulatedRequest | RecordedRequest:
-        """One end of a message, told of if somebody listens."""
-        recorder = self._world.recorder
-        number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
-        request = post()
-        request.place = line_here()[:2]
-        self._world.open[request] = None
-        return request if recorder is None else recorder.follow(request, number, peer)
+    setattr(SimulatedGroup, _method, _refusal(_method))
 
 
 class _FromAnybody:
@@ -702,15 +683,3 @@ class _FromAnybody:
         return self._places[self._request.peer]
 
     _source_rank = source_rank
-
-
-def require_message(tensor: torch.Tensor, what: str) -> None:
-    """Make sure that a tensor is one that gloo would take.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
-    if not tensor.is_contiguous():
-        raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")

@@ -19,13 +19,13 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
+from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
 from grader.simulation.calls import installed, surroundings
 from grader.simulation.clusters import Cluster
-from grader.simulation.communicator import is_channel
-from grader.simulation.requests import Rank, SimulatedRequest
+from grader.simulation.scheduler import Rank, SimulatedRequest
 from grader.simulation.trace_recorder import TraceRecorder
-from grader.simulation.world import MessageCounter, SimulatedWorld
+from grader.simulation.world import MessageCounter, SimulatedWorld, sort_of
 
 __all__ = ["simulated"]
 
@@ -224,16 +224,12 @@ def _ends(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
     for rank in range(world.size):
         for queues in (world.sends[rank], world.receives[rank]):
             for channel, queue in queues.items():
-                tag, group = _sort(channel)
+                tag, group = sort_of(channel)
                 # a collective's are told as such
                 if not is_channel(group):
                     found += [(request, tag, group) for request in queue]
         found += [(request, *sort) for sort, request in world.anybody[rank]]
     return found
-
-
-def _sort(channel: Any) -> tuple[int, str]:
-    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
 
 
 def _left(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:

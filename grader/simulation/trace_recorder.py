@@ -26,7 +26,7 @@ from grader.core.events import (
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
 from grader.simulation.network import PER_SECOND
-from grader.simulation.requests import SimulatedRequest
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
 __all__ = ["TraceRecorder", "RecordedRequest"]

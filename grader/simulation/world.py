@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from grader.core.events import ANY
+from grader.core.events import ANY, WORLD
 from grader.core.wire import Tally
 from grader.simulation.network import Network
-from grader.simulation.requests import MessageMismatch, SimulatedRequest, sort_of
-from grader.simulation.scheduler import Scheduler
+from grader.simulation.scheduler import Scheduler, SimulatedRequest
 
 if TYPE_CHECKING:
     from grader.simulation.trace_recorder import TraceRecorder
 
-__all__ = ["SimulatedWorld", "MessageCounter"]
+__all__ = ["MessageCounter", "MessageMismatch", "SimulatedWorld", "channel_of", "sort_of"]
 
 
 # What simulated ranks have sent, in numbers: as little as a bound can be judged by. ----
@@ -52,6 +52,27 @@ class MessageCounter:
     def tally(self) -> Tally:
         """What was counted."""
         return Tally(self._messages, self._bytes, self._elements, self._strangers)
+
+
+# Channels and messages. ------------------------------------------------------------
+
+
+def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
+    """What tells messages to a rank apart; the commonest is the cheapest."""
+    return source if tag == 0 and group == WORLD else (source, tag, group)
+
+
+def sort_of(channel: Any) -> tuple[int, str]:
+    """A channel without its source, for those who take messages from anybody."""
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
+
+
+@dataclass(frozen=True)
+class MessageMismatch:
+    """The two ends of a message are of different sizes or types."""
+
+    send: SimulatedRequest
+    receive: SimulatedRequest
 
 
 # The world. -------------------------------------------------------------------------
