@@ -31,8 +31,8 @@ from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
 from grader.core.wire import Raised
+from grader.rank.arguments import COLLECTIVES
 from grader.rank.recorder import GROUPS
-from grader.rank.signatures import COLLECTIVES
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["NAME", "EventValidator", "clipped"]

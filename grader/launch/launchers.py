@@ -27,7 +27,7 @@ from grader.launch.process_group_handle import (
     living,
 )
 from grader.launch.sandbox_pool import Sandbox, SandboxPool
-from grader.rank.transports.base import NAMES
+from grader.rank.transports import NAMES
 
 __all__ = [
     "Spawner",

@@ -1,31 +1,36 @@
-"""What operations return: requests that can be waited for, and say so."""
+"""What operations return: requests and futures that report who waits, and private buffers."""
 
 from __future__ import annotations
 
 import _thread
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.futures import Future as TorchFuture
 
 from grader.core.events import ANY
-from grader.rank.futures import Future, settle_later
-from grader.rank.private_buffers import PrivateBuffers
-from grader.rank.recorder import Recorder
+from grader.rank.recorder import Recorder, checksum
 
 __all__ = [
     "Batched",
     "Deferred",
+    "Future",
     "Gated",
+    "PrivateBuffers",
     "Request",
     "TransportError",
     "WaitExpired",
+    "collect_all",
     "hand_over",
     "milliseconds",
+    "settle_later",
+    "tensors_of",
+    "wait_all",
 ]
 
 
@@ -65,6 +70,89 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
     except Exception:
         recorder.refused(op)
         raise
+
+
+# Private buffers: a collective in flight works on copies. --------------------------
+
+# So a mistake shows every time: a program that reads too early reads the old contents, and one
+# that writes too early is found, since the original is no longer as it was.
+
+
+def tensors_of(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in lists of lists."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_of(item)
+
+
+class PrivateBuffers:
+    """Copies of what a collective is called with.
+
+    Args:
+        args: of the method: what it writes, what it reads, and more.
+    """
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self._mine: dict[int, torch.Tensor] = {}
+        self._given = list(tensors_of(list(args[:2])))
+        self._written = list(tensors_of(list(args[:1])))
+        self._before = [_sum(tensor) for tensor in self._given]
+        #: the arguments with the copies in their place
+        self.args = (*map(self._copied, args[:2]), *args[2:])
+
+    @staticmethod
+    def possible(args: tuple[Any, ...]) -> bool:
+        """Whether there are tensors, and all of them can be copied as they lie in memory."""
+        found = list(tensors_of(list(args[:2])))
+        return bool(found) and all(t.layout is torch.strided for t in found)
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._mine:
+                self._mine[id(value)] = value.detach().clone()
+            return self._mine[id(value)]
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._copied(item) for item in value)
+        return value
+
+    def changed(self) -> bool:
+        """Whether somebody has written to the originals."""
+        return [_sum(tensor) for tensor in self._given] != self._before
+
+    def remember(self) -> None:
+        """Take the originals, as they are now, for what nobody should touch."""
+        self._before = [_sum(tensor) for tensor in self._given]
+
+    def originals(self, value: Any) -> Any:
+        """A value of the transport's, with the originals in the place of their copies."""
+        mine = {copy.data_ptr(): copy for copy in self._mine.values() if copy.nbytes}
+        by_copy = {self._mine[id(tensor)].data_ptr(): tensor for tensor in self._given}
+
+        def original(one: Any) -> Any:
+            if isinstance(one, torch.Tensor):
+                copy = mine.get(one.data_ptr())
+                same = copy is not None and (copy.shape, copy.dtype) == (one.shape, one.dtype)
+                return by_copy[one.data_ptr()] if same else one
+            if isinstance(one, (list, tuple)):
+                return type(one)(original(item) for item in one)
+            return one
+
+        return original(value)
+
+    def deliver(self) -> None:
+        """Copy what was written to where it belongs."""
+        for tensor in self._written:
+            # the transport itself would write behind autograd's back as well
+            tensor.data.copy_(self._mine[id(tensor)])
+
+
+def _sum(tensor: torch.Tensor) -> int:
+    return checksum(tensor.detach().contiguous())
+
+
+# Requests. -------------------------------------------------------------------------
 
 
 class Request(dist.Work):
@@ -282,6 +370,9 @@ class Request(dist.Work):
         return list(self._inner.result())
 
 
+# What a request holds in place of one of the transport's. --------------------------
+
+
 class Gated:
     """A collective that the transport gets when everybody has called it, and not before.
 
@@ -431,3 +522,154 @@ def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
     if not timeout:
         return ()
     return (timedelta(seconds=max(seconds - (time.monotonic() - began), 1e-3)),)
+
+
+# Futures of operations. ------------------------------------------------------------
+
+# torch waits for its own futures in C++, where the recorder would not see it; these report the
+# wait, and check the buffers, as ``Request.wait`` does.  The recorder knows of callbacks that
+# have yet to run, since they may still send what others wait for.
+
+_torch_collect_all, _torch_wait_all = torch.futures.collect_all, torch.futures.wait_all
+
+
+class Future(TorchFuture[Any]):
+    """A future that is complete when some operations are, and what follows them.
+
+    Args:
+        requests: of these operations, at least one.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        devices = [request.device for request in requests]
+        on_gpu = [device for device in devices if device.type == "cuda"]
+        super().__init__(devices=list(dict.fromkeys(on_gpu)) or None)
+        self._requests = requests
+
+    def wait(self) -> Any:
+        """Block until it is complete; its value."""
+        for request in self._requests:
+            request.await_future()
+        self._observe()
+        return super().wait()
+
+    def value(self) -> Any:
+        """Its value, once it is complete."""
+        if self.done():
+            self._observe()
+        return super().value()
+
+    def done(self) -> bool:
+        """Whether it is complete."""
+        done = super().done()
+        if done:
+            self._observe()
+        return done
+
+    def _observe(self) -> None:
+        for request in self._requests:
+            request.observe()
+
+    def then(self, callback: Callable[[Any], Any]) -> Future:
+        """The future of what a callback will give, which runs when this is complete."""
+        child = Future(self._requests)
+
+        def follow(_: Any) -> None:
+            try:
+                value = callback(self)
+            except Exception as error:
+                child.set_exception(error)
+            else:
+                child.set_result(value)
+
+        self._follow(follow)
+        return child
+
+    def add_done_callback(self, callback: Callable[[Any], Any]) -> None:
+        """Run a callback when this is complete."""
+        self._follow(lambda _: callback(self))
+
+    def _follow(self, callback: Callable[[Any], None]) -> None:
+        recorder, token = self._requests[0].recorder, object()
+        recorder.callbacks[token] = [request.op for request in self._requests]
+
+        def begin(done: Any) -> None:
+            # the grader's own thread has others to serve, and a callback may wait for them
+            if threading.current_thread() in recorder.helpers:
+                threading.Thread(target=run, args=(done,), daemon=True).start()
+            else:
+                run(done)
+
+        def run(done: Any) -> None:
+            # from here on the thread that runs it can be seen
+            recorder.callbacks.pop(token, None)
+            self._observe()
+            callback(done)
+
+        super().add_done_callback(begin)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is complete, asked for by nobody."""
+        return super().done()
+
+    def block(self) -> None:
+        """Wait for it in torch, without a word."""
+        torch._C.Future.wait(self)
+
+
+def settle_later(
+    inner: Any,
+    future: Future,
+    settled: Callable[[Any], Any],
+    lost: Callable[[Exception], Exception],
+) -> None:
+    """Complete a future when the transport's own is.
+
+    Args:
+        inner: the transport's.
+        future: what follows it.
+        settled: called with its value; gives the value of ``future``.
+        lost: called with its error; gives the error of ``future``.
+    """
+
+    def follow(done: Any) -> None:
+        try:
+            value = done.value()
+        except Exception as error:
+            future.set_exception(lost(error))
+            return
+        try:
+            value = settled(value)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    inner.add_done_callback(follow)
+
+
+def collect_all(futures: Sequence[Any]) -> Any:
+    """``torch.futures.collect_all``, whose future reports who waits for it."""
+    ours = [future for future in futures if isinstance(future, Future)]
+    collected = _torch_collect_all(list(futures))
+    if not ours:
+        return collected
+    every = Future([request for future in ours for request in future._requests])
+
+    def follow(done: Any) -> None:
+        # each of them holds its own value or error
+        every.set_result(list(futures))
+
+    collected.add_done_callback(follow)
+    return every
+
+
+def wait_all(futures: Sequence[Any]) -> list[Any]:
+    """``torch.futures.wait_all``, which reports that it waits."""
+    for future in futures:
+        if isinstance(future, Future):
+            for request in future._requests:
+                request.await_future()
+    _torch_collect_all(list(futures)).wait()
+    return [future.wait() for future in futures]

@@ -22,7 +22,7 @@ from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import WORLD
-from grader.rank.addressing import checks, require_members
+from grader.rank.arguments import checks, require_members
 from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup

@@ -16,8 +16,13 @@ from grader.core.events import ANY
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
 from grader.core.verdict import Site
-from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
-from grader.rank.signatures import signatures
+from grader.rank.arguments import (
+    destroyed_text,
+    require_peer,
+    require_rank,
+    require_tag,
+    signatures,
+)
 from grader.simulation.algorithms import (
     Blocks,
     Communicator,
@@ -360,7 +365,7 @@ class SimulatedGroup(dist.ProcessGroup):
     ) -> Work:
         """Run a collective, or see to it that it will be.
 
-        ``signed`` is the method and its arguments, see :mod:`grader.rank.signatures`.
+        ``signed`` is the method and its arguments, see :mod:`grader.rank.arguments`.
         """
         world, builtins = self._world, self._builtins
         me = world.current.number
