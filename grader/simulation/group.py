@@ -47,10 +47,10 @@ __all__ = ["SimulatedGroup"]
 
 
 def require_message(tensor: torch.Tensor, what: str) -> None:
-    """Make sure that a tensor is one that gloo would take.
+    """Check that gloo would take a tensor.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not a dense, contiguous tensor on the CPU.
     """
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
@@ -58,7 +58,7 @@ def require_message(tensor: torch.Tensor, what: str) -> None:
         raise ValueError(f"{what} needs a contiguous tensor; call .contiguous() first")
 
 
-#: What gloo's collectives take; torch hands complex numbers over as pairs of real ones.
+#: The dtypes of gloo's collectives; torch passes complex numbers as pairs of real ones.
 _TAKEN = (
     torch.float32,
     torch.float64,
@@ -73,10 +73,10 @@ _TAKEN = (
 
 
 def flat(tensor: torch.Tensor, what: str) -> torch.Tensor:
-    """A tensor's elements in one dimension, in the same memory.
+    """Return a one-dimensional view of a tensor.
 
     Raises:
-        ValueError: gloo would not take it, or not as it is.
+        ValueError: gloo would not take the tensor.
     """
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise ValueError(f"{what} needs a dense CPU tensor here, not one on {tensor.device}")
@@ -89,15 +89,15 @@ def flat(tensor: torch.Tensor, what: str) -> torch.Tensor:
 
 
 def fill(tensor: torch.Tensor, data: torch.Tensor) -> None:
-    """Put flat data into a tensor of any strides."""
+    """Copy flat data into a tensor of any strides."""
     tensor.detach().copy_(data.view(tensor.shape))
 
 
 def require_length(what: str, tensor: torch.Tensor, like: torch.Tensor, length: int) -> None:
-    """Make sure that a tensor has so many elements, and the dtype of another.
+    """Check that a tensor has ``length`` elements, and the dtype of ``like``.
 
     Raises:
-        ValueError: it has not.
+        ValueError: it does not.
     """
     if tensor.numel() != length or tensor.dtype != like.dtype:
         raise ValueError(
@@ -107,20 +107,26 @@ def require_length(what: str, tensor: torch.Tensor, like: torch.Tensor, length: 
 
 
 def require_one_each(what: str, tensors: Sequence[torch.Tensor], size: int) -> None:
-    """Make sure that there is a tensor for every rank of a group.
+    """Check that there is a tensor for every rank of a group.
 
     Raises:
-        ValueError: there is not.
+        ValueError: there are more or fewer.
     """
     if len(tensors) != size:
         raise ValueError(f"{what} has {len(tensors)} tensors; a group of {size} ranks needs {size}")
 
 
 def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) -> Blocks:
-    """A tensor cut along its first dimension; evenly, if no sizes are given.
+    """Cut a tensor into ``count`` blocks along its first dimension.
+
+    Args:
+        what: name of the tensor in messages.
+        tensor: the tensor.
+        sizes: rows of each block; if empty, all blocks have the same number of elements.
+        count: how many blocks.
 
     Raises:
-        ValueError: it cannot be cut like this.
+        ValueError: the tensor cannot be cut like this.
     """
     data = flat(tensor, what)
     if not sizes:
@@ -140,13 +146,13 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
     return sized_blocks(data, [size * row for size in sizes])
 
 
-def _turned(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
-    """By rank in a communicator, which counts from the root."""
+def _from_root(tensors: list[torch.Tensor], root: int) -> list[torch.Tensor]:
+    """Return tensors by rank in a communicator, whose ranks are numbered from the root."""
     return tensors[root:] + tensors[:root]
 
 
-def _room(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
-    """Room for the blocks of a rank's subtree, and how an algorithm asks for them."""
+def _subtree_buffer(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
+    """Return a buffer for the blocks of a rank's subtree, and the span function over it."""
     rank, per = comm.rank, mine.numel()
     buffer = mine.new_empty(per * (subtree_end(comm) - rank))
 
@@ -161,7 +167,7 @@ def _room(comm: Communicator, mine: torch.Tensor) -> tuple[torch.Tensor, Span]:
 #: Runs a collective for one rank.
 _Run = Callable[[Communicator], None]
 
-#: Methods that there are not here, and what to call instead.
+#: Methods that a simulation lacks, and what to call instead.
 _INSTEAD = {
     **dict.fromkeys(
         (
@@ -184,13 +190,15 @@ _INSTEAD = {
 
 
 class SimulatedGroup(dist.ProcessGroup):
-    """Some ranks of a simulated world, as ``torch.distributed`` sees them.
+    """A process group of simulated ranks, as ``torch.distributed`` sees it.
+
+    Each method acts for the rank that runs when it is called.
 
     Args:
-        world: where they live.
-        members: global ranks, by rank in the group.
-        name: tells its messages from those of other groups.
-        builtins: the collectives of its simulation.
+        world: the simulated world that the ranks belong to.
+        members: the global ranks, indexed by rank in the group.
+        name: the group's name, which keeps its messages apart from those of other groups.
+        builtins: the state of the built-in collectives, shared by all groups of the world.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
@@ -218,50 +226,50 @@ class SimulatedGroup(dist.ProcessGroup):
     # What torch asks a group about itself. -----------------------------------
 
     def rank(self) -> int:
-        """The place of the rank that runs now; −1 if it is no member."""
+        """Return the rank in the group of the rank that runs now, or −1 if it is not a member."""
         return self._places.get(self._world.current.number, -1)
 
     def size(self) -> int:
-        """How many ranks it has."""
+        """Return the number of ranks in the group."""
         return len(self._members)
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
-        """What torch's own C++ may know of it: no gloo."""
+        """Return a name other than ``gloo``, for which torch's C++ would expect a gloo backend."""
         return "simulated gloo"
 
     def getGroupName(self) -> str:  # noqa: N802
-        """The name by which torch finds the group."""
+        """Return the name by which torch finds the group."""
         return self._name
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
-        """Its name is the world's, whatever torch would call it."""
+        """Ignore torch's name of the group: it keeps the simulated world's."""
 
     def getGroupDesc(self) -> str:  # noqa: N802
-        """Torch's description of the group."""
+        """Return torch's description of the group."""
         return self._desc
 
     def setGroupDesc(self, desc: str) -> None:  # noqa: N802
-        """Torch describes the group after making it."""
+        """Store torch's description, which it sets after making the group."""
         self._desc = desc
 
     @property
     def _device_types(self) -> list[torch.device]:
-        """Where its tensors live."""
+        """The devices that its tensors may be on."""
         return [torch.device("cpu")]
 
     def _get_backend(self, device: torch.device) -> SimulatedGroup:
-        """This group: there is nothing below it."""
+        """Return this group: there is no other backend below it."""
         return self
 
     get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
-        """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
+        """Record that the running rank is at a named place; see :func:`grader.core.marks.mark`."""
         if self._world.recorder is not None:
             self._world.recorder.mark(text)
 
     def destroy(self, line: int) -> None:
-        """The rank that runs has destroyed the group; it goes on for the others."""
+        """Record that the running rank has destroyed the group; the other ranks keep it."""
         self._require_there()
         self._destroyed[self._world.current.number] = line
 
@@ -320,7 +328,7 @@ class SimulatedGroup(dist.ProcessGroup):
             tag,
             lambda: self._world.post_receive_from_anybody(tensor, sort),
         )
-        return _FromAnybody(request, self._places)
+        return _WildcardRequest(request, self._places)
 
     def _posted(
         self,
@@ -330,7 +338,7 @@ class SimulatedGroup(dist.ProcessGroup):
         tag: int,
         post: Callable[[], SimulatedRequest],
     ) -> SimulatedRequest | RecordedRequest:
-        """One end of a message, told of if somebody listens."""
+        """Post one end of a message, and report it if the world has a recorder."""
         recorder = self._world.recorder
         number = 0 if recorder is None else recorder.post(kind, tensor, peer, tag, self._name)
         request = post()
@@ -363,19 +371,30 @@ class SimulatedGroup(dist.ProcessGroup):
         root: int | None = None,
         detail: str = "",
     ) -> Work:
-        """Run a collective, or see to it that it will be.
+        """Run a collective, or queue it behind the ones that run beside the rank.
 
-        ``signed`` is the method and its arguments, see :mod:`grader.rank.arguments`.
+        Args:
+            kind: name of the collective.
+            options: torch's options, or ``None``; they say whether the call is asynchronous.
+            run: carries out the collective for the calling rank.
+            results: the tensors that it writes.
+            signed: the method and its arguments, see :mod:`grader.rank.arguments`.
+            root: the root's rank in the group, if there is one.
+            detail: what else all ranks must agree on, such as the reduction.
+
+        Raises:
+            Disagreement: another rank makes a different call.
+            RuntimeError: the rank's own arguments do not fit together.
         """
         world, builtins = self._world, self._builtins
         me = world.current.number
         place, size = self._places[me], len(self._members)
         if root is not None:
             require_rank(root, size)
-        whose, first = (ANY, -1) if root is None else (self._members[root], root)
+        peer, first = (ANY, -1) if root is None else (self._members[root], root)
         method, *arguments = signed
         found = signatures(method, kind, arguments, rank=me, place=place, size=size, root=first)
-        call = BuiltinCall(me, kind, self._name, whose, detail, found, Site(*line_here()[:2]))
+        call = BuiltinCall(me, kind, self._name, peer, detail, found, Site(*line_here()[:2]))
         builtins.join(call)
         work = Work(world, world.current, call, results)
         comm = self._communicator(place, root or 0)
@@ -384,7 +403,7 @@ class SimulatedGroup(dist.ProcessGroup):
             queue.append((run, comm, work))
         elif getattr(options, "asyncOp", True):
             self._queues[place] = deque([(run, comm, work)])
-            world.start(lambda: self._work_off(place))
+            world.start(lambda: self._run_queue(place))
         else:
             builtins.inside[me] = call
             try:
@@ -394,7 +413,7 @@ class SimulatedGroup(dist.ProcessGroup):
             world.complete(work)
         return work
 
-    def _work_off(self, place: int) -> None:
+    def _run_queue(self, place: int) -> None:
         queue = self._queues[place]
         while queue:
             run, comm, work = queue[0]
@@ -404,7 +423,7 @@ class SimulatedGroup(dist.ProcessGroup):
         del self._queues[place]
 
     def _communicator(self, place: int, root: int) -> Communicator:
-        """For a collective with a root, the ranks are counted from there."""
+        """Return the communicator of one call; its ranks are numbered from the root."""
         members = self._seen_from.get(root)
         if members is None:
             members = self._seen_from[root] = self._members[root:] + self._members[:root]
@@ -414,7 +433,7 @@ class SimulatedGroup(dist.ProcessGroup):
     # The collectives, by all the names that torch 2.11 to 2.15 call them by. ---
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Work:
-        """From the root to all."""
+        """Copy the root's tensor to all ranks."""
         self._allow("broadcast")
         (tensor,) = tensors
         data, algorithm = flat(tensor, "broadcast"), self._algorithm("broadcast")
@@ -426,7 +445,7 @@ class SimulatedGroup(dist.ProcessGroup):
         return self._begin("broadcast", opts, run, tensors, signed=signed, root=opts.rootRank)
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Work:
-        """The reduction, on all."""
+        """Reduce the tensors of all ranks, onto all of them."""
         self._allow("all_reduce")
         (tensor,) = tensors
         data, algorithm = flat(tensor, "all_reduce"), self._algorithm("all_reduce")
@@ -440,7 +459,7 @@ class SimulatedGroup(dist.ProcessGroup):
         return self._begin("all_reduce", opts, run, tensors, signed=signed, detail=name)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Work:
-        """The reduction, on the root; the others' tensors stay as they are."""
+        """Reduce the tensors onto the root; those of other ranks stay as they are."""
         self._allow("reduce")
         (tensor,) = tensors
         data, algorithm = flat(tensor, "reduce"), self._algorithm("reduce")
@@ -457,7 +476,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def allgather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
-        """Everybody's tensor, on all, in a list."""
+        """Gather the tensors of all ranks onto all of them, into a list."""
         self._allow("all_gather")
         (into,), (tensor,) = outputs, inputs
         data = flat(tensor, "all_gather")
@@ -476,7 +495,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def all_gather_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Work:
-        """Everybody's tensor, on all, in one tensor."""
+        """Gather the tensors of all ranks onto all of them, into one tensor."""
         self._allow("all_gather")
         data, whole = flat(tensor, "all_gather"), flat(output, "the output of all_gather")
         require_length("the output of all_gather", whole, data, data.numel() * len(self._members))
@@ -496,7 +515,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def reduce_scatter(
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
     ) -> Work:
-        """For each rank the reduction of the tensors that all have for it, from lists."""
+        """Reduce onto each rank the tensors at its place in the lists of all ranks."""
         self._allow("reduce_scatter")
         (output,), (tensors,) = outputs, inputs
         require_one_each("the input of reduce_scatter", tensors, len(self._members))
@@ -507,7 +526,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def reduce_scatter_single(
         self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> Work:
-        """For each rank the reduction of the parts that all have for it, of one tensor."""
+        """Reduce onto each rank the parts at its place in the tensors of all ranks."""
         self._allow("reduce_scatter")
         used, size = flat(tensor, "reduce_scatter").clone(), len(self._members)
         require_length("the input of reduce_scatter", used, output, output.numel() * size)
@@ -522,7 +541,7 @@ class SimulatedGroup(dist.ProcessGroup):
         opts: Any,
         signed: tuple[Any, ...],
     ) -> Work:
-        """``used`` is a copy of the blocks."""
+        """Reduce ``used``, a copy of the blocks, which the algorithm overwrites."""
         mine, place = flat(output, "the output of reduce_scatter"), self._place()
         require_length("the output of reduce_scatter", mine, used, sizes[place])
         reduction, algorithm = _reduction(opts, used), self._algorithm("reduce_scatter")
@@ -539,7 +558,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def alltoall(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Work:
-        """From every rank a tensor for every rank, in lists."""
+        """Send a tensor from every rank to every rank, in lists."""
         self._allow("all_to_all")
         for what, tensors in (("output", outputs), ("input", inputs)):
             require_one_each(f"the {what} of all_to_all", tensors, len(self._members))
@@ -556,7 +575,7 @@ class SimulatedGroup(dist.ProcessGroup):
         input_splits: Sequence[int],
         opts: Any = None,
     ) -> Work:
-        """From every rank a part of its tensor for every rank."""
+        """Send a part of each rank's tensor to every rank."""
         self._allow("all_to_all")
         size = len(self._members)
         received = pieces("the output of all_to_all", output, output_splits, size)
@@ -576,13 +595,13 @@ class SimulatedGroup(dist.ProcessGroup):
         signed: tuple[Any, ...],
         even: bool = False,
     ) -> Work:
-        """``even`` is whether all blocks have one size, which a rank knows without being told."""
+        """Exchange blocks; ``even`` says that the call itself makes all of one size."""
         place = self._place()
         what = f"what rank {self._members[place]} keeps for itself in all_to_all"
         require_length(what, received[place], sent[place], sent[place].numel())
         algorithm, detail = self._algorithm("all_to_all"), ""
         if self._builtins.uneven is not None and not even:
-            # an algorithm that passes blocks on has to know the sizes of all of them
+            # an algorithm that forwards blocks must know the sizes of all of them
             algorithm, detail = self._builtins.uneven, "a size for every block"
 
         def run(comm: Communicator) -> None:
@@ -591,12 +610,12 @@ class SimulatedGroup(dist.ProcessGroup):
         return self._begin("all_to_all", opts, run, outputs, signed=signed, detail=detail)
 
     def barrier(self, opts: Any = None) -> Work:
-        """Nobody goes on before everybody has come."""
+        """Hold each rank until all have called."""
         self._allow("barrier")
         return self._begin("barrier", opts, self._algorithm("barrier"), [], signed=("barrier",))
 
     def monitored_barrier(self, *_: Any, **__: Any) -> None:
-        """A barrier: there is no need to monitor it, since who is missing is always found."""
+        """Run a barrier: a simulation always finds the ranks that are missing from one."""
         self.barrier().wait()
 
     def _place(self) -> int:
@@ -608,16 +627,16 @@ class SimulatedGroup(dist.ProcessGroup):
     def scatter(
         self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any
     ) -> Work:
-        """One of the root's tensors for each."""
+        """Send each rank one of the root's tensors."""
         self._allow("scatter")
         (output,) = outputs
         mine, root, algorithm = flat(output, "scatter"), opts.rootRank, self._algorithm("scatter")
         sent = self._of_all("scatter_list", inputs, mine)
 
         def run(comm: Communicator) -> None:
-            buffer, span = _room(comm, mine)
+            buffer, span = _subtree_buffer(comm, mine)
             if not comm.rank:
-                torch.cat([t.detach().reshape(-1) for t in _turned(sent, root)], out=buffer)
+                torch.cat([t.detach().reshape(-1) for t in _from_root(sent, root)], out=buffer)
             algorithm(comm, span)
             mine.copy_(buffer[: mine.numel()])
 
@@ -627,17 +646,17 @@ class SimulatedGroup(dist.ProcessGroup):
     def gather(
         self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any
     ) -> Work:
-        """Everybody's tensor, on the root."""
+        """Gather the tensors of all ranks onto the root."""
         self._allow("gather")
         (tensor,) = inputs
         mine, root, algorithm = flat(tensor, "gather"), opts.rootRank, self._algorithm("gather")
         into = self._of_all("gather_list", outputs, mine)
 
         def run(comm: Communicator) -> None:
-            buffer, span = _room(comm, mine)
+            buffer, span = _subtree_buffer(comm, mine)
             buffer[: mine.numel()] = mine
             algorithm(comm, span)
-            for place, output in enumerate(_turned(into, root)):
+            for place, output in enumerate(_from_root(into, root)):
                 fill(output, span(place, place + 1))
 
         signed = "gather", outputs, inputs
@@ -646,7 +665,7 @@ class SimulatedGroup(dist.ProcessGroup):
     def _of_all(
         self, what: str, lists: list[list[torch.Tensor]], mine: torch.Tensor
     ) -> list[torch.Tensor]:
-        """The root's tensors; none on other ranks."""
+        """Return the root's tensors, or an empty list on other ranks."""
         if not lists or not lists[0]:
             return []
         (tensors,) = lists
@@ -673,8 +692,8 @@ for _method in _INSTEAD:
     setattr(SimulatedGroup, _method, _refusal(_method))
 
 
-class _FromAnybody:
-    """A receive from any rank, which names its source by its place in the group."""
+class _WildcardRequest:
+    """A receive from any rank, which names its source by its rank in the group."""
 
     def __init__(self, request: SimulatedRequest | RecordedRequest, places: dict[int, int]) -> None:
         self._request = request
@@ -684,7 +703,7 @@ class _FromAnybody:
         self.is_success = request.is_success
 
     def source_rank(self) -> int:
-        """The rank in the group that the message came from."""
+        """Return the rank in the group that the message came from."""
         return self._places[self._request.peer]
 
     _source_rank = source_rank
