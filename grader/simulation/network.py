@@ -352,7 +352,7 @@ class SharedLinks:
             self._foresee(message, moment + math.ceil(message.left / share))
 
     def _connected(self) -> dict[int, _Message]:
-        """Return the messages that share a link, directly or through others, with a changed link."""
+        """Return the messages on changed links, and all that share links with them in turn."""
         links = list(self._changed)
         found: dict[int, _Message] = {}
         seen = self._changed
