@@ -45,15 +45,15 @@ __all__ = [
 
 # Ranks, roots, tags and groups that a call names. ----------------------------------
 
-#: Tags are C's ``int`` to gloo, and to MPI.
+#: The largest tag; gloo and MPI store tags in a C ``int``.
 LARGEST_TAG = 2**31 - 1
 
 
 def require_rank(rank: Any, size: int) -> None:
-    """Make sure that a group of ``size`` ranks has a rank.
+    """Check that a group of ``size`` ranks has a rank.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: the rank is not a whole number.
         ValueError: there is no such rank.
     """
     try:
@@ -69,12 +69,12 @@ def require_rank(rank: Any, size: int) -> None:
 
 
 def require_peer(peer: Any, own: int, size: int) -> None:
-    """Make sure that rank ``own`` of a group can exchange messages with ``peer``.
+    """Check that rank ``own`` of a group can exchange messages with ``peer``.
 
     Raises:
-        TypeError: it is no whole number.
-        ValueError: there is no such rank, or it is the rank itself, to which
-            gloo has no connection.
+        TypeError: the peer is not a whole number.
+        ValueError: there is no such rank, or it is the rank itself, to which gloo has no
+            connection.
     """
     require_rank(peer, size)
     if peer == own:
@@ -86,10 +86,10 @@ def _to_itself(rank: int) -> str:
 
 
 def require_tag(tag: Any) -> None:
-    """Make sure that a message can have a tag.
+    """Check that a message can have a tag.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: the tag is not a whole number.
         ValueError: it is negative, or too large.
     """
     try:
@@ -102,11 +102,11 @@ def require_tag(tag: Any) -> None:
 
 
 def require_members(ranks: Iterable[Any], size: int) -> None:
-    """Make sure that a world of ``size`` ranks can make a group of these.
+    """Check that a world of ``size`` ranks can make a group of these ranks.
 
     Raises:
-        TypeError: one is no whole number.
-        ValueError: one is not there, or there twice, or there are none.
+        TypeError: a rank is not a whole number.
+        ValueError: a rank does not exist or is named twice, or the list is empty.
     """
     members = list(ranks)
     if not members:
@@ -126,7 +126,7 @@ def _ranks(members: Sequence[int]) -> str:
 
 
 def destroyed_text(members: Sequence[int], line: int) -> str:
-    """What is said of a call on a group that its rank has destroyed."""
+    """Return the message for a call on a group that the rank has destroyed."""
     return (
         f"the group of {_ranks(members)} is no more: this rank has called"
         f" destroy_process_group on it at line {line}"
@@ -134,7 +134,7 @@ def destroyed_text(members: Sequence[int], line: int) -> str:
 
 
 def default_group_stays(name: str) -> str:
-    """What is said of ``init_process_group`` and ``destroy_process_group``."""
+    """Return the message for a call of ``init_process_group`` or ``destroy_process_group``."""
     if name == "init_process_group":
         return (
             "init_process_group is not for the exercise to call: the process group is already"
@@ -148,10 +148,10 @@ def default_group_stays(name: str) -> str:
 
 
 def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
-    """Checks of ``torch.distributed.distributed_c10d``, by name, in our words.
+    """Return replacements for the checks of ``torch.distributed.distributed_c10d``, by name.
 
     Args:
-        outside: told the name of a function that a rank calls on a group it is not in.
+        outside: called with the name of a function that a rank calls on a group it is not in.
     """
     canonicalize = c10d._canonicalize_group_rank
     nobody = c10d.GroupMember.NON_GROUP_MEMBER
@@ -190,12 +190,12 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
     }
 
 
-# The methods of a process group, by all names that torch 2.11 to 2.15 call them by. ----
+# The methods of a process group, by all names in torch 2.11 to 2.15. --------------
 #
 # 2.13 renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
 
-#: Every collective method of a process group, and the name that an exercise
-#: allows it by.  Names on one line are one method under its old and new name.
+#: Every collective method of a process group, with the name by which an exercise allows it.
+#: Names on one line are the old and the new name of one method.
 COLLECTIVES: dict[str, str] = {
     "broadcast": "broadcast",
     "allreduce": "all_reduce",
@@ -220,7 +220,7 @@ COLLECTIVES: dict[str, str] = {
     "barrier": "barrier",
 }
 
-#: The same method under the name that another torch gives it.
+#: The name of a method in other versions of torch.
 OTHER_NAME = {
     "_allgather_base": "all_gather_single",
     "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
@@ -231,7 +231,7 @@ OTHER_NAME = {
 }
 OTHER_NAME |= {new: old for old, new in OTHER_NAME.items()}
 
-#: Methods that gloo lacks and that are another one done for every pair of tensors.
+#: Methods that gloo lacks, with the method to call instead for every pair of tensors.
 ONE_BY_ONE = {
     **dict.fromkeys(
         ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "_allgather_base"
@@ -242,10 +242,10 @@ ONE_BY_ONE = {
     ),
 }
 
-#: Methods that would make a group of their own, behind our back.
+#: Methods that would make a group that is not recorded.
 REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
 
-#: Collectives whose tensor, the first one named, is of one size on all ranks.
+#: Collectives whose first tensor has the same size on all ranks.
 SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 
 
@@ -253,7 +253,7 @@ SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 
 
 def _counts(numbers: Sequence[int]) -> list[int]:
-    """One number for each member, or a single one where they are all the same."""
+    """Return one number for each member, or a single one if all are the same."""
     return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
 
 
@@ -261,12 +261,12 @@ class _SignatureReader:
     """Reads the signatures of one call off its arguments.
 
     Args:
-        kind: the collective's name, for complaints.
-        rank: who calls, for complaints.
+        kind: the collective's name, for messages.
+        rank: the calling rank, for messages.
         place: its rank in the group.
-        size: how many members the group has.
-        root: rank in the group of the root, or −1.
-        even: whether the tensors of a list must be as long as the one for the rank itself.
+        size: number of members of the group.
+        root: the root's rank in the group, or −1.
+        even: whether the tensors of a list must be as long as the rank's own tensor.
     """
 
     def __init__(self, kind: str, rank: int, place: int, size: int, root: int, even: bool) -> None:
@@ -276,7 +276,7 @@ class _SignatureReader:
     def signature(
         self, tensors: Sequence[torch.Tensor], gives: Sequence[int], takes: Sequence[int]
     ) -> Signature:
-        """Of ``tensors``, after a look at what the rank gives to itself."""
+        """Return the signature of some tensors, after checking what the rank gives to itself."""
         dtypes = list(dict.fromkeys(tensor.dtype for tensor in tensors))
         if len(dtypes) > 1:
             names = " and ".join(map(dtype_name, dtypes))
@@ -293,12 +293,12 @@ class _SignatureReader:
         return found
 
     def whole(self, tensor: torch.Tensor, gives: bool, takes: bool) -> Signature:
-        """Of a tensor that is the same for everybody."""
+        """Return the signature of a tensor that is the same for all ranks."""
         number = [tensor.numel()]
         return self.signature([tensor], number if gives else [], number if takes else [])
 
     def lists(self, what: str, tensors: Sequence[torch.Tensor]) -> list[int]:
-        """Elements of a list with a tensor for each member."""
+        """Return the elements of each tensor in a list with one tensor for each member."""
         if len(tensors) != self.size:
             raise RuntimeError(
                 f"the {what} list of {self.kind} has {len(tensors)} tensors; a group of"
@@ -307,7 +307,7 @@ class _SignatureReader:
         return [tensor.numel() for tensor in tensors]
 
     def even_lists(self, what: str, tensors: Sequence[torch.Tensor], own: int) -> list[int]:
-        """The same, of tensors that the backend may want to be as long as the rank's own."""
+        """Return the same for tensors that the backend may want to be as long as the rank's own."""
         numbers = self.lists(what, tensors)
         for place, number in enumerate(numbers):
             if self.even and number != own:
@@ -318,7 +318,7 @@ class _SignatureReader:
         return numbers
 
     def parts(self, what: str, tensor: torch.Tensor) -> list[int]:
-        """Elements of the equal parts of a tensor."""
+        """Return the elements of the equal parts of a tensor, as one number."""
         if tensor.numel() % self.size:
             raise RuntimeError(
                 f"the {what} of {self.kind} has {tensor.numel()} elements, which do not divide"
@@ -327,7 +327,7 @@ class _SignatureReader:
         return [tensor.numel() // self.size]
 
     def rows(self, what: str, tensor: torch.Tensor, splits: Sequence[int]) -> list[int]:
-        """Elements of the parts of a tensor that is cut along its first dimension."""
+        """Return the elements of the parts of a tensor that is split along its first dimension."""
         rows = tensor.shape[0] if tensor.dim() else 1
         if not splits:
             if rows % self.size:
@@ -359,7 +359,7 @@ class _SignatureReader:
         return list(starmap(self._gathered, zip(outputs, inputs, strict=True)))
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
-        # by rank and then by tensor, where allgather has it the other way round
+        # the outputs are ordered by rank and then by tensor; allgather orders them the other way
         return self.allgather(list(zip(*outputs, strict=True)), inputs)
 
     def _gathered(self, into: Any, tensor: torch.Tensor) -> Signature:
@@ -439,17 +439,17 @@ def signatures(
     root: int = -1,
     even: bool = False,
 ) -> list[Signature]:
-    """The signatures of a call: one, or one for each tensor where several are coalesced.
+    """Return the signatures of a call: one, or one for each tensor if several are coalesced.
 
     Args:
         method: of the process group, by any of its names.
         kind: the collective's name.
-        arguments: of the method, options included.
+        arguments: the method's arguments, options included.
         rank: the global rank that calls.
-        place, size: its rank in the group, and how many members that has.
-        root: the root's rank in the group, if there is one.
-        even: whether the tensors of a list must have one size, as gloo wants it of all but
-            a reduce-scatter.
+        place, size: its rank in the group, and the number of members.
+        root: the root's rank in the group, or −1.
+        even: whether the tensors of a list must have one size, as gloo requires for all
+            collectives but reduce-scatter.
 
     Raises:
         RuntimeError: the rank's own arguments do not fit together.

@@ -1,8 +1,7 @@
-"""What an adapter can find out about a call of the student's; used inside the ranks.
+"""Instruments for adapters, functions that call the student's code for an exercise.
 
-An adapter makes the call of an exercise where that is more than passing
-arguments.  These are its instruments: refuse some of torch's operations, count
-the steps of the student's own code, pull a gradient back.
+They run inside the ranks.  They refuse some of torch's operations, count the lines that run, pull
+gradients back, set the clock that the student's code reads, and simulate a CUDA device.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ __all__ = [
 
 
 class _Refusal(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Raises when one of the named operations is about to run, by whatever name it is called."""
+    """A dispatch mode that raises when one of the named operations is about to run."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # torch would keep its compiler out of the method below, and to that end
-        # import it: more than a second in every rank, for code that is not compiled
+        # otherwise torch imports its compiler, to keep it out of the method below, which takes
+        # more than a second in every rank
         return False
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -68,15 +67,15 @@ class _Refusal(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def refusing(names: frozenset[str], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in which some of torch's operations may not be used.
+    """Call a function that may not use some of torch's operations, and return its result.
 
     Args:
-        names: of operators, without the namespace, the overload and the
-            underscore of the in-place form: ``scatter_add``.
+        names: names of operators without namespace, overload and the underscore of the
+            in-place form, such as ``scatter_add``.
         function, arguments: the call.
 
     Raises:
-        ForbiddenCall: one was used, even if the function caught the error.
+        ForbiddenCall: an operation was used, even if the function caught the exception.
     """
     mode = _Refusal(names)
     with mode:
@@ -87,10 +86,10 @@ def refusing(names: frozenset[str], function: Callable[..., Any], *arguments: An
 
 
 def steps(function: Callable[..., Any], *arguments: Any) -> int:
-    """How many lines of the student's own code a call runs, each turn of a loop counted.
+    """Return how many lines of the student's own code a call runs, counting every iteration.
 
-    A comprehension or a loop on one line counts once a turn as well, and so
-    does a generator, a lambda or a helper for each time that it is entered.
+    A comprehension or a loop on one line counts once per iteration; a generator, a lambda or a
+    helper counts each time it is entered.
     """
     count = 0
 
@@ -116,20 +115,20 @@ def differentiated(
     leaves: Mapping[str, int],
     cotangent: torch.Tensor,
 ) -> dict[str, Any]:
-    """Call a function and pull a cotangent back through it.
+    """Call a function, and pull a cotangent back through it.
 
     Args:
         function, arguments: the call.
         leaves: names and positions of the arguments whose gradients are wanted.
-        cotangent: the gradient of some loss by the result.
+        cotangent: the gradient of some loss with respect to the result.
 
     Returns:
-        ``result``, and a ``gradient of NAME`` for every leaf: ``None`` where no
-        gradient reaches it.
+        ``result``, and a ``gradient of NAME`` for every leaf, which is ``None`` if no gradient
+        reaches it.
 
     Raises:
-        RuntimeError: backward raised ``NotImplementedError``, which of the whole
-            answer would mean that it is still the stub.
+        RuntimeError: backward raised ``NotImplementedError``, which would otherwise be taken
+            for the stub of the whole function.
     """
     for place in leaves.values():
         arguments[place].requires_grad_()
@@ -139,13 +138,13 @@ def differentiated(
     fits = isinstance(result, torch.Tensor) and result.shape == cotangent.shape
     if fits and result.requires_grad and result.dtype == cotangent.dtype:
         wanted = [arguments[place] for place in leaves.values()]
-        # the gradient of this by the result is the cotangent, bit by bit; handing it to
-        # autograd directly makes torch import its symbolic shapes, which takes a second
+        # the gradient of this product with respect to the result is exactly the cotangent;
+        # passing that to autograd makes torch import its symbolic shapes, which takes a second
         product = (result * cotangent).sum()
         try:
             gradients = torch.autograd.grad(product, wanted, allow_unused=True)
         except NotImplementedError as error:
-            # torch says so of a Function without a backward; the answer has been begun
+            # torch raises this for a Function without a backward; the stub has been replaced
             unwritten = RuntimeError(f"backward is not written yet: {error}")
             raise unwritten.with_traceback(error.__traceback__) from error
         found |= {f"gradient of {name}": g for name, g in zip(leaves, gradients, strict=True)}
@@ -156,13 +155,13 @@ def differentiated(
 
 # A clock that an adapter sets. -----------------------------------------------------
 
-#: What reads seconds of wall clock, and what reads it in nanoseconds.
+#: Functions of :mod:`time` that read the wall clock in seconds; each has a ``_ns`` form.
 _SECONDS = ("perf_counter", "monotonic", "time")
 
-#: What reads the processor's time; waiting for a message takes next to none of it.
+#: Functions that read the processor's time, of which waiting for a message takes next to none.
 _PROCESSOR = ("process_time", "thread_time")
 
-#: Functions that have taken a clock as a default argument.
+#: Functions that hold a clock as a default argument.
 _WITH_DEFAULTS: tuple[Any, ...] = (
     timeit.timeit,
     timeit.repeat,
@@ -171,14 +170,14 @@ _WITH_DEFAULTS: tuple[Any, ...] = (
 
 
 class Clock:
-    """Shows ``now``, in seconds.
+    """A clock that shows ``now``, in seconds, to the student's code.
 
-    The seconds are large and their fractions binary: sums and differences are
-    exact in float64, and a clock that is read into a float32 tensor is wrong.
+    It starts at 2²⁰ s.  Sums and differences of binary fractions are exact in float64 there,
+    while a time stored in a float32 tensor comes out wrong, as it should.
 
     Args:
-        also: seconds that are added to what it shows, such as those that
-            communication has taken.
+        also: returns seconds that are added to ``now``, such as the time that communication
+            has taken.
     """
 
     def __init__(self, also: Callable[[], float]) -> None:
@@ -186,16 +185,16 @@ class Clock:
         self._also = also
 
     def seconds(self) -> float:
-        """What a clock shows that counts seconds."""
+        """Return the time in seconds."""
         return self.now + self._also()
 
     def nanoseconds(self) -> int:
-        """What a clock shows that counts nanoseconds."""
+        """Return the time in nanoseconds."""
         return round(self.seconds() * 1e9)
 
 
 def _reader(real: Callable[[], Any], shown: Callable[[], Any]) -> Callable[[], Any]:
-    """A function that gives ``shown()`` to the student's code and ``real()`` to others."""
+    """Return a function that gives ``shown()`` to the student's code and ``real()`` to others."""
 
     def read() -> Any:
         caller = sys._getframe(1).f_code.co_filename
@@ -206,11 +205,11 @@ def _reader(real: Callable[[], Any], shown: Callable[[], Any]) -> Callable[[], A
 
 @contextlib.contextmanager
 def shown_to(function: Callable[..., Any], clock: Clock) -> Iterator[None]:
-    """Let the student's code read this clock instead of ``time``'s; for one call.
+    """Let the student's code read this clock instead of those of :mod:`time`, inside the context.
 
-    That goes for ``time.perf_counter``, ``monotonic`` and ``time`` and their
-    ``_ns`` forms, also where the function's module has imported them by name,
-    and for ``timeit``.  The processor's clocks stand still.
+    This covers ``time.perf_counter``, ``monotonic`` and ``time`` with their ``_ns`` forms, also
+    where the function's module has imported them by name, and ``timeit``.  The processor's
+    clocks stand still.
     """
     instead: dict[Any, Callable[[], Any]] = {}
     names: list[str] = []
@@ -221,7 +220,7 @@ def shown_to(function: Callable[..., Any], clock: Clock) -> Iterator[None]:
         instead[real] = _reader(real, clock.nanoseconds)
     for name in _PROCESSOR:
         for each, kind in ((name, float), (f"{name}_ns", int)):
-            if hasattr(time, each):  # macOS has no clock of a thread
+            if hasattr(time, each):  # macOS has no clock for a thread
                 names.append(each)
                 instead[getattr(time, each)] = _reader(getattr(time, each), kind)
     with contextlib.ExitStack() as undo:
@@ -238,7 +237,7 @@ def shown_to(function: Callable[..., Any], clock: Clock) -> Iterator[None]:
 
 
 def _other(value: Any, instead: dict[Any, Callable[[], Any]]) -> Any:
-    """What stands for a value; by identity, since some values cannot be hashed."""
+    """Return the replacement of a value, found by identity, since some values cannot be hashed."""
     return next((other for real, other in instead.items() if value is real), value)
 
 
@@ -251,36 +250,41 @@ def _set(undo: contextlib.ExitStack, space: dict[str, Any], name: str, value: An
     space[name] = value
 
 
-# A device that an adapter simulates. -----------------------------------------------
+# A device that an adapter simulates. ----------------------------------------------
+#
+# It is for exercises that time a GPU, on machines without one.  The device keeps the rules of
+# CUDA that matter for timing, on the adapter's clock: a launch returns at once; the work runs
+# later, in order; an event gets its time when the work before it is done, and the host can read
+# that time only after it has waited.
 
-#: What the functions that are played for the student belong to.
+#: The modules whose functions are replaced.
 _PLACES = (torch.cuda, torch.accelerator)
 
 
 class OnDevice(torch.Tensor):
-    """A tensor that says that it is on a CUDA device; its numbers lie on the CPU."""
+    """A tensor that claims to be on a CUDA device, while its data are on the CPU."""
 
     is_cuda = property(lambda self: True)
     is_cpu = property(lambda self: False)
     device = property(lambda self: torch.device("cuda", 0))
 
     def get_device(self) -> int:
-        """The number of its device."""
+        """Return the index of its device."""
         return 0
 
 
 def on_device(tensor: torch.Tensor) -> OnDevice:
-    """The tensor, as one that is on the device."""
+    """Return a tensor that claims to be on the device and shares the data of this one."""
     return tensor.as_subclass(OnDevice)
 
 
 class Device:
-    """A queue of work with a clock that the host shares.
+    """A queue of kernels that run one after the other, on the host's clock.
 
     Args:
-        clock: the host's.
-        launch: seconds of the host's that a launch takes; kernels take longer.
-        notice: seconds until a host that waits has noticed that all is done.
+        clock: the host's clock.
+        launch: seconds of the host that a launch takes; kernels take longer.
+        notice: seconds until a waiting host notices that the work is done.
     """
 
     def __init__(self, clock: Clock, launch: float, notice: float) -> None:
@@ -291,23 +295,23 @@ class Device:
 
     @property
     def done(self) -> float:
-        """When all that was launched will be done."""
+        """The time, in seconds, at which all launched kernels will be done."""
         return max(self._free, self.clock.now)
 
     def run(self, seconds: float) -> None:
-        """Launch a kernel that takes so long."""
+        """Launch a kernel that takes ``seconds``."""
         self._free = self.done + seconds
         self.clock.now += self._launch
 
     def wait(self, until: float | None = None) -> None:
-        """Let the host wait for the device."""
+        """Let the host wait until a time, or until the device is idle."""
         until = self._free if until is None else until
         self.clock.now = max(self.clock.now, until) + self._notice
 
 
 def _event_of(device: Device) -> type:
     class Event:
-        """What ``torch.cuda.Event`` does."""
+        """A stand-in for ``torch.cuda.Event``."""
 
         def __init__(self, *_: Any, enable_timing: bool = False, **__: Any) -> None:
             self._timed = enable_timing
@@ -323,7 +327,7 @@ def _event_of(device: Device) -> type:
             device.wait(device.clock.now if self._stamp is None else self._stamp)
 
         def wait(self, stream: Any = None) -> None:
-            """The stream waits, and there is one stream only."""
+            """Do nothing: there is only one stream to wait."""
 
         def elapsed_time(self, end: Event) -> float:
             if not (self._timed and end._timed):
@@ -339,7 +343,7 @@ def _event_of(device: Device) -> type:
 
 def _stream_of(device: Device, event: type) -> Any:
     class Stream:
-        """What a ``torch.cuda.Stream`` does: here is one only."""
+        """A stand-in for ``torch.cuda.Stream``, of which there is only one."""
 
         def synchronize(self) -> None:
             device.wait()
@@ -353,7 +357,7 @@ def _stream_of(device: Device, event: type) -> Any:
             return recorded
 
         def wait_event(self, awaited: Any) -> None:
-            """There is one stream only."""
+            """Do nothing: there is only one stream to wait."""
 
         wait_stream = wait_event
 
@@ -362,7 +366,7 @@ def _stream_of(device: Device, event: type) -> Any:
 
 @contextlib.contextmanager
 def played(function: Callable[..., Any], device: Device) -> Iterator[None]:
-    """Let ``torch.cuda`` be this device; for one call of the student's function."""
+    """Make ``torch.cuda`` use this device, for one call of the student's function."""
     event = _event_of(device)
     stream = _stream_of(device, event)
     parts = {
@@ -381,7 +385,7 @@ def played(function: Callable[..., Any], device: Device) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_device(function: Callable[..., Any]) -> Iterator[None]:
-    """Let ``torch.cuda`` be as on a machine without a GPU, whatever there is; for one call."""
+    """Make ``torch.cuda`` behave as on a machine without a GPU, for one call."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no CUDA device is available; these tensors are on the CPU")

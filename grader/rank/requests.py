@@ -1,4 +1,4 @@
-"""What operations return: requests and futures that report who waits, and private buffers."""
+"""Requests and futures of operations, which report waits, and the buffers of collectives."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ __all__ = [
 class TransportError(RuntimeError):
     """The transport failed: a peer died, or the connection broke.
 
-    Marked as such so that the judge can tell a victim from a culprit.
+    A class of its own, so that the judge can tell the effect of a failure from its cause.
     """
 
 
 class WaitExpired(TransportError):
-    """A wait with a time limit has ended without the operation; its rank is no victim."""
+    """A wait ended at its own time limit, which is no effect of another rank's failure."""
 
 
 class _NotYet(RuntimeError):
-    """A time limit ended before the transport was given anything, which then is as it was."""
+    """A time limit ended before the operation was handed to the transport."""
 
 
 def milliseconds(limit: timedelta | None) -> int:
-    """A time limit as it is reported: at least one, and 0 for none, which 0 is in torch, too."""
+    """Return a time limit in milliseconds, at least 1; 0 means none, as it does in torch."""
     if limit is None or limit <= timedelta(0):
         return 0
     return max(1, round(limit.total_seconds() * 1000))
 
 
 def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
-    """Start an operation that has been reported; the transport's request.
+    """Start an operation that has been reported, and return the transport's request.
 
     Raises:
-        TransportError: the transport has lost the peer, or will not have it.
+        TransportError: the transport has lost the peer, or refuses the operation.
     """
     try:
         return start()
@@ -79,7 +79,7 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
 
 
 def tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in lists of lists."""
+    """Yield the tensors in a value, also inside lists of lists."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -88,10 +88,10 @@ def tensors_of(value: Any) -> Iterator[torch.Tensor]:
 
 
 class PrivateBuffers:
-    """Copies of what a collective is called with.
+    """Copies of the tensors that a collective is called with.
 
     Args:
-        args: of the method: what it writes, what it reads, and more.
+        args: the method's arguments: first what it writes, then what it reads, then others.
     """
 
     def __init__(self, args: tuple[Any, ...]) -> None:
@@ -104,7 +104,7 @@ class PrivateBuffers:
 
     @staticmethod
     def possible(args: tuple[Any, ...]) -> bool:
-        """Whether there are tensors, and all of them can be copied as they lie in memory."""
+        """Return whether there are tensors, all of them strided, so that copies can be made."""
         found = list(tensors_of(list(args[:2])))
         return bool(found) and all(t.layout is torch.strided for t in found)
 
@@ -118,15 +118,15 @@ class PrivateBuffers:
         return value
 
     def changed(self) -> bool:
-        """Whether somebody has written to the originals."""
+        """Return whether the originals have changed."""
         return [_sum(tensor) for tensor in self._given] != self._before
 
     def remember(self) -> None:
-        """Take the originals, as they are now, for what nobody should touch."""
+        """Compare the originals with their present contents from now on."""
         self._before = [_sum(tensor) for tensor in self._given]
 
     def originals(self, value: Any) -> Any:
-        """A value of the transport's, with the originals in the place of their copies."""
+        """Return a value of the transport's with its copies replaced by the originals."""
         mine = {copy.data_ptr(): copy for copy in self._mine.values() if copy.nbytes}
         by_copy = {self._mine[id(tensor)].data_ptr(): tensor for tensor in self._given}
 
@@ -142,9 +142,9 @@ class PrivateBuffers:
         return original(value)
 
     def deliver(self) -> None:
-        """Copy what was written to where it belongs."""
+        """Copy what the collective wrote to the originals."""
         for tensor in self._written:
-            # the transport itself would write behind autograd's back as well
+            # past autograd, as the transport itself would write
             tensor.data.copy_(self._mine[id(tensor)])
 
 
@@ -156,23 +156,23 @@ def _sum(tensor: torch.Tensor) -> int:
 
 
 class Request(dist.Work):
-    """What ``isend``, ``irecv`` and collectives return: waits, and says so.
+    """The request that ``isend``, ``irecv`` and collectives return; its waits are reported.
 
     A second ``wait`` returns at once (gloo's own would hang), and
-    ``is_completed`` tells the truth without a wait (gloo's own stays false).
+    ``is_completed`` is right without a wait (gloo's own stays false).
 
     Args:
         recorder: the rank's recorder.
         op: the operation's number.
         inner: the transport's request, or a :class:`Deferred` receive.
         source: for a receive, the rank in the group that it comes from.
-        verify: called when the wait begins, while the buffers are in flight.
+        verify: called when the wait begins, to check the buffers while they are in flight.
         finish: called when the operation is complete.
-        private: a collective's, if it works on copies.
-        limit: milliseconds after which the group's own waits give up; 0 is never.
+        private: the private buffers of a collective that works on copies.
+        limit: milliseconds after which waits of the group give up; 0 means never.
         lasting: whether the operation is still in flight when a wait for it gives up, as a
             collective of gloo's is; a message's connection is closed then.
-        device: where its tensors are; the CPU if it is not said.
+        device: the device of its tensors; the CPU by default.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Request(dist.Work):
         self._poller: threading.Thread | None = None
         self._future: Future | None = None
         self._error: TransportError | None = None
-        # one thread at a time waits in the transport, and the first to see it end settles
+        # one thread at a time waits in the transport; the first to see the end settles
         self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
         recorder.hold(op, self)
 
@@ -221,7 +221,7 @@ class Request(dist.Work):
         """Block until the operation is complete.
 
         Raises:
-            TransportError: it failed, or ``timeout`` ended first.
+            TransportError: the operation failed, or ``timeout`` ended first.
         """
         if self._complete:
             self.observe()
@@ -237,13 +237,13 @@ class Request(dist.Work):
         return True
 
     def _begin(self) -> None:
-        """Check the buffers once, when the student first asks for completion."""
+        """Check the buffers once, when the student's code first asks for completion."""
         verify, self._verify = self._verify, None
         if verify is not None:
             verify()
 
     def _take_turn(self, limit: int) -> None:
-        """Wait in the transport, after other threads that do."""
+        """Wait in the transport, after other threads that wait there."""
         seconds, began = limit / 1000 if limit else -1, time.monotonic()
         if not self._turn.acquire(timeout=seconds):
             self._expire(limit, broken=False)
@@ -267,7 +267,7 @@ class Request(dist.Work):
             self._turn.release()
 
     def _expire(self, limit: int, *, broken: bool, why: str = "") -> NoReturn:
-        """Give up waiting, after as long as the student's code has asked for."""
+        """Give up waiting at the time limit that the student's code has set."""
         error = WaitExpired(why or f"Timed out waiting {limit}ms for the operation to complete")
         if broken:
             self._error = error
@@ -283,7 +283,7 @@ class Request(dist.Work):
             self._error = TransportError(str(error))
 
     def _settle(self) -> None:
-        """See that the operation is complete, or that it failed."""
+        """Record that the operation is complete, or raise the error with which it failed."""
         with self._settling:
             if self._error is not None:
                 if self._recorder.in_flight(self._op):
@@ -297,7 +297,7 @@ class Request(dist.Work):
                 self._recorder.done(self._op)
 
     def is_completed(self) -> bool:
-        """Whether the operation is complete, without blocking."""
+        """Return whether the operation is complete, without blocking."""
         if not self._complete:
             self._begin()
             if self._poller is None:
@@ -314,35 +314,35 @@ class Request(dist.Work):
         return self._complete
 
     def is_success(self) -> bool:
-        """Whether the operation completed."""
+        """Return whether the operation completed."""
         return self._complete
 
     def source_rank(self) -> int:
-        """Rank in the group that the message came from."""
+        """Return the rank in the group that the message came from."""
         return int(self._inner.source) if isinstance(self._inner, Deferred) else self._source
 
     _source_rank = source_rank
 
     def get_future(self) -> Future:
-        """A future of the operation; whoever waits for it waits for the operation, and says so."""
+        """Return a future; waits for it are reported as waits for the operation."""
         if self._future is None:
             self._future = Future([self])
             settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
         return self._future
 
     def _settled(self, value: Any) -> Any:
-        """The transport's future is complete; the value of the student's."""
+        """Settle the request after the transport's future, and return the value of ours."""
         self._settle()
         private = self._private
         if private is not None:
-            # whoever has not asked yet must not touch the buffers yet
+            # until the program asks for completion, it must not touch the buffers
             private.remember()
             self._verify = self._check
             return private.originals(value)
         return value
 
     def _lost(self, error: Exception) -> TransportError:
-        """The transport's future has failed; the error of the student's."""
+        """Record the failure of the transport's future, and return the error of ours."""
         self._error = TransportError(str(error))
         with self._settling:
             if self._recorder.in_flight(self._op):
@@ -361,12 +361,12 @@ class Request(dist.Work):
             self._recorder.resumed()
 
     def observe(self) -> None:
-        """The student knows now that the operation is complete: its buffers are theirs again."""
+        """Check the buffers when the program learns that the operation is complete."""
         if self._complete:
             self._begin()
 
     def result(self) -> list[torch.Tensor]:
-        """The tensors of a finished collective."""
+        """Return the tensors of a finished collective."""
         return list(self._inner.result())
 
 
@@ -374,15 +374,15 @@ class Request(dist.Work):
 
 
 class Gated:
-    """A collective that the transport gets when everybody has called it, and not before.
+    """A collective that is handed to the transport only when all members have called it.
 
     By then the calls have been compared: gloo aborts the process, or misreads, if ranks
-    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before
-    others have come; MPI allows that and allows the opposite.  A program that works only in
-    one of the two is wrong, and shows it every time if nobody leaves early.
+    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before others
+    have called it; MPI allows that, and allows the opposite.  A program that works only in one
+    of the two is wrong, and fails every time if no rank leaves early.
 
     Args:
-        start: hands the collective to the transport; gives its request.
+        start: hands the collective to the transport, and returns its request.
     """
 
     def __init__(self, start: Callable[[], Any]) -> None:
@@ -395,33 +395,33 @@ class Gated:
         self._started: torch.futures.Future[Any] = torch.futures.Future()
 
     def holds(self, group: str, tag: int) -> bool:
-        """Whether receives of a tag have to queue behind it: never."""
+        """Return that receives need not queue behind a collective."""
         return False
 
     def resolve(self, _: int) -> None:
-        """Start it: everybody has called it, and all mean the same."""
+        """Start the collective, which all members have called with matching arguments."""
         try:
-            with torch.no_grad():  # as C++ would; the mode belongs to the caller's thread
+            with torch.no_grad():  # as C++ would; the mode of this thread is not the caller's
                 self._inner = self._start()
         except Exception as error:
-            self._error = error  # for whoever waits; this thread has others to serve
+            self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
             self._started.set_result(None)
 
     def _request(self) -> Any:
-        """The transport's request, now that there is one."""
+        """Return the transport's request, or raise the error of the start."""
         if self._error is not None:
             raise self._error
         return self._inner
 
     def wait(self, *timeout: timedelta) -> None:
-        """Block until everybody has called, and the transport is done."""
+        """Block until all members have called and the transport is done."""
         left = _left(self._shut, *timeout)
         self._request().wait(*left)
 
     def get_future(self) -> Any:
-        """A future that is complete when the transport's own is."""
+        """Return a future that is complete when the transport's own is."""
         whole: torch.futures.Future[Any] = torch.futures.Future()
 
         def settle(done: torch.futures.Future[Any]) -> None:
@@ -440,19 +440,19 @@ class Gated:
         return whole
 
     def result(self) -> Any:
-        """The transport's tensors."""
+        """Return the transport's tensors."""
         _left(self._shut)
         return self._request().result()
 
 
 class Batched:
-    """The one request of all messages that were handed over in a batch."""
+    """The shared request of all messages that are handed over in one batch."""
 
     def __init__(self) -> None:
         self._inner: Any = None
 
     def hold(self, inner: Any) -> None:
-        """Take the transport's request, once there is one."""
+        """Set the transport's request, once there is one."""
         self._inner = inner
 
     def wait(self, *timeout: Any) -> None:
@@ -463,13 +463,13 @@ class Batched:
 class Deferred:
     """A receive that is handed to the transport once its source is known.
 
-    Looks like a transport's request, so that :class:`Request` can hold it.
+    It has the methods of a transport's request, so that :class:`Request` can hold it.
 
     Args:
         group: name of the process group.
         tag: the receive's tag.
-        start: posts the receive from a global rank; gives the transport's
-            request and the rank in the group.
+        start: posts the receive from a global rank, and returns the transport's request and the
+            rank in the group.
     """
 
     def __init__(self, group: str, tag: int, start: Callable[[int], tuple[Any, int]]) -> None:
@@ -483,7 +483,7 @@ class Deferred:
         self._shut.acquire()
 
     def holds(self, group: str, tag: int) -> bool:
-        """Whether receives of a tag have to queue behind it."""
+        """Return whether receives with a tag must queue behind it."""
         return (group, tag) == (self.group, self.tag)
 
     @property
@@ -496,12 +496,12 @@ class Deferred:
         try:
             self._inner, self.source = self._start(source)
         except RuntimeError as error:
-            self._error = error  # for whoever waits; this thread has others to serve
+            self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
 
     def wait(self, *timeout: timedelta) -> None:
-        """Block until the source is known and the message is here."""
+        """Block until the source is known and the message has arrived."""
         left = _left(self._shut, *timeout)
         if self._error is not None:
             raise self._error
@@ -509,10 +509,10 @@ class Deferred:
 
 
 def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
-    """Pass a lock that is opened once, for all; what is left of the time limit, if there is one.
+    """Wait for a lock that is released once for all; return the rest of the time limit, if any.
 
     Raises:
-        _NotYet: it stays shut that long.
+        _NotYet: the time limit ended first.
     """
     began = time.monotonic()
     seconds = timeout[0].total_seconds() if timeout else -1
@@ -534,10 +534,10 @@ _torch_collect_all, _torch_wait_all = torch.futures.collect_all, torch.futures.w
 
 
 class Future(TorchFuture[Any]):
-    """A future that is complete when some operations are, and what follows them.
+    """A future of some operations, or of callbacks that follow them, whose waits are reported.
 
     Args:
-        requests: of these operations, at least one.
+        requests: the requests of these operations, at least one.
     """
 
     def __init__(self, requests: Sequence[Request]) -> None:
@@ -547,20 +547,20 @@ class Future(TorchFuture[Any]):
         self._requests = requests
 
     def wait(self) -> Any:
-        """Block until it is complete; its value."""
+        """Block until it is complete, and return its value."""
         for request in self._requests:
             request.await_future()
         self._observe()
         return super().wait()
 
     def value(self) -> Any:
-        """Its value, once it is complete."""
+        """Return its value, once it is complete."""
         if self.done():
             self._observe()
         return super().value()
 
     def done(self) -> bool:
-        """Whether it is complete."""
+        """Return whether it is complete."""
         done = super().done()
         if done:
             self._observe()
@@ -571,7 +571,7 @@ class Future(TorchFuture[Any]):
             request.observe()
 
     def then(self, callback: Callable[[Any], Any]) -> Future:
-        """The future of what a callback will give, which runs when this is complete."""
+        """Return the future of a callback, which runs when this one is complete."""
         child = Future(self._requests)
 
         def follow(_: Any) -> None:
@@ -594,14 +594,14 @@ class Future(TorchFuture[Any]):
         recorder.callbacks[token] = [request.op for request in self._requests]
 
         def begin(done: Any) -> None:
-            # the grader's own thread has others to serve, and a callback may wait for them
+            # a helper thread serves other operations, for which the callback may wait
             if threading.current_thread() in recorder.helpers:
                 threading.Thread(target=run, args=(done,), daemon=True).start()
             else:
                 run(done)
 
         def run(done: Any) -> None:
-            # from here on the thread that runs it can be seen
+            # from here on, the thread that runs the callback can be inspected
             recorder.callbacks.pop(token, None)
             self._observe()
             callback(done)
@@ -610,11 +610,11 @@ class Future(TorchFuture[Any]):
 
     @property
     def complete(self) -> bool:
-        """Whether it is complete, asked for by nobody."""
+        """Whether it is complete, without this counting as the program's question."""
         return super().done()
 
     def block(self) -> None:
-        """Wait for it in torch, without a word."""
+        """Wait for it in torch, without a report."""
         torch._C.Future.wait(self)
 
 
@@ -627,10 +627,10 @@ def settle_later(
     """Complete a future when the transport's own is.
 
     Args:
-        inner: the transport's.
-        future: what follows it.
-        settled: called with its value; gives the value of ``future``.
-        lost: called with its error; gives the error of ``future``.
+        inner: the transport's future.
+        future: the future to complete.
+        settled: turns the transport's value into the value of ``future``.
+        lost: turns the transport's error into the error of ``future``.
     """
 
     def follow(done: Any) -> None:
@@ -650,7 +650,7 @@ def settle_later(
 
 
 def collect_all(futures: Sequence[Any]) -> Any:
-    """``torch.futures.collect_all``, whose future reports who waits for it."""
+    """Replace ``torch.futures.collect_all`` by one whose future reports waits."""
     ours = [future for future in futures if isinstance(future, Future)]
     collected = _torch_collect_all(list(futures))
     if not ours:
@@ -658,7 +658,7 @@ def collect_all(futures: Sequence[Any]) -> Any:
     every = Future([request for future in ours for request in future._requests])
 
     def follow(done: Any) -> None:
-        # each of them holds its own value or error
+        # each future holds its own value or error
         every.set_result(list(futures))
 
     collected.add_done_callback(follow)
@@ -666,7 +666,7 @@ def collect_all(futures: Sequence[Any]) -> Any:
 
 
 def wait_all(futures: Sequence[Any]) -> list[Any]:
-    """``torch.futures.wait_all``, which reports that it waits."""
+    """Replace ``torch.futures.wait_all`` by one that reports its waits."""
     for future in futures:
         if isinstance(future, Future):
             for request in future._requests:
