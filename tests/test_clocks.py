@@ -8,7 +8,7 @@ import types
 
 import torch
 
-from grader.rank.clock import Clock, shown_to
+from grader.rank.instrumentation import Clock, shown_to
 
 SOURCE = """
 import time

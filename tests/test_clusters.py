@@ -16,8 +16,7 @@ from grader.core.errors import RequestError
 from grader.core.wire import Simulate
 from grader.simulation.clusters import PRESETS, Cluster, Flat, Nodes, cluster_from
 from grader.simulation.network import Places, SharedLinks, fair_shares, ticks_of
-from grader.simulation.requests import channel_of
-from grader.simulation.world import SimulatedWorld
+from grader.simulation.world import SimulatedWorld, channel_of
 from tests.test_simulation import ring_all_reduce
 from tools import clusters as page
 

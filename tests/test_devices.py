@@ -7,8 +7,7 @@ import types
 import pytest
 import torch
 
-from grader.rank.clock import Clock
-from grader.rank.device import Device, OnDevice, on_device, played, without_device
+from grader.rank.instrumentation import Clock, Device, OnDevice, on_device, played, without_device
 
 
 def a_device():

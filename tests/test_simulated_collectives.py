@@ -14,8 +14,8 @@ from grader.core.verdict import Diagnosis
 from grader.launch.launchers import default_launcher
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
-from grader.rank.signatures import COLLECTIVES
-from grader.simulation.algorithms.catalogue import ALGORITHMS, DEFAULTS, SOURCES, choose, table
+from grader.rank.arguments import COLLECTIVES
+from grader.simulation.algorithms import ALGORITHMS, DEFAULTS, SOURCES, choose, table
 from grader.simulation.builtin import Builtins
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat

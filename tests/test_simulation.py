@@ -8,8 +8,7 @@ import torch
 from grader.core.errors import RequestError
 from grader.simulation.clusters import Flat
 from grader.simulation.network import PER_SECOND, seconds_of, ticks_of
-from grader.simulation.requests import channel_of
-from grader.simulation.world import SimulatedWorld
+from grader.simulation.world import SimulatedWorld, channel_of
 
 ALPHA, BETA = 1e-6, 1e-10
 A, B = 10**15, 10**11

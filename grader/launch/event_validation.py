@@ -29,8 +29,8 @@ from grader.core.events import (
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
 from grader.core.wire import BrokenFrame, Raised, TooManyMessages
+from grader.rank.arguments import COLLECTIVES
 from grader.rank.recorder import GROUPS
-from grader.rank.signatures import COLLECTIVES
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["NAME", "EventValidator", "clipped"]

@@ -38,7 +38,7 @@ from grader.launch.event_validation import NAME
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, RankResult
-from grader.simulation.algorithms.catalogue import choose
+from grader.simulation.algorithms import choose
 from grader.simulation.clusters import Cluster
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
@@ -117,8 +117,8 @@ def simulate(
         counted: whether to count what each rank sends.
         answered: whether to return what the ranks hold; otherwise ``results`` is empty.
         memory: bytes that all ranks together may allocate.
-        algorithms: by collective, a name in :mod:`grader.simulation.algorithms.catalogue`;
-            collectives without one have the default.
+        algorithms: names, by collective, of :mod:`grader.simulation.algorithms`;
+            what is missing has the default.
 
     Raises:
         RequestError: there is no such collective, or no such algorithm of it, or the

@@ -1,5 +1,5 @@
 """What runs inside a rank: the recording process group, and what it stands on.
 
-Requests and futures that say who waits, transports (gloo, MPI, NCCL), limits, and the seal on
-system calls.  Its door: :func:`grader.rank.guard.join`.
+It holds the requests and futures that report waits, the transports (gloo, MPI, NCCL), the limits
+on a process, and the filter on system calls.  Its door: :func:`grader.rank.guard.join`.
 """

@@ -21,10 +21,10 @@ from torch.distributed import distributed_c10d as c10d
 from grader.core.events import ANY, WORLD
 from grader.core.source_locations import line_here
 from grader.core.verdict import Diagnosis
-from grader.rank.addressing import checks, default_group_stays, require_members
+from grader.rank.arguments import checks, default_group_stays, require_members
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup, short_limit
-from grader.rank.transports.base import FOREVER, Backend
+from grader.rank.transports import FOREVER, Backend
 
 __all__ = [
     "BACKEND",

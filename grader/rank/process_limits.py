@@ -1,4 +1,4 @@
-"""What the operating system is asked to hold a rank to."""
+"""Limits and settings of a rank's process that the operating system enforces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def own_session() -> None:
 
 
 def die_with_parent() -> None:
-    """Linux: be killed when the parent dies.  Elsewhere the judge kills by process id."""
+    """Ask Linux to kill this process when its parent dies; elsewhere the judge kills by id."""
     if sys.platform != "linux":
         return
     pr_set_pdeathsig = 1
@@ -33,13 +33,12 @@ def die_with_parent() -> None:
 
 
 def let_others_finish() -> None:
-    """Linux: from now on, this process and its children interrupt nobody when they wake up.
+    """Let this process and its children no longer preempt others when they wake up (Linux).
 
-    gloo's thread finds its connection's lock taken and asks again at once, and
-    again, until the lock is free.  Had it interrupted the thread that holds the
-    lock, which it does where there are fewer processors than threads, it would
-    ask in vain for as long as the scheduler lets it: milliseconds, and so at
-    every message.  ``SCHED_BATCH`` (see ``sched(7)``) lets the other finish.
+    gloo's thread polls the lock of its connection until the lock is free.  With fewer processors
+    than threads it may preempt the very thread that holds the lock; it then polls in vain for
+    its whole time slice of milliseconds, at every message.  Under ``SCHED_BATCH`` (see
+    ``sched(7)``) the other thread finishes first.
     """
     if sys.platform != "linux":
         return
@@ -49,16 +48,15 @@ def let_others_finish() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-#: Bytes of private writable memory, where they had to be measured beforehand.
+#: Bytes of private writable memory, if :func:`remember_memory` has measured them.
 _measured: int | None = None
 
 
 def remember_memory() -> None:
     """Measure this process's memory now, for children that live without ``/proc``.
 
-    To be called while there is one thread.  The kernel tells without ``/proc``
-    as well: one more page is to be had just if the limit lies above what there
-    is already.
+    Call it while there is one thread.  It searches for the smallest ``RLIMIT_DATA`` under which
+    the kernel still grants one more page.
     """
     global _measured
     import mmap
@@ -83,7 +81,7 @@ def remember_memory() -> None:
 
 
 def memory_now() -> int:
-    """Bytes of private writable memory that this process has, or had when measured."""
+    """Return the bytes of private writable memory that this process has, or had when measured."""
     if _measured is not None:
         return _measured
     with open("/proc/self/statm") as statm:
@@ -93,10 +91,9 @@ def memory_now() -> int:
 def limit_memory(extra: int) -> None:
     """Let this process allocate at most ``extra`` bytes beyond what it has now.
 
-    The limit is on private writable memory (``RLIMIT_DATA``), which is what
-    ``malloc`` and torch's allocator take; torch's libraries alone map
-    gigabytes that are never used, so a limit on addresses would say nothing.
-    macOS does not enforce it.
+    The limit is on private writable memory (``RLIMIT_DATA``), which ``malloc`` and torch's
+    allocator use.  A limit on addresses would be useless, since torch's libraries alone map
+    gigabytes that are never used.  macOS does not enforce it.
     """
     if sys.platform != "linux" or extra <= 0:
         return

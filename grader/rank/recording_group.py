@@ -20,28 +20,32 @@ from torch.distributed.constants import default_pg_timeout
 from grader.core.events import ANY
 from grader.core.values import reduction_name
 from grader.core.verdict import Diagnosis
-from grader.rank.addressing import destroyed_text, require_peer, require_rank, require_tag
-from grader.rank.private_buffers import PrivateBuffers, tensors_of
-from grader.rank.recorder import Recorder, checksum
-from grader.rank.requests import (
-    Batched,
-    Deferred,
-    Gated,
-    Request,
-    TransportError,
-    WaitExpired,
-    hand_over,
-    milliseconds,
-)
-from grader.rank.signatures import (
+from grader.rank.arguments import (
     COLLECTIVES,
     ONE_BY_ONE,
     OTHER_NAME,
     REFUSED,
     SAME_SIZE,
+    destroyed_text,
+    require_peer,
+    require_rank,
+    require_tag,
     signatures,
 )
-from grader.rank.transports.base import FOREVER, Backend
+from grader.rank.recorder import Recorder, checksum
+from grader.rank.requests import (
+    Batched,
+    Deferred,
+    Gated,
+    PrivateBuffers,
+    Request,
+    TransportError,
+    WaitExpired,
+    hand_over,
+    milliseconds,
+    tensors_of,
+)
+from grader.rank.transports import FOREVER, Backend
 
 __all__ = ["RecordingGroup", "short_limit"]
 

@@ -1,61 +1,66 @@
-"""What operations return: requests that can be waited for, and say so."""
+"""Requests and futures of operations, which report waits, and the buffers of collectives."""
 
 from __future__ import annotations
 
 import _thread
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
+from torch.futures import Future as TorchFuture
 
 from grader.core.events import ANY
-from grader.rank.futures import Future, settle_later
-from grader.rank.private_buffers import PrivateBuffers
-from grader.rank.recorder import Recorder
+from grader.rank.recorder import Recorder, checksum
 
 __all__ = [
     "Batched",
     "Deferred",
+    "Future",
     "Gated",
+    "PrivateBuffers",
     "Request",
     "TransportError",
     "WaitExpired",
+    "collect_all",
     "hand_over",
     "milliseconds",
+    "settle_later",
+    "tensors_of",
+    "wait_all",
 ]
 
 
 class TransportError(RuntimeError):
     """The transport failed: a peer died, or the connection broke.
 
-    Marked as such so that the judge can tell a victim from a culprit.
+    A class of its own, so that the judge can tell the effect of a failure from its cause.
     """
 
 
 class WaitExpired(TransportError):
-    """A wait with a time limit has ended without the operation; its rank is no victim."""
+    """A wait ended at its own time limit, which is no effect of another rank's failure."""
 
 
 class _NotYet(RuntimeError):
-    """A time limit ended before the transport was given anything, which then is as it was."""
+    """A time limit ended before the operation was handed to the transport."""
 
 
 def milliseconds(limit: timedelta | None) -> int:
-    """A time limit as it is reported: at least one, and 0 for none, which 0 is in torch, too."""
+    """Return a time limit in milliseconds, at least 1; 0 means none, as it does in torch."""
     if limit is None or limit <= timedelta(0):
         return 0
     return max(1, round(limit.total_seconds() * 1000))
 
 
 def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
-    """Start an operation that has been reported; the transport's request.
+    """Start an operation that has been reported, and return the transport's request.
 
     Raises:
-        TransportError: the transport has lost the peer, or will not have it.
+        TransportError: the transport has lost the peer, or refuses the operation.
     """
     try:
         return start()
@@ -67,24 +72,107 @@ def hand_over(recorder: Recorder, op: int, start: Callable[[], Any]) -> Any:
         raise
 
 
+# Private buffers: a collective in flight works on copies. --------------------------
+
+# So a mistake shows every time: a program that reads too early reads the old contents, and one
+# that writes too early is found, since the original is no longer as it was.
+
+
+def tensors_of(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors in a value, also inside lists of lists."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_of(item)
+
+
+class PrivateBuffers:
+    """Copies of the tensors that a collective is called with.
+
+    Args:
+        args: the method's arguments: first what it writes, then what it reads, then others.
+    """
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self._mine: dict[int, torch.Tensor] = {}
+        self._given = list(tensors_of(list(args[:2])))
+        self._written = list(tensors_of(list(args[:1])))
+        self._before = [_sum(tensor) for tensor in self._given]
+        #: the arguments with the copies in their place
+        self.args = (*map(self._copied, args[:2]), *args[2:])
+
+    @staticmethod
+    def possible(args: tuple[Any, ...]) -> bool:
+        """Return whether there are tensors, all of them strided, so that copies can be made."""
+        found = list(tensors_of(list(args[:2])))
+        return bool(found) and all(t.layout is torch.strided for t in found)
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._mine:
+                self._mine[id(value)] = value.detach().clone()
+            return self._mine[id(value)]
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._copied(item) for item in value)
+        return value
+
+    def changed(self) -> bool:
+        """Return whether the originals have changed."""
+        return [_sum(tensor) for tensor in self._given] != self._before
+
+    def remember(self) -> None:
+        """Compare the originals with their present contents from now on."""
+        self._before = [_sum(tensor) for tensor in self._given]
+
+    def originals(self, value: Any) -> Any:
+        """Return a value of the transport's with its copies replaced by the originals."""
+        mine = {copy.data_ptr(): copy for copy in self._mine.values() if copy.nbytes}
+        by_copy = {self._mine[id(tensor)].data_ptr(): tensor for tensor in self._given}
+
+        def original(one: Any) -> Any:
+            if isinstance(one, torch.Tensor):
+                copy = mine.get(one.data_ptr())
+                same = copy is not None and (copy.shape, copy.dtype) == (one.shape, one.dtype)
+                return by_copy[one.data_ptr()] if same else one
+            if isinstance(one, (list, tuple)):
+                return type(one)(original(item) for item in one)
+            return one
+
+        return original(value)
+
+    def deliver(self) -> None:
+        """Copy what the collective wrote to the originals."""
+        for tensor in self._written:
+            # past autograd, as the transport itself would write
+            tensor.data.copy_(self._mine[id(tensor)])
+
+
+def _sum(tensor: torch.Tensor) -> int:
+    return checksum(tensor.detach().contiguous())
+
+
+# Requests. -------------------------------------------------------------------------
+
+
 class Request(dist.Work):
-    """What ``isend``, ``irecv`` and collectives return: waits, and says so.
+    """The request that ``isend``, ``irecv`` and collectives return; its waits are reported.
 
     A second ``wait`` returns at once (gloo's own would hang), and
-    ``is_completed`` tells the truth without a wait (gloo's own stays false).
+    ``is_completed`` is right without a wait (gloo's own stays false).
 
     Args:
         recorder: the rank's recorder.
         op: the operation's number.
         inner: the transport's request, or a :class:`Deferred` receive.
         source: for a receive, the rank in the group that it comes from.
-        verify: called when the wait begins, while the buffers are in flight.
+        verify: called when the wait begins, to check the buffers while they are in flight.
         finish: called when the operation is complete.
-        private: a collective's, if it works on copies.
-        limit: milliseconds after which the group's own waits give up; 0 is never.
+        private: the private buffers of a collective that works on copies.
+        limit: milliseconds after which waits of the group give up; 0 means never.
         lasting: whether the operation is still in flight when a wait for it gives up, as a
             collective of gloo's is; a message's connection is closed then.
-        device: where its tensors are; the CPU if it is not said.
+        device: the device of its tensors; the CPU by default.
     """
 
     def __init__(
@@ -115,7 +203,7 @@ class Request(dist.Work):
         self._poller: threading.Thread | None = None
         self._future: Future | None = None
         self._error: TransportError | None = None
-        # one thread at a time waits in the transport, and the first to see it end settles
+        # one thread at a time waits in the transport; the first to see the end settles
         self._turn, self._settling = _thread.allocate_lock(), _thread.allocate_lock()
         recorder.hold(op, self)
 
@@ -133,7 +221,7 @@ class Request(dist.Work):
         """Block until the operation is complete.
 
         Raises:
-            TransportError: it failed, or ``timeout`` ended first.
+            TransportError: the operation failed, or ``timeout`` ended first.
         """
         if self._complete:
             self.observe()
@@ -149,13 +237,13 @@ class Request(dist.Work):
         return True
 
     def _begin(self) -> None:
-        """Check the buffers once, when the student first asks for completion."""
+        """Check the buffers once, when the student's code first asks for completion."""
         verify, self._verify = self._verify, None
         if verify is not None:
             verify()
 
     def _take_turn(self, limit: int) -> None:
-        """Wait in the transport, after other threads that do."""
+        """Wait in the transport, after other threads that wait there."""
         seconds, began = limit / 1000 if limit else -1, time.monotonic()
         if not self._turn.acquire(timeout=seconds):
             self._expire(limit, broken=False)
@@ -179,7 +267,7 @@ class Request(dist.Work):
             self._turn.release()
 
     def _expire(self, limit: int, *, broken: bool, why: str = "") -> NoReturn:
-        """Give up waiting, after as long as the student's code has asked for."""
+        """Give up waiting at the time limit that the student's code has set."""
         error = WaitExpired(why or f"Timed out waiting {limit}ms for the operation to complete")
         if broken:
             self._error = error
@@ -195,7 +283,7 @@ class Request(dist.Work):
             self._error = TransportError(str(error))
 
     def _settle(self) -> None:
-        """See that the operation is complete, or that it failed."""
+        """Record that the operation is complete, or raise the error with which it failed."""
         with self._settling:
             if self._error is not None:
                 if self._recorder.in_flight(self._op):
@@ -209,7 +297,7 @@ class Request(dist.Work):
                 self._recorder.done(self._op)
 
     def is_completed(self) -> bool:
-        """Whether the operation is complete, without blocking."""
+        """Return whether the operation is complete, without blocking."""
         if not self._complete:
             self._begin()
             if self._poller is None:
@@ -226,35 +314,35 @@ class Request(dist.Work):
         return self._complete
 
     def is_success(self) -> bool:
-        """Whether the operation completed."""
+        """Return whether the operation completed."""
         return self._complete
 
     def source_rank(self) -> int:
-        """Rank in the group that the message came from."""
+        """Return the rank in the group that the message came from."""
         return int(self._inner.source) if isinstance(self._inner, Deferred) else self._source
 
     _source_rank = source_rank
 
     def get_future(self) -> Future:
-        """A future of the operation; whoever waits for it waits for the operation, and says so."""
+        """Return a future; waits for it are reported as waits for the operation."""
         if self._future is None:
             self._future = Future([self])
             settle_later(self._inner.get_future(), self._future, self._settled, self._lost)
         return self._future
 
     def _settled(self, value: Any) -> Any:
-        """The transport's future is complete; the value of the student's."""
+        """Settle the request after the transport's future, and return the value of ours."""
         self._settle()
         private = self._private
         if private is not None:
-            # whoever has not asked yet must not touch the buffers yet
+            # until the program asks for completion, it must not touch the buffers
             private.remember()
             self._verify = self._check
             return private.originals(value)
         return value
 
     def _lost(self, error: Exception) -> TransportError:
-        """The transport's future has failed; the error of the student's."""
+        """Record the failure of the transport's future, and return the error of ours."""
         self._error = TransportError(str(error))
         with self._settling:
             if self._recorder.in_flight(self._op):
@@ -273,25 +361,28 @@ class Request(dist.Work):
             self._recorder.resumed()
 
     def observe(self) -> None:
-        """The student knows now that the operation is complete: its buffers are theirs again."""
+        """Check the buffers when the program learns that the operation is complete."""
         if self._complete:
             self._begin()
 
     def result(self) -> list[torch.Tensor]:
-        """The tensors of a finished collective."""
+        """Return the tensors of a finished collective."""
         return list(self._inner.result())
 
 
+# What a request holds in place of one of the transport's. --------------------------
+
+
 class Gated:
-    """A collective that the transport gets when everybody has called it, and not before.
+    """A collective that is handed to the transport only when all members have called it.
 
     By then the calls have been compared: gloo aborts the process, or misreads, if ranks
-    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before
-    others have come; MPI allows that and allows the opposite.  A program that works only in
-    one of the two is wrong, and shows it every time if nobody leaves early.
+    disagree on a size or a type.  Besides, gloo lets some ranks leave a broadcast before others
+    have called it; MPI allows that, and allows the opposite.  A program that works only in one
+    of the two is wrong, and fails every time if no rank leaves early.
 
     Args:
-        start: hands the collective to the transport; gives its request.
+        start: hands the collective to the transport, and returns its request.
     """
 
     def __init__(self, start: Callable[[], Any]) -> None:
@@ -304,33 +395,33 @@ class Gated:
         self._started: torch.futures.Future[Any] = torch.futures.Future()
 
     def holds(self, group: str, tag: int) -> bool:
-        """Whether receives of a tag have to queue behind it: never."""
+        """Return that receives need not queue behind a collective."""
         return False
 
     def resolve(self, _: int) -> None:
-        """Start it: everybody has called it, and all mean the same."""
+        """Start the collective, which all members have called with matching arguments."""
         try:
-            with torch.no_grad():  # as C++ would; the mode belongs to the caller's thread
+            with torch.no_grad():  # as C++ would; the mode of this thread is not the caller's
                 self._inner = self._start()
         except Exception as error:
-            self._error = error  # for whoever waits; this thread has others to serve
+            self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
             self._started.set_result(None)
 
     def _request(self) -> Any:
-        """The transport's request, now that there is one."""
+        """Return the transport's request, or raise the error of the start."""
         if self._error is not None:
             raise self._error
         return self._inner
 
     def wait(self, *timeout: timedelta) -> None:
-        """Block until everybody has called, and the transport is done."""
+        """Block until all members have called and the transport is done."""
         left = _left(self._shut, *timeout)
         self._request().wait(*left)
 
     def get_future(self) -> Any:
-        """A future that is complete when the transport's own is."""
+        """Return a future that is complete when the transport's own is."""
         whole: torch.futures.Future[Any] = torch.futures.Future()
 
         def settle(done: torch.futures.Future[Any]) -> None:
@@ -349,19 +440,19 @@ class Gated:
         return whole
 
     def result(self) -> Any:
-        """The transport's tensors."""
+        """Return the transport's tensors."""
         _left(self._shut)
         return self._request().result()
 
 
 class Batched:
-    """The one request of all messages that were handed over in a batch."""
+    """The shared request of all messages that are handed over in one batch."""
 
     def __init__(self) -> None:
         self._inner: Any = None
 
     def hold(self, inner: Any) -> None:
-        """Take the transport's request, once there is one."""
+        """Set the transport's request, once there is one."""
         self._inner = inner
 
     def wait(self, *timeout: Any) -> None:
@@ -372,13 +463,13 @@ class Batched:
 class Deferred:
     """A receive that is handed to the transport once its source is known.
 
-    Looks like a transport's request, so that :class:`Request` can hold it.
+    It has the methods of a transport's request, so that :class:`Request` can hold it.
 
     Args:
         group: name of the process group.
         tag: the receive's tag.
-        start: posts the receive from a global rank; gives the transport's
-            request and the rank in the group.
+        start: posts the receive from a global rank, and returns the transport's request and the
+            rank in the group.
     """
 
     def __init__(self, group: str, tag: int, start: Callable[[int], tuple[Any, int]]) -> None:
@@ -392,7 +483,7 @@ class Deferred:
         self._shut.acquire()
 
     def holds(self, group: str, tag: int) -> bool:
-        """Whether receives of a tag have to queue behind it."""
+        """Return whether receives with a tag must queue behind it."""
         return (group, tag) == (self.group, self.tag)
 
     @property
@@ -405,12 +496,12 @@ class Deferred:
         try:
             self._inner, self.source = self._start(source)
         except RuntimeError as error:
-            self._error = error  # for whoever waits; this thread has others to serve
+            self._error = error  # raised in the waiting thread; this one has others to serve
         finally:
             self._shut.release()
 
     def wait(self, *timeout: timedelta) -> None:
-        """Block until the source is known and the message is here."""
+        """Block until the source is known and the message has arrived."""
         left = _left(self._shut, *timeout)
         if self._error is not None:
             raise self._error
@@ -418,10 +509,10 @@ class Deferred:
 
 
 def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
-    """Pass a lock that is opened once, for all; what is left of the time limit, if there is one.
+    """Wait for a lock that is released once for all; return the rest of the time limit, if any.
 
     Raises:
-        _NotYet: it stays shut that long.
+        _NotYet: the time limit ended first.
     """
     began = time.monotonic()
     seconds = timeout[0].total_seconds() if timeout else -1
@@ -431,3 +522,154 @@ def _left(shut: _thread.LockType, *timeout: timedelta) -> tuple[timedelta, ...]:
     if not timeout:
         return ()
     return (timedelta(seconds=max(seconds - (time.monotonic() - began), 1e-3)),)
+
+
+# Futures of operations. ------------------------------------------------------------
+
+# torch waits for its own futures in C++, where the recorder would not see it; these report the
+# wait, and check the buffers, as ``Request.wait`` does.  The recorder knows of callbacks that
+# have yet to run, since they may still send what others wait for.
+
+_torch_collect_all, _torch_wait_all = torch.futures.collect_all, torch.futures.wait_all
+
+
+class Future(TorchFuture[Any]):
+    """A future of some operations, or of callbacks that follow them, whose waits are reported.
+
+    Args:
+        requests: the requests of these operations, at least one.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        devices = [request.device for request in requests]
+        on_gpu = [device for device in devices if device.type == "cuda"]
+        super().__init__(devices=list(dict.fromkeys(on_gpu)) or None)
+        self._requests = requests
+
+    def wait(self) -> Any:
+        """Block until it is complete, and return its value."""
+        for request in self._requests:
+            request.await_future()
+        self._observe()
+        return super().wait()
+
+    def value(self) -> Any:
+        """Return its value, once it is complete."""
+        if self.done():
+            self._observe()
+        return super().value()
+
+    def done(self) -> bool:
+        """Return whether it is complete."""
+        done = super().done()
+        if done:
+            self._observe()
+        return done
+
+    def _observe(self) -> None:
+        for request in self._requests:
+            request.observe()
+
+    def then(self, callback: Callable[[Any], Any]) -> Future:
+        """Return the future of a callback, which runs when this one is complete."""
+        child = Future(self._requests)
+
+        def follow(_: Any) -> None:
+            try:
+                value = callback(self)
+            except Exception as error:
+                child.set_exception(error)
+            else:
+                child.set_result(value)
+
+        self._follow(follow)
+        return child
+
+    def add_done_callback(self, callback: Callable[[Any], Any]) -> None:
+        """Run a callback when this is complete."""
+        self._follow(lambda _: callback(self))
+
+    def _follow(self, callback: Callable[[Any], None]) -> None:
+        recorder, token = self._requests[0].recorder, object()
+        recorder.callbacks[token] = [request.op for request in self._requests]
+
+        def begin(done: Any) -> None:
+            # a helper thread serves other operations, for which the callback may wait
+            if threading.current_thread() in recorder.helpers:
+                threading.Thread(target=run, args=(done,), daemon=True).start()
+            else:
+                run(done)
+
+        def run(done: Any) -> None:
+            # from here on, the thread that runs the callback can be inspected
+            recorder.callbacks.pop(token, None)
+            self._observe()
+            callback(done)
+
+        super().add_done_callback(begin)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is complete, without this counting as the program's question."""
+        return super().done()
+
+    def block(self) -> None:
+        """Wait for it in torch, without a report."""
+        torch._C.Future.wait(self)
+
+
+def settle_later(
+    inner: Any,
+    future: Future,
+    settled: Callable[[Any], Any],
+    lost: Callable[[Exception], Exception],
+) -> None:
+    """Complete a future when the transport's own is.
+
+    Args:
+        inner: the transport's future.
+        future: the future to complete.
+        settled: turns the transport's value into the value of ``future``.
+        lost: turns the transport's error into the error of ``future``.
+    """
+
+    def follow(done: Any) -> None:
+        try:
+            value = done.value()
+        except Exception as error:
+            future.set_exception(lost(error))
+            return
+        try:
+            value = settled(value)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    inner.add_done_callback(follow)
+
+
+def collect_all(futures: Sequence[Any]) -> Any:
+    """Replace ``torch.futures.collect_all`` by one whose future reports waits."""
+    ours = [future for future in futures if isinstance(future, Future)]
+    collected = _torch_collect_all(list(futures))
+    if not ours:
+        return collected
+    every = Future([request for future in ours for request in future._requests])
+
+    def follow(done: Any) -> None:
+        # each future holds its own value or error
+        every.set_result(list(futures))
+
+    collected.add_done_callback(follow)
+    return every
+
+
+def wait_all(futures: Sequence[Any]) -> list[Any]:
+    """Replace ``torch.futures.wait_all`` by one that reports its waits."""
+    for future in futures:
+        if isinstance(future, Future):
+            for request in future._requests:
+                request.await_future()
+    _torch_collect_all(list(futures)).wait()
+    return [future.wait() for future in futures]

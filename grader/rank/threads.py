@@ -27,8 +27,8 @@ from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
 from grader.core.source_locations import is_students, told
-from grader.rank.futures import collect_all, wait_all
 from grader.rank.recorder import Recorder
+from grader.rank.requests import collect_all, wait_all
 
 __all__ = ["Lock", "Threads"]
 

@@ -49,7 +49,10 @@ from grader.rank.calling import aliases, raised, replaced, run
 from grader.rank.rank_store import RankStore
 from grader.rank.recorder import Recorder
 from grader.rank.threads import Threads
-from grader.rank.transports import named
+from grader.rank.transports import (
+    gloo,  # noqa: F401 - loaded once, in the process that ranks are forked from
+    named,
+)
 from grader.simulation.process import simulated
 from grader.submission.definitions import Broken
 

@@ -1,4 +1,4 @@
-"""What the built-in collectives of one simulation share: their algorithms, and who is where."""
+"""The built-in collectives of one simulation: their algorithms, and the calls of the ranks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grader.core.events import Outside, Signature
 from grader.core.source_locations import line_here
 from grader.core.verdict import Site
 from grader.rank.recorder import ForbiddenCall, refusal
-from grader.simulation.algorithms.catalogue import ALGORITHMS, UNEVEN, choose
-from grader.simulation.requests import Rank
+from grader.simulation.algorithms import ALGORITHMS, UNEVEN, choose
+from grader.simulation.scheduler import Rank
 from grader.trace.message_matcher import disagreement
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Builtins", "BuiltinCall", "Disagreement", "PendingCollectives", "Work"]
 
 
-# That all ranks of a group mean the same call: the k-th of each rank is one collective. ----
+# Matching calls: the k-th call of each rank of a group is one collective. ---------
 
 
 @dataclass(slots=True, eq=False)
@@ -34,9 +34,9 @@ class BuiltinCall:
         rank: the global rank.
         kind: name of the collective.
         group: name of the process group.
-        peer: the root, a global rank, or −1 without one.
-        detail: what else all ranks have to agree on, such as the reduction.
-        signatures: what the rank gives to the others, and takes.
+        peer: the root's global rank, or −1 without a root.
+        detail: what else all ranks must agree on, such as the reduction.
+        signatures: what the rank gives to the others and takes from them.
         site: the student's line.
     """
 
@@ -50,7 +50,7 @@ class BuiltinCall:
 
 
 class Disagreement(RuntimeError):
-    """Two ranks are in different collectives, or mean different things by one."""
+    """Two ranks call different collectives, or the same one with arguments that do not match."""
 
     def __init__(self, first: BuiltinCall, second: BuiltinCall) -> None:
         super().__init__(
@@ -63,17 +63,17 @@ class _Slot(dict[int, BuiltinCall]):
     """The calls of one collective, by rank.
 
     Attributes:
-        uneven: whether a rank has a number of its own for some other.
+        uneven: whether some rank gives or takes different numbers of elements per rank.
     """
 
     uneven = False
 
 
 class PendingCollectives:
-    """The calls of one group that not all members have made yet.
+    """The collective calls of one group that some members have not made yet.
 
     Args:
-        members: global ranks, by rank in the group.
+        members: the global ranks, indexed by rank in the group.
     """
 
     def __init__(self, members: Sequence[int]) -> None:
@@ -83,10 +83,10 @@ class PendingCollectives:
         self._calls: dict[int, int] = {}
 
     def join(self, call: BuiltinCall) -> None:
-        """A rank makes its next call.
+        """Add the next call of a rank.
 
         Raises:
-            Disagreement: it is not the one that others have made.
+            Disagreement: it does not match the call of another rank.
         """
         index = self._calls.get(call.rank, 0)
         self._calls[call.rank] = index + 1
@@ -99,8 +99,8 @@ class PendingCollectives:
         if slot.uneven or call.rank == call.peer:
             others = slot.values()
         elif call.peer in slot:
-            # where all give and take one number, who agrees with the root, or without one
-            # with anybody, agrees with everybody
+            # where each rank gives and takes one number, a call that matches the root's, or
+            # any other where there is no root, matches all of them
             others = (*others, slot[call.peer])
         for other in others:
             if disagreement(*_by_rank(other, call), self._members) is not None:
@@ -111,7 +111,7 @@ class PendingCollectives:
             self._complete += 1
 
     def open(self) -> Iterator[BuiltinCall]:
-        """The calls that somebody has not made yet, in their order."""
+        """Yield the calls that some member has not made yet, in their order."""
         for slot in self._open:
             for rank in sorted(slot):
                 yield slot[rank]
@@ -121,19 +121,19 @@ def _by_rank(one: BuiltinCall, other: BuiltinCall) -> tuple[BuiltinCall, Builtin
     return (one, other) if one.rank < other.rank else (other, one)
 
 
-# Collectives of one simulation. ---------------------------------------------------
+# The collectives of one simulation. ---------------------------------------------------
 
 
 class Work:
-    """A collective that a rank has called: what ``async_op=True`` returns.
+    """A collective that a rank has called, as ``async_op=True`` returns it.
 
-    To the world it is a request, but there is no message in it.
+    The scheduler treats it as a request, though no single message belongs to it.
 
     Attributes:
-        rank: whose it is.
-        call: which.
-        done: ticks when it was complete; ``None`` before.
-        waiter: who waits for it, if anybody does.
+        rank: the rank that called it.
+        call: the call.
+        done: the tick at which it was complete, or ``None`` before.
+        waiter: the rank that waits for it, or ``None``.
     """
 
     __slots__ = ("_results", "_world", "call", "done", "rank", "waiter")
@@ -149,27 +149,31 @@ class Work:
         self.waiter: Rank | None = None
 
     def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete, or ``timeout`` ends."""
+        """Block, in virtual time, until it is complete.
+
+        Raises:
+            RuntimeError: ``timeout`` ended first.
+        """
         if self.done is None:
             self._world.wait(self, timeout)
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is complete by now; whoever asks in a loop lets the others run."""
+        """Return whether it is complete, after letting the other ranks run if it was not."""
         if self.done is None:
             self._world.give_way(self)
         return self.done is not None
 
     def is_success(self) -> bool:
-        """Whether it is complete."""
+        """Return whether it is complete."""
         return self.done is not None
 
     def result(self) -> list[Any]:
-        """The tensors that it writes."""
+        """Return the tensors that it writes."""
         return self._results
 
     def get_future(self) -> Any:
-        """Not in a simulation."""
+        """Refuse: collectives have no futures in a simulation."""
         raise RuntimeError("a simulated collective has no future; call wait() instead")
 
 
@@ -177,16 +181,19 @@ class Builtins:
     """The built-in collectives of one simulation.
 
     Args:
-        algorithms: names, by collective; what is missing has the default.
-        allowed: names of the collectives that may be called; ``None`` is all.
+        algorithms: names of algorithms, by collective; the others have their defaults.
+        allowed: names of the collectives that may be called; ``None`` allows all.
 
     Attributes:
         run: the algorithm of each collective.
-        meetings: by group, the calls that not all have made yet.
-        members: of each group that has been made.
-        inside: the collective that a rank is in.
-        refused: the first forbidden call of a rank.
-        disagreements: the first call of a rank that is not the others', caught or not.
+        uneven: the algorithm of an all-to-all with blocks of several sizes, or ``None`` where
+            the chosen one takes such blocks.
+        pending: by group, the calls that some members have not made yet.
+        members: the members of each group that has been made.
+        inside: by rank, the collective that it is in.
+        refused: by rank, the exception of its first forbidden call.
+        disagreements: by rank, the exception of its first call that does not match another
+            rank's, whether the program caught it or not.
         warned: the calls of ranks on groups that they are not in, once for each line.
     """
 
@@ -200,10 +207,9 @@ class Builtins:
             collective: ALGORITHMS[collective][name].run for collective, name in names.items()
         }
         instead = UNEVEN.get(names["all_to_all"])
-        #: for an all-to-all of blocks of several sizes; ``None`` if any algorithm will do
         self.uneven = ALGORITHMS["all_to_all"][instead].run if instead else None
         self._allowed = allowed
-        self.meetings: dict[str, PendingCollectives] = {}
+        self.pending: dict[str, PendingCollectives] = {}
         self.members: dict[str, list[int]] = {}
         self.inside: dict[int, BuiltinCall] = {}
         self.refused: dict[int, ForbiddenCall] = {}
@@ -211,9 +217,9 @@ class Builtins:
         self.warned: dict[tuple[int, Outside], None] = {}
 
     def found(self, name: str, members: list[int]) -> None:
-        """A group has been made."""
+        """Add a new group."""
         self.members[name] = members
-        self.meetings[name] = PendingCollectives(members)
+        self.pending[name] = PendingCollectives(members)
 
     def require_allowed(self, rank: int, kind: str) -> None:
         """Raise :class:`ForbiddenCall`, and remember it, unless a collective is allowed."""
@@ -224,29 +230,29 @@ class Builtins:
             raise error
 
     def outside(self, rank: int, function: str) -> None:
-        """A rank calls a function on a group that it is not in."""
+        """Record that a rank calls a function on a group that it is not in."""
         file, line, _ = line_here()
         self.warned[rank, Outside(function, file, line)] = None
 
     def join(self, call: BuiltinCall) -> None:
-        """A rank makes its next collective call in a group.
+        """Add the next collective call of a rank in a group.
 
         Raises:
-            Disagreement: it is not the one that others have made.
+            Disagreement: it does not match the call of another rank.
         """
         try:
-            self.meetings[call.group].join(call)
+            self.pending[call.group].join(call)
         except Disagreement as error:
             self.disagreements.setdefault(call.rank, error)
             raise
 
     def open(self) -> Iterator[BuiltinCall]:
-        """Calls that some members of their groups have not made."""
-        for meeting in self.meetings.values():
-            yield from meeting.open()
+        """Yield the calls that some members of their groups have not made."""
+        for calls in self.pending.values():
+            yield from calls.open()
 
     def awaited(self, rank: Rank) -> BuiltinCall | None:
-        """The collective that a rank waits in, or for, if it does."""
+        """Return the collective that a rank waits in or for, or ``None``."""
         if rank.waits is None:
             return None
         return rank.waits.call if isinstance(rank.waits, Work) else self.inside.get(rank.number)

@@ -1,8 +1,7 @@
-"""What ``torch.distributed`` is for simulated ranks.
+"""``torch.distributed``, the clock and the random numbers, as simulated ranks see them.
 
-The default group is a :class:`~grader.simulation.group.SimulatedGroup`, so
-torch's own functions do their work on it, but for the commonest of them
-(:mod:`grader.simulation.calls`).
+The default group is a :class:`~grader.simulation.group.SimulatedGroup`, and torch's own functions
+work on it; the commonest calls take a shorter way.
 """
 
 from __future__ import annotations
@@ -22,29 +21,28 @@ from torch._C._distributed_c10d import HashStore
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import WORLD
-from grader.rank.addressing import checks, require_members
+from grader.rank.arguments import checks, require_members
 from grader.rank.guard import MANAGEMENT, destroy_process_group, not_yours
 from grader.simulation.builtin import Builtins
 from grader.simulation.group import SimulatedGroup
 from grader.simulation.network import PER_SECOND, ticks_of
-from grader.simulation.requests import SimulatedRequest
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
-__all__ = ["installed", "shortcuts", "surroundings"]
+__all__ = ["installed", "shortcuts", "rank_clock_and_generator"]
 
 
-# The shortest way from ``dist.send`` and its kin to the world. ----------------------
+# Shortcuts from ``send``, ``recv``, ``isend`` and ``irecv`` to the world. -----------
 #
-# A simulation is made of little else than these four calls, and torch's own way to
-# them takes longer than everything that the world does.  So a plain tensor for the
-# default group goes straight to the world, and whatever is not that takes torch's
-# way: the rules of the real world, and their messages, are in one place only.
+# A simulation consists of little else than these four calls, and torch's own functions take
+# longer for them than everything that the world does.  So a plain tensor for the default group
+# goes straight to the world, and every other call takes torch's way: the rules of a real world,
+# and their error messages, are in one place only.
 #
-# What the world does is written out here once more, for the commonest case, and so are the
-# conditions for it.  Calls from one function to the next instead took a fifth more time a
-# message, of a ring of 64 and of 256 ranks.
+# The code of the world, and the conditions, are repeated here for the commonest case: calling
+# functions instead took a fifth more time per message, in a ring of 64 and of 256 ranks.
 
-#: What gloo sends; complex numbers take torch's way, as views of real ones.
+#: The dtypes that gloo sends; complex numbers take torch's way, as views of real ones.
 _PLAIN = frozenset(
     {
         *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
@@ -56,10 +54,10 @@ _PLAIN = frozenset(
 def shortcuts(
     world: SimulatedWorld, torchs: dict[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
-    """Functions that do at once what torch's would do in the end.
+    """Return functions with the effect of torch's, by name, that go straight to the world.
 
     Args:
-        world: where the ranks live.
+        world: the simulated world.
         torchs: torch's own ``send``, ``recv``, ``isend`` and ``irecv``.
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
@@ -162,7 +160,7 @@ def shortcuts(
         group_dst: int | None = None,
     ) -> None:
         if dst == world.current.number:
-            # torch's own complaint, which isend has not
+            # torch raises an error of its own here, which isend does not
             torch_send(tensor, dst, group, tag, group_dst)
             return
         request = isend(tensor, dst, group, tag, group_dst)
@@ -198,7 +196,7 @@ def shortcuts(
             assert request is not None
             request.wait()
             return src
-        # the other end is there: no request is needed for this one
+        # the other end is there: this end needs no request
         request = sent.popleft()
         sending[src] -= 1
         theirs = request.tensor
@@ -209,7 +207,7 @@ def shortcuts(
             misfit.wait()
             return src
         if sending[src] or receiving[number] or world.met:
-            # another message may have the port
+            # another message may take the port first
             receive = SimulatedRequest(world, me, "recv", src, tensor)
             deliver(request, receive)
             receive.wait()
@@ -237,26 +235,25 @@ def shortcuts(
     return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
 
 
-# What else a rank takes to be its own: the clock, and torch's random numbers. -----
+# The clock and torch's random numbers. --------------------------------------------
 #
-# A real rank is a process, with a clock that goes on and a generator that nobody
-# else draws from.  Here a rank's clock is the virtual one, so that ``time.sleep``
-# stands for computing and what it measures is what the model says; and every rank
-# draws the numbers that it would draw alone.  Python's and numpy's own generators
-# are shared by all ranks.
+# A real rank is a process, with a clock and a random generator of its own.  A simulated rank
+# reads the virtual clock, so that ``time.sleep`` stands for computing and measured times are the
+# model's; and every rank draws the numbers that it would draw in a process of its own.  Python's
+# and numpy's generators are shared by all ranks.
 
 #: How torch marks an operation that draws from a generator.
 _DRAWS = torch.Tag.nondeterministic_seeded
 
-#: What draws, sets or reads the generator beside the operations that are marked.
+#: Functions that draw from, set or read the generator without being marked.
 _ALSO = ("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "random_")
 
 _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 @contextlib.contextmanager
-def surroundings(world: SimulatedWorld) -> Iterator[None]:
-    """While the clock and torch's random numbers are those of the rank that runs."""
+def rank_clock_and_generator(world: SimulatedWorld) -> Iterator[None]:
+    """Give each rank the virtual clock, and a torch generator of its own."""
     with contextlib.ExitStack() as stack:
         for name, call in _clocks(world).items():
             stack.enter_context(_replaced(time, name, call))
@@ -283,7 +280,7 @@ def _replaced(place: Any, name: str, call: Callable[..., Any]) -> Iterator[None]
     try:
         yield
     finally:
-        # a method that was inherited is inherited again
+        # a method that was inherited must be inherited again
         if own:
             setattr(place, name, before)
         else:
@@ -291,7 +288,7 @@ def _replaced(place: Any, name: str, call: Callable[..., Any]) -> Iterator[None]
 
 
 def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
-    """The functions of :mod:`time` that tell or pass it, in virtual time."""
+    """Return replacements for the functions of :mod:`time`, by name, in virtual time."""
     begun, begun_ns = time.time(), time.time_ns()
 
     def seconds() -> float:
@@ -317,7 +314,7 @@ def _clocks(world: SimulatedWorld) -> dict[str, Callable[..., Any]]:
 
 
 def _drawing() -> list[str]:
-    """Names of functions and methods that have to do with torch's generator."""
+    """Return the names of functions and methods that use torch's generator."""
     found = set(_ALSO)
     for name in dir(torch.ops.aten):
         packet = getattr(torch.ops.aten, name)
@@ -329,7 +326,7 @@ def _drawing() -> list[str]:
 
 
 class _Generators:
-    """Lends torch's one generator to whoever draws, as that rank has left it."""
+    """The states of torch's one generator, by rank, swapped in when a rank draws."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
@@ -339,7 +336,7 @@ class _Generators:
         self._owner: int | None = None
 
     def of_the_rank(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that draws, for the rank that calls it."""
+        """Wrap a function that draws, so that it uses the state of the rank that calls it."""
 
         def draw(*arguments: Any, **named: Any) -> Any:
             me = self._world.current.number
@@ -360,7 +357,7 @@ _BACKEND = "simulated"
 
 @contextlib.contextmanager
 def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterator[None]:
-    """Have ``torch.distributed`` serve a simulated world's ranks, every collective included."""
+    """Make ``torch.distributed`` work on the ranks of a simulated world, inside the context."""
     builtins = builtins or Builtins()
     group = SimulatedGroup(world, range(world.size), WORLD, builtins)
     if not hasattr(dist.Backend, _BACKEND.upper()):
@@ -401,7 +398,7 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
 
 
 def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any]:
-    """``new_group`` for simulated ranks: the k-th call is the same group on all of them."""
+    """Return ``new_group`` for simulated ranks: the k-th call of each makes the same group."""
     groups: list[SimulatedGroup] = []
     calls = [0] * world.size
 

@@ -1,10 +1,9 @@
 """Descriptions of clusters: what a message between two of their ranks costs.
 
-Times are in seconds, sizes in bytes: a message of S bytes takes α + S·β (Hockney,
-*The communication challenge for MPP: Intel Paragon and Meiko CS-2*, 1994), and
-1/β is a bandwidth in bytes per second *in one direction*.  A description holds
-nothing but numbers, so that it travels to the process that simulates, and can
-be kept in a file; :mod:`grader.simulation.clusters` has some by name.
+Times are in seconds, sizes in bytes: a message of S bytes takes α + S·β (Hockney, *The
+communication challenge for MPP: Intel Paragon and Meiko CS-2*, 1994), and 1/β is a bandwidth in
+bytes per second *in one direction*.  A description is plain data, so that it can be sent to the
+process that simulates, and kept in a file.  :data:`PRESETS` has some by name.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from grader.simulation.network import Network, NodePorts, Places, Ports, SharedL
 __all__ = ["Cluster", "Flat", "Nodes", "PRESETS", "Preset", "Sharing", "Citation", "cluster_from"]
 
 
-#: How several messages at a time use one link: one after the other, or each its fair share.
+#: How several messages use one link: one after the other, or at once with fair shares.
 Sharing = Literal["fifo", "max-min"]
 
 
 class Flat(msgspec.Struct, tag="flat", frozen=True, forbid_unknown_fields=True):
-    """A cluster in which every pair of ranks is connected alike.
+    """A cluster in which all pairs of ranks have the same connection.
 
     Attributes:
         alpha: seconds that a message of no bytes takes.
@@ -43,26 +42,26 @@ class Flat(msgspec.Struct, tag="flat", frozen=True, forbid_unknown_fields=True):
         _require_time("beta", self.beta)
 
     def network(self, size: int) -> Network:
-        """Its network for ``size`` ranks, with nothing in it yet."""
+        """Return an empty network of this kind for ``size`` ranks."""
         return Ports(size, ticks_of(self.alpha), ticks_of(self.beta))
 
 
 class Nodes(msgspec.Struct, tag="nodes", frozen=True, forbid_unknown_fields=True):
     """A cluster of two levels: nodes that hold ranks, and links between the nodes.
 
-    Every rank has one port to send and one to receive.  Every node has ``links``
-    links to a network that is never full itself, each with its full bandwidth in
-    both directions at a time; its ranks are assigned to them in turns.
+    Every rank has one port to send and one to receive.  Every node has ``links`` links to a
+    network of unlimited bandwidth, each with its full bandwidth in both directions at once; the
+    ranks of a node are assigned to its links in turn.
 
     Attributes:
-        ranks_per_node: how many ranks a node holds; the last may hold fewer.
+        ranks_per_node: number of ranks on a node; the last node may hold fewer.
         alpha_inside: seconds that a message of no bytes takes inside a node.
         beta_inside: seconds that each byte adds there.
         alpha_between: seconds that a message of no bytes takes between nodes.
-        beta_between: seconds that each byte adds there, on a link of its own.
-        links: of a node, such as its network cards.
-        sharing: ``fifo``, a link carries one message at a time, or ``max-min``, all
-            at a time, each with its fair share.
+        beta_between: seconds that each byte adds there, for a message alone on its links.
+        links: number of links of a node, such as its network cards.
+        sharing: ``fifo`` if a link carries one message at a time, or ``max-min`` if it carries
+            all at once, each with its fair share.
         order: the ranks in the order in which they fill the nodes; if empty, by number.
     """
 
@@ -80,7 +79,7 @@ class Nodes(msgspec.Struct, tag="nodes", frozen=True, forbid_unknown_fields=True
         _require_count("links", self.links)
         for name in ("alpha_inside", "beta_inside", "alpha_between", "beta_between"):
             _require_time(name, getattr(self, name))
-        # a frame and a file are checked for it as they are read; code is not
+        # decoding a frame or a file checks the value; the constructor does not
         if self.sharing not in ("fifo", "max-min"):
             raise RequestError(f"sharing is 'fifo' or 'max-min', not {self.sharing!r}")
         if sorted(self.order) != list(range(len(self.order))):
@@ -90,17 +89,17 @@ class Nodes(msgspec.Struct, tag="nodes", frozen=True, forbid_unknown_fields=True
             )
 
     def places(self, size: int) -> Places:
-        """Where each of ``size`` ranks is.
+        """Return the node and the link of each of ``size`` ranks.
 
         Raises:
-            RequestError: the order is one of another number of ranks.
+            RequestError: ``order`` names another number of ranks.
         """
         if self.order and len(self.order) != size:
             raise RequestError(
                 f"order names {len(self.order)} ranks, and there are {size}; name all of them,"
                 " or leave it out to fill the nodes by number"
             )
-        # more than it has ranks cannot be used
+        # a node cannot use more links than it has ranks
         links_used = min(self.links, self.ranks_per_node)
         nodes, links = [0] * size, [0] * size
         for place, rank in enumerate(self.order or range(size)):
@@ -110,7 +109,7 @@ class Nodes(msgspec.Struct, tag="nodes", frozen=True, forbid_unknown_fields=True
         return Places(tuple(nodes), tuple(links))
 
     def network(self, size: int) -> Network:
-        """Its network for ``size`` ranks, with nothing in it yet."""
+        """Return an empty network of this kind for ``size`` ranks."""
         kind = NodePorts if self.sharing == "fifo" else SharedLinks
         return kind(
             self.places(size),
@@ -139,21 +138,21 @@ def _shortened(order: tuple[int, ...]) -> str:
 
 # Clusters by name, with a source for every constant, or from a file. --------------
 #
-# The bandwidths of hardware are *published peaks*: what a link can carry at most,
-# and not what a program gets.  The latencies of GPUs are those with which NCCL
-# estimates its own algorithms.  So these are clusters to think with.  For one that
-# you have, measure α and β (chapter 13 shows how), and write them into a file.
+# The bandwidths of hardware are *published peaks*: the most a link can carry, and not what a
+# program gets.  The latencies of GPUs are those with which NCCL estimates its own algorithms.
+# So these clusters are for thinking with.  For a real one, measure α and β (chapter 13 shows
+# how) and write them into a file.
 
 
 @dataclass(frozen=True)
 class Citation:
-    """Where a constant comes from.
+    """The source of a constant.
 
     Attributes:
-        kind: ``published`` by who makes it, ``estimated`` or ``measured`` by who
-            says so, or ``chosen`` by us.
-        says: what is said there, or why it was chosen.
-        url: where; empty for what we have measured or chosen.
+        kind: ``published`` by the manufacturer, ``estimated`` or ``measured`` by the source, or
+            ``chosen`` by us.
+        says: what the source says, or why the value was chosen.
+        url: address of the source; empty for values that we measured or chose.
     """
 
     kind: Literal["published", "estimated", "measured", "chosen"]
@@ -163,12 +162,12 @@ class Citation:
 
 @dataclass(frozen=True)
 class Preset:
-    """A cluster that has a name.
+    """A named cluster.
 
     Attributes:
-        what: it is, in a few words.
+        what: what the cluster is, in a few words.
         cluster: its description.
-        sources: of every field of it that is not empty, by name.
+        sources: the source of every field that is not empty, by name.
     """
 
     what: str
@@ -210,7 +209,7 @@ _LOOPBACK_ALPHA = Citation(
 )
 _LOOPBACK_BETA = Citation("measured", f"{_LOOPBACK}: about 2.5 GB/s. It is no law, either")
 
-#: All that have a name.
+#: The named clusters.
 PRESETS: Mapping[str, Preset] = {
     "dgx-h100": Preset(
         "DGX H100: 8 GPUs on NVLink 4, 8 InfiniBand cards of 400 Gb/s",
@@ -303,13 +302,13 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def cluster_from(text: str) -> Cluster:
-    """The cluster that somebody has named.
+    """Return the cluster of a preset or a file.
 
     Args:
         text: the name of a preset, or the path of a ``.json`` file.
 
     Raises:
-        RequestError: there is no such preset, or no cluster in that file.
+        RequestError: there is no such preset, or the file describes no cluster.
     """
     if text in PRESETS:
         return PRESETS[text].cluster
@@ -323,14 +322,14 @@ def cluster_from(text: str) -> Cluster:
     try:
         cluster: Cluster = msgspec.json.decode(data, type=Cluster)
     except (msgspec.DecodeError, RequestError) as error:
-        # the names of its fields are anybody's
+        # field names in the file may hold characters that do not print
         fault = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
         raise RequestError(f"{text} describes no cluster: {fault}; {_fields()}") from None
     return cluster
 
 
 def _fields() -> str:
-    """What a file may hold."""
+    """Return a sentence on what a file may hold."""
     kinds = [
         f'with "type": "{kind.__struct_config__.tag}" it has '
         + ", ".join(field.name for field in msgspec.structs.fields(kind))

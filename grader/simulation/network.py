@@ -1,19 +1,18 @@
-"""Which messages have to wait for each other, and when they have arrived.
+"""Networks: which messages wait for each other, and when they arrive.
 
-Every rank has one port to send and one to receive (full duplex), and a message
-holds both from its begin until it has arrived.  Between nodes there are links.
-What a message of S bytes does there depends on what it is alone on:
+Every rank has one port to send and one to receive (full duplex), and a message occupies both from
+its start until it has arrived.  Between nodes there are links.  A message of S bytes uses them in
+two ways:
 
-- its latency α is its own.  It passes before the first byte is on the link, so
-  those of several messages may pass at the same time;
-- its S bytes need β each on the link out of the sender's node and on the link
-  into the receiver's, on both at the same time.
+- Its latency α is its own.  It passes before the first byte is on a link, so that the latencies
+  of several messages may overlap.
+- Each of its S bytes takes β on the link out of the sender's node and, at the same time, on the
+  link into the receiver's.
 
-Ports, and links of which each carries one message at a time, serve messages in
-the order in which these became able to travel, that is, had both their ends; of
-those of one moment, each rank's first post before its second (``Hub._assign``).
-Nothing overtakes: a message that waits for one thing makes those wait that come
-after it at any other.  Sums are of whole ticks, and exact.
+Ports, and links that carry one message at a time, serve messages in the order in which these had
+both their ends; of messages of one moment, each rank's first post comes before its second
+(``SimulatedWorld._assign``).  No message overtakes: one that waits for a port or a link holds up
+those behind it at every other.  Sums are of whole ticks, and exact.
 """
 
 from __future__ import annotations
@@ -47,26 +46,25 @@ PER_SECOND = 10**21
 
 
 def ticks_of(seconds: float) -> int:
-    """A time as written, such as ``2.5e-6``, in ticks."""
-    # what was written, and not the binary fraction next to it
+    """Return a time, such as ``2.5e-6`` s, in ticks."""
+    # the decimal that was written, and not the binary fraction next to it
     return int((Decimal(repr(seconds)) * PER_SECOND).to_integral_value())
 
 
 def seconds_of(ticks: int) -> float:
-    """A number of ticks in seconds, rounded once."""
+    """Return a number of ticks in seconds, rounded once."""
     return ticks / PER_SECOND
 
 
 # Max-min fair shares of links. ----------------------------------------------------
 #
-# Shares are fair in this sense if none can grow without another shrinking that is
-# no larger.  There is exactly one such choice.  It is found by filling: all grow
-# alike from zero until some link is full; those who use it stay as they are, the
-# others grow on (Bertsekas & Gallager, *Data Networks*, 2nd edition, 1992, section
-# 6.5.2).  What long transfers that share bottlenecks get on real networks is near
-# to it, which is why simulators of networks use it (Casanova et al., *Versatile,
-# scalable, and accurate simulation of distributed applications and platforms*,
-# 2014, https://doi.org/10.1016/j.jpdc.2014.06.008).
+# Shares are max-min fair if none can grow without shrinking another that is no larger.  There is
+# exactly one such assignment.  Progressive filling finds it: all shares grow alike from zero
+# until some link is full; the flows on that link keep their shares, and the others grow on
+# (Bertsekas & Gallager, *Data Networks*, 2nd edition, 1992, section 6.5.2).  On real networks,
+# long transfers that share bottlenecks get about these shares, which is why network simulators
+# use them (Casanova et al., *Versatile, scalable, and accurate simulation of distributed
+# applications and platforms*, 2014, https://doi.org/10.1016/j.jpdc.2014.06.008).
 
 L = TypeVar("L", bound=Hashable)
 
@@ -74,11 +72,11 @@ L = TypeVar("L", bound=Hashable)
 def fair_shares(
     paths: Sequence[Sequence[L]], capacities: Mapping[L, int | Fraction]
 ) -> list[Fraction]:
-    """The max-min fair share of each flow, exactly.
+    """Return the max-min fair share of each flow, exactly.
 
     Args:
-        paths: for each flow the links that it uses, each once, and at least one.
-        capacities: of the links.
+        paths: for each flow, the links that it uses, each once and at least one.
+        capacities: the capacity of each link.
     """
     shares: list[Fraction | None] = [None] * len(paths)
     users: dict[L, list[int]] = {}
@@ -88,8 +86,8 @@ def fair_shares(
     links = list(users)
     left = {link: Fraction(capacities[link]) for link in links}
     growing = {link: len(flows) for link, flows in users.items()}
-    # where the water stands when a link is full; that can only rise, so it is
-    # looked at again when a link's turn comes, and not whenever it rises
+    # the share at which a link is full can only rise, so it is computed again when the link
+    # comes first in the heap, and not whenever it rises
     levels = [(left[link] / growing[link], place) for place, link in enumerate(links)]
     heapq.heapify(levels)
     while levels:
@@ -114,49 +112,49 @@ def fair_shares(
 
 
 class Network(Protocol):
-    """What the messages of one simulation travel through.
+    """A network of one simulation.
 
-    Either it knows when a message will have arrived as soon as that can travel,
-    or never before the message has arrived; see :class:`Undecided`.
+    It knows when a message will arrive either as soon as the message can travel, or only when
+    the message has arrived; see :class:`Undecided`.
     """
 
     def carry(self, now: int, source: int, destination: int, nbytes: int) -> int | None:
-        """When a message has arrived that can travel from ``now`` on, in ticks.
+        """Take a message that can travel from tick ``now`` on, and return when it arrives.
 
-        ``None`` if that depends on messages that are still to come.
+        ``None`` means that its arrival depends on messages that are still to come.
         """
         ...
 
 
 class Undecided(Network, Protocol):
-    """A network that does not know when a message will have arrived.
+    """A network that does not know in advance when a message will arrive.
 
     Its messages are numbered from 0, in the order in which they were carried.
     """
 
     def following(self) -> int:
-        """The next moment at which anything happens in it; some message is on its way."""
+        """Return the next moment at which anything happens; some message must be on its way."""
         ...
 
     def arrived(self, moment: int) -> list[int]:
-        """Go on to the next moment at which anything happens; what arrives at it."""
+        """Advance to that moment, and return the numbers of the messages that arrive at it."""
         ...
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where ranks are: the node of each, and the link that it uses, both ways."""
+    """The node of each rank, and the link of the node that it uses, in both directions."""
 
     nodes: tuple[int, ...]
     links: tuple[int, ...]
 
 
 class Ports:
-    """One port to send and one to receive for each rank; the same α and β for all pairs.
+    """A network with one port to send and one to receive for each rank, and one α and β.
 
     Args:
-        size: how many ranks.
-        alpha, beta: in ticks, and ticks per byte.
+        size: number of ranks.
+        alpha, beta: latency in ticks, and ticks per byte.
     """
 
     def __init__(self, size: int, alpha: int, beta: int) -> None:
@@ -165,8 +163,8 @@ class Ports:
         self._receiving = [0] * size
 
     def carry(self, now: int, source: int, destination: int, nbytes: int) -> int:
-        """When the message has arrived; its ports are taken until then."""
-        # comparisons, since this is done for every message and max() takes twice as long
+        """Return when a message arrives; its ports are occupied until then."""
+        # comparisons, since this runs for every message and max() takes twice as long
         if self._sending[source] > now:
             now = self._sending[source]
         if self._receiving[destination] > now:
@@ -177,24 +175,24 @@ class Ports:
 
 
 class NodePorts:
-    """Ranks on nodes, whose links carry one message at a time in each direction.
+    """A network of nodes whose links carry one message at a time in each direction.
 
     Args:
         places: where the ranks are.
-        inside, between: α and β of a node and of the links, in ticks, and ticks per byte.
+        inside, between: α and β inside a node and between nodes, in ticks and ticks per byte.
     """
 
     def __init__(self, places: Places, inside: tuple[int, int], between: tuple[int, int]) -> None:
         self._nodes, self._links = places.nodes, places.links
         self._inside, self._between = inside, between
-        #: by rank or by link, until when each is taken
+        #: by rank or by link, the tick until which each is occupied
         self._sending = [0] * len(places.nodes)
         self._receiving = [0] * len(places.nodes)
         self._out = [0] * (max(places.links, default=-1) + 1)
         self._in = [0] * len(self._out)
 
     def carry(self, now: int, source: int, destination: int, nbytes: int) -> int:
-        """When the message has arrived; its ports and links are taken until then."""
+        """Return when a message arrives; its ports and links are occupied until then."""
         begin = max(now, self._sending[source], self._receiving[destination])
         if self._nodes[source] == self._nodes[destination]:
             alpha, beta = self._inside
@@ -210,22 +208,21 @@ class NodePorts:
 
 # Links that carry many messages at a time, each with its max-min fair share. ------
 #
-# What a message does on a port is as in :mod:`grader.simulation.network`; on the
-# links its bytes travel as fast as the shares allow.  Shares change whenever a
-# message begins or ends on a link, so nobody knows when a message will have
-# arrived before it has.  What is left of a message is an exact fraction; the
-# moment of its arrival is rounded up to a whole tick.
+# Ports work as above; on the links, the bytes of a message travel as fast as its share allows.
+# Shares change whenever a message begins or ends on a link, so the arrival of a message is not
+# known in advance.  The rest of a message is an exact fraction; the moment of its arrival is
+# rounded up to a whole tick.
 
 
 class _Message:
     """A message between its posting and its arrival.
 
     Attributes:
-        path: the links that it uses, none inside a node.
+        path: the links that it uses; none inside a node.
         latency: ticks until its first byte is on the links.
-        left: ticks that it still needs if it is alone there.
-        share: of its links, since ``since``; 0 before it is on them.
-        version: counts the times that its next moment was foreseen.
+        left: ticks that it would still need with its links to itself.
+        share: its share of its links since tick ``since``; 0 before it is on them.
+        version: how often its next moment has been computed.
     """
 
     __slots__ = (
@@ -246,33 +243,33 @@ class _Message:
 
 
 class SharedLinks:
-    """Ranks on nodes, whose links carry any number of messages at a time.
+    """A network of nodes whose links carry any number of messages at a time.
 
     Args:
         places: where the ranks are.
-        inside, between: α and β of a node and of the links, in ticks, and ticks per byte.
+        inside, between: α and β inside a node and between nodes, in ticks and ticks per byte.
     """
 
     def __init__(self, places: Places, inside: tuple[int, int], between: tuple[int, int]) -> None:
         self._nodes, self._links = places.nodes, places.links
         self._inside, self._between = inside, between
         self._carried = 0
-        #: by rank, the messages of a port, the one that travels first
+        #: by rank, the messages of a port; the first of them travels
         self._sending: list[deque[_Message]] = [deque() for _ in places.nodes]
         self._receiving: list[deque[_Message]] = [deque() for _ in places.nodes]
-        #: by link, those out of nodes before those into them: messages on it, by number
+        #: by link, first those out of nodes, then those into them: the messages on it, by number
         count = max(places.links, default=-1) + 1
         self._into = count
         self._on: list[dict[int, _Message]] = [{} for _ in range(2 * count)]
-        #: what happens next, at most once for a message; of other versions no longer
+        #: a heap of what happens next; entries of an older version of a message are void
         self._moments: list[tuple[int, int, int, _Message]] = []
         self._changed: set[int] = set()
 
     def carry(self, now: int, source: int, destination: int, nbytes: int) -> None:
-        """Take a message that can travel; :meth:`arrived` will say when it has."""
+        """Take a message that can travel; :meth:`arrived` returns its number when it arrives."""
         if self._nodes[source] == self._nodes[destination]:
             alpha, beta = self._inside
-            # it takes that time whatever others do
+            # messages inside a node share no link
             path: tuple[int, ...] = ()
             latency, work = alpha + nbytes * beta, 0
         else:
@@ -286,13 +283,13 @@ class SharedLinks:
         self._begin(message, now)
 
     def following(self) -> int:
-        """The next moment at which anything happens; some message is on its way."""
+        """Return the next moment at which anything happens; some message must be on its way."""
         while (entry := self._moments[0])[2] != entry[3].version:
             heapq.heappop(self._moments)
         return entry[0]
 
     def arrived(self, moment: int) -> list[int]:
-        """Go on to the next moment at which anything happens; what arrives at it."""
+        """Advance to that moment, and return the numbers of the messages that arrive at it."""
         found = []
         while self._moments and self._moments[0][0] == moment:
             _, _, version, message = heapq.heappop(self._moments)
@@ -308,7 +305,7 @@ class SharedLinks:
         return found
 
     def _begin(self, message: _Message, now: int) -> None:
-        """Let a message begin if it is the first of both its ports."""
+        """Start a message if it is the first at both its ports."""
         sending = self._sending[message.source]
         receiving = self._receiving[message.destination]
         if sending[0] is message and receiving[0] is message:
@@ -319,14 +316,14 @@ class SharedLinks:
         heapq.heappush(self._moments, (moment, message.number, message.version, message))
 
     def _enter(self, message: _Message, moment: int) -> None:
-        """Its first byte is on the links."""
+        """Put a message on its links."""
         message.since = moment
         for link in message.path:
             self._on[link][message.number] = message
         self._changed.update(message.path)
 
     def _leave(self, message: _Message, moment: int) -> None:
-        """It has arrived, and makes room on its links and ports."""
+        """Take an arrived message off its links and ports, and start those behind it."""
         if message.share:
             for link in message.path:
                 del self._on[link][message.number]
@@ -337,12 +334,12 @@ class SharedLinks:
         receiving.popleft()
         if sending:
             self._begin(sending[0], moment)
-        # if it is the same one, that is foreseen twice, and happens once
+        # if both are the same message, the second call makes the first entry void
         if receiving:
             self._begin(receiving[0], moment)
 
     def _share(self, moment: int) -> None:
-        """Share the links anew among all whose share may have changed."""
+        """Compute the shares of all messages whose share may have changed."""
         touched = sorted(self._connected().items())
         messages = [message for _, message in touched]
         capacities = {link: 1 for message in messages for link in message.path}
@@ -355,7 +352,7 @@ class SharedLinks:
             self._foresee(message, moment + math.ceil(message.left / share))
 
     def _connected(self) -> dict[int, _Message]:
-        """The messages that share a link, over however many others, with a changed one."""
+        """Return the messages on changed links, and all that share links with them in turn."""
         links = list(self._changed)
         found: dict[int, _Message] = {}
         seen = self._changed

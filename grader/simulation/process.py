@@ -1,4 +1,4 @@
-"""Inside the process that simulates ranks: run them, and say what became of them."""
+"""The process that simulates ranks: it runs them, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from grader.core.values import dtype_name
 from grader.core.wire import Answered, Simulate, Simulated, UnmatchedEnd
 from grader.rank import process_limits
 from grader.rank.calling import raised, run
+from grader.simulation.algorithms import is_channel
 from grader.simulation.builtin import BuiltinCall, Builtins, Disagreement, Work
-from grader.simulation.calls import installed, surroundings
+from grader.simulation.calls import installed, rank_clock_and_generator
 from grader.simulation.clusters import Cluster
-from grader.simulation.communicator import is_channel
-from grader.simulation.requests import Rank, SimulatedRequest
+from grader.simulation.scheduler import Rank, SimulatedRequest
 from grader.simulation.trace_recorder import TraceRecorder
-from grader.simulation.world import MessageCounter, SimulatedWorld
+from grader.simulation.world import MessageCounter, SimulatedWorld, sort_of
 
 __all__ = ["simulated"]
 
 
 def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
-    """Run what a request asks for; whatever the answer does, it is told.
+    """Run a simulation, and return its outcome, whatever the submission does.
 
     Args:
-        request: what to simulate.
-        tell: takes what the ranks hold, one after the other, if they have all returned.
+        request: what to simulate, and with which limits.
+        tell: called with the result of each rank in turn, if all ranks have returned.
     """
     os.chdir(request.folder)
     sys.path[:] = request.path or sys.path
@@ -49,22 +49,22 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     size = len(arguments)
     ledger = MessageCounter(size) if request.counted else None
     load = loader(Program.from_bytes(request.program), is_students)
-    lives = [_RankRun(request, load, one) for one in arguments]
+    runs = [_RankRun(request, load, own) for own in arguments]
     network = msgspec.msgpack.decode(request.cluster, type=Cluster).network(size)
-    world = SimulatedWorld([life.live for life in lives], network, request.eager, ledger)
+    world = SimulatedWorld([one.run for one in runs], network, request.eager, ledger)
     recorder = TraceRecorder(world, request.recorded) if request.recorded else None
-    for life in lives:
-        life.recorder = recorder
+    for one in runs:
+        one.recorder = recorder
     allowed = None if request.allowed is None else frozenset(request.allowed)
     builtins = Builtins(request.algorithms, allowed)
-    with installed(world, builtins), surroundings(world):
+    with installed(world, builtins), rank_clock_and_generator(world):
         world.run()
-    return _told(request, lives, world, builtins, arguments, recorder, ledger, tell)
+    return _outcome(request, runs, world, builtins, arguments, recorder, ledger, tell)
 
 
-def _told(
+def _outcome(
     request: Simulate,
-    lives: Sequence[_RankRun],
+    runs: Sequence[_RankRun],
     world: SimulatedWorld,
     builtins: Builtins,
     arguments: Sequence[Any],
@@ -73,7 +73,7 @@ def _told(
     tell: Callable[[Answered], None],
 ) -> Simulated:
     fine = all(rank.ended is not None and rank.error is None for rank in world.ranks)
-    # an answer that catches what it was told with has still done it
+    # a submission that catches the exception of a wrong call has still made it
     fine = fine and not world.misfits and not builtins.refused and not builtins.disagreements
     errors, excess = _errors(world, builtins), 0
     if fine and request.answered:
@@ -85,7 +85,7 @@ def _told(
         messages=world.messages,
         nbytes=world.bytes,
         raised={
-            rank: raised("call", error, lives[rank].unwritten) for rank, error in errors.items()
+            rank: raised("call", error, runs[rank].unwritten) for rank, error in errors.items()
         },
         returned=[rank.number for rank in world.ranks if rank.ended is not None],
         pending=[
@@ -109,10 +109,10 @@ def _tell_answers(
     tell: Callable[[Answered], None],
     errors: dict[int, BaseException],
 ) -> int:
-    """Tell what each rank holds; the bytes so far once they are too many, or 0.
+    """Send the result of each rank; return their bytes if these exceed the limit, or 0.
 
-    One at a time: nothing has to hold all of them twice.  What cannot be told is an error of
-    its rank's.
+    Results are packed one at a time, so that they are never all in memory twice.  A result that
+    cannot be packed counts as an error of its rank.
     """
     total = 0
     for rank, own in zip(world.ranks, arguments, strict=True):
@@ -131,7 +131,7 @@ def _tell_answers(
 
 
 def _errors(world: SimulatedWorld, builtins: Builtins) -> dict[int, BaseException]:
-    """What ranks have raised, but for what is told by the calls of two."""
+    """Return what ranks have raised, without disagreements, which are reported as two calls."""
     errors: dict[int, BaseException] = {
         rank.number: rank.error
         for rank in world.ranks
@@ -141,7 +141,7 @@ def _errors(world: SimulatedWorld, builtins: Builtins) -> dict[int, BaseExceptio
 
 
 class _RankRun:
-    """What one rank does: load the program for itself, and call it."""
+    """The run of one rank, which loads its own copy of the program and calls it."""
 
     def __init__(
         self, request: Simulate, load: Callable[[], LoadedProgram], arguments: Any
@@ -152,7 +152,7 @@ class _RankRun:
         self.recorder: TraceRecorder | None = None
         self.unwritten = False
 
-    def live(self) -> Any:
+    def run(self) -> Any:
         request, recorder = self._request, self.recorder
         loaded = self._load()
         adapter = cloudpickle.loads(request.adapter) if request.adapter else None
@@ -173,7 +173,7 @@ class _RankRun:
 
 
 def _pending(world: SimulatedWorld, builtins: Builtins) -> Iterator[UnmatchedEnd]:
-    """What nobody had answered; first what nobody waits for, as it came first."""
+    """Yield what was left unmatched; first the calls that no rank waits for, as they came first."""
     calls = [(call, _awaited(world, builtins, call)) for call in builtins.open()]
     yield from (_call(call, None) for call, waits in calls if waits is None)
     yield from _messages(world)
@@ -188,7 +188,7 @@ def _awaited(
 
 
 def _mismatch(builtins: Builtins) -> Iterator[UnmatchedEnd]:
-    """The two calls that are not of one collective, if there are such."""
+    """Yield the first two calls that do not match, if there are any."""
     for rank in sorted(builtins.disagreements)[:1]:
         yield from (_call(call, None) for call in builtins.disagreements[rank].calls)
 
@@ -213,42 +213,38 @@ def _call(call: BuiltinCall, waits: SimulatedRequest | Work | None) -> Unmatched
 
 
 def _messages(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """Messages without another end, as they were posted."""
+    """Yield the messages without another end, in the order of their posts."""
     for request, tag, group in sorted(_ends(world), key=lambda one: one[0].order):
         yield _end(request, tag, group)
 
 
 def _ends(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
-    """Ends of messages that have no other end, with tag and group."""
+    """Return the ends of messages that have no other end, with tag and group."""
     found: list[tuple[SimulatedRequest, int, str]] = []
     for rank in range(world.size):
         for queues in (world.sends[rank], world.receives[rank]):
             for channel, queue in queues.items():
-                tag, group = _sort(channel)
-                # a collective's are told as such
+                tag, group = sort_of(channel)
+                # those of a collective are reported as the collective
                 if not is_channel(group):
                     found += [(request, tag, group) for request in queue]
         found += [(request, *sort) for sort, request in world.anybody[rank]]
     return found
 
 
-def _sort(channel: Any) -> tuple[int, str]:
-    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
-
-
 def _left(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """What is left when all ranks have returned: nobody's messages, and requests not waited for."""
+    """Yield what is left when all ranks have returned: unmatched or unwaited requests."""
     single = {request: (tag, group) for request, tag, group in _ends(world)}
     for request in {**world.open, **dict.fromkeys(single)}:
         yield _end(request, *single.get(request, (0, WORLD)), matched=request not in single)
 
 
 def _misfits(world: SimulatedWorld) -> Iterator[UnmatchedEnd]:
-    """The two ends of each message that do not fit each other."""
+    """Yield the two ends of each message whose ends do not match."""
     for misfit in world.misfits:
         for request in (misfit.send, misfit.receive):
             end = _end(request)
-            if not end.file:  # a collective's: it was posted beside what its rank does
+            if not end.file:  # posted by a collective, beside what its rank does
                 file, line = _line(world.ranks[end.rank])
                 end = msgspec.structs.replace(end, file=file, line=line)
             yield end
@@ -280,7 +276,7 @@ def _end(
 
 
 def _posted(request: SimulatedRequest) -> tuple[str, int] | None:
-    """The student's line that posted a request, if that is not where its rank stands."""
+    """Return the file and line of the student's code that posted a request, if known."""
     if request.place is None:
         return None
     code, at = request.place
@@ -293,7 +289,7 @@ def _posted(request: SimulatedRequest) -> tuple[str, int] | None:
 
 
 def _line(rank: Rank) -> tuple[str, int]:
-    """Where the student's function of a rank stands."""
+    """Return the file and line of the student's code at which a rank is suspended."""
     frame = rank.green.gr_frame
     while frame is not None:
         if is_students(frame.f_code.co_filename):

@@ -1,12 +1,12 @@
 """The clock of a simulated world, and which rank runs next.
 
-Ranks are greenlets.  One runs until it waits for a message, and then hands over
-to the next that can run; when none can, the clock goes on to the next moment at
-which a message arrives.  So everything happens in the order of virtual time,
-and what happens at the same moment in an order that is the same every time.
+Ranks are greenlets.  A rank runs until it waits for a message, and then switches to the next one
+that can run; when none can, the clock advances to the next moment at which a message arrives.
+So everything happens in the order of virtual time, and what happens at the same moment in an
+order that is the same every time.
 
-Who waits when nothing will arrive any more waits for ever: a deadlock is found
-at once, and for certain.
+Ranks that wait when no message is on its way wait for ever: a deadlock is found at once, and for
+certain.
 """
 
 from __future__ import annotations
@@ -21,35 +21,132 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import greenlet
+import msgspec
 import torch
 
 from grader.simulation.network import Network, Undecided, ticks_of
-from grader.simulation.requests import Rank, SimulatedRequest
 
 if TYPE_CHECKING:
     from grader.simulation.builtin import Work
 
-__all__ = ["Scheduler", "MessagesInFlight"]
+__all__ = ["MessagesInFlight", "Rank", "Scheduler", "SimulatedRequest"]
 
 
-# Messages of which nobody knows yet when they will have arrived. ------------------
+# Ranks, and the requests that they wait for. --------------------------------------
+
+
+class Rank:
+    """A simulated rank, or something that runs beside one and uses its ports.
+
+    Attributes:
+        number: the global rank.
+        index: its own number among ranks and all that runs beside them.
+        green: the greenlet that it runs in.
+        begun: whether it has started to run.
+        waits: what it waits for now, or ``None``.
+        value: what its function returned.
+        error: what its function raised, or ``None``.
+        ended: the tick at which it ended, or ``None`` before.
+        switch: switches to its greenlet.
+    """
+
+    __slots__ = ("begun", "ended", "error", "green", "index", "number", "switch", "value", "waits")
+
+    def __init__(self, number: int, green: greenlet.greenlet) -> None:
+        self.number = self.index = number
+        self.green = green
+        self.waits: SimulatedRequest | Work | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.ended: int | None = None
+        self.begun = False
+        self.switch = green.switch
+
+
+class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
+    """One end of a message: what ``isend`` and ``irecv`` return.
+
+    A struct, since one is made for every message, and creating an instance of a plain class
+    takes three times as long.
+
+    Attributes:
+        rank: the rank that posted it.
+        kind: ``send`` or ``recv``.
+        peer: the other rank; −1 for a wildcard receive that is not matched yet.
+        tensor: the student's tensor, or a copy of it for an eager send.
+        done: the tick at which it is complete, or ``None`` before that is known.
+        waiter: the rank that waits for it, or ``None``.
+        order: its place among the requests that were posted before their other end.
+        arrives: the tick at which an eager message arrives; ``None`` for other messages.
+        place: where it was posted: code object and instruction, or file and line.
+    """
+
+    _world: Any
+    rank: Any
+    kind: str
+    peer: int
+    tensor: Any
+    done: Any = None
+    waiter: Any = None
+    order: int = 0
+    arrives: Any = None
+    place: Any = None
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Block, in virtual time, until it is complete.
+
+        Raises:
+            RuntimeError: ``timeout`` ended first.
+        """
+        done, world = self.done, self._world
+        if done is None or done > world.now:
+            world.wait(self, timeout)
+        world.open.pop(self, None)
+        return True
+
+    def is_completed(self) -> bool:
+        """Return whether it is complete, after letting the other ranks run if it was not."""
+        world = self._world
+        if self.done is None or self.done > world.now:
+            world.give_way(self)
+        if self.done is None or self.done > world.now:
+            return False
+        world.open.pop(self, None)
+        return True
+
+    def is_success(self) -> bool:
+        """Return whether it is complete."""
+        return self.done is not None and self.done <= self._world.now
+
+    def source_rank(self) -> int:
+        """Return the rank that a received message came from."""
+        return self.peer
+
+    _source_rank = source_rank
+
+    def get_future(self) -> Any:
+        """Refuse: requests have no futures in a simulation."""
+        raise RuntimeError("a simulated request has no future; call wait() instead")
+
+
+# Messages whose arrival is not known yet. -----------------------------------------
 #
-# Most networks know it as soon as a message has both its ends.  Those that do not
-# are asked here, and only as far as the clock can go before some rank runs again:
+# Most networks know when a message will arrive as soon as it has both its ends.  Those that do
+# not are asked here, and only as far as the clock can advance before some rank runs again:
 # what that rank sends may change everything that comes later.
 
 
 class MessagesInFlight:
-    """What is on its way in an undecided network.
+    """The messages on their way in an :class:`~grader.simulation.network.Undecided` network.
 
     Args:
-        network: that carries it.
-        moments: at which some rank may go on, the next one first.
-        at: lets a rank go on at a moment.
-        stop_at: lets the clock stop at one, for those who poll.
+        network: the network that carries them.
+        moments: a heap of the moments, in ticks, at which some rank may continue.
+        at: schedules a rank to continue at a moment.
+        stop_at: makes the clock stop at a moment, so that polling ranks look again.
 
     Attributes:
-        ends: both ends of each message, by its number.
+        ends: both ends of each message, by the number that the network gave it.
     """
 
     def __init__(
@@ -66,13 +163,13 @@ class MessagesInFlight:
         self.ends: dict[int, tuple[SimulatedRequest, SimulatedRequest]] = {}
 
     def add(self, send: SimulatedRequest, receive: SimulatedRequest) -> SimulatedRequest:
-        """A message was carried; its receiving end."""
+        """Add a message that the network has just been given, and return its receiving end."""
         self.ends[self._added] = send, receive
         self._added += 1
         return receive
 
     def go_on(self) -> None:
-        """Let messages arrive until a rank may go on at the next moment of the clock."""
+        """Let messages arrive until a rank may continue at the next moment of the clock."""
         network, moments = self._network, self._moments
         while self.ends:
             moment = network.following()
@@ -88,33 +185,33 @@ class MessagesInFlight:
 
 # The scheduler. -------------------------------------------------------------------
 
-# looked at in every switch
+# local names, since every switch looks at them
 _here = greenlet.getcurrent
 _FLOAT = torch.float32
 _grad_enabled = torch.is_grad_enabled
 _default_dtype = torch.get_default_dtype
 
 
-#: Moments at which ranks may go on when one has raised: theirs may be the cause of
-#: it, and some never end.
+#: How many more moments ranks may run after one has raised.  The cause of the error may be
+#: theirs, and some programs never end.
 _GRACE = 100_000
 
 
 class Scheduler:
-    """Runs ranks until all have ended, or none can go on.
+    """Runs ranks until all have ended, or none can continue.
 
-    One that raises does not end the others: which of several faults is the cause
-    is chosen later, by what they are and not by which came first.
+    A rank that raises does not end the others: which of several errors is the cause is decided
+    later, by their kinds and not by which came first.
 
     Args:
         functions: one per rank, called without arguments.
-        network: what their messages travel through.
+        network: the network that carries their messages.
 
     Attributes:
-        now: ticks.
+        now: the virtual time, in ticks.
         current: the rank that runs.
-        messages: that were sent and received so far.
-        travelling: messages of which nobody knows yet when they will have arrived.
+        messages: number of messages sent and received so far.
+        travelling: the messages whose arrival is not known yet.
     """
 
     def __init__(self, functions: Sequence[Callable[[], Any]], network: Network) -> None:
@@ -126,30 +223,31 @@ class Scheduler:
             Rank(number, greenlet.greenlet(self._live(function), self._main))
             for number, function in enumerate(functions)
         ]
-        #: the ranks, and after them what runs beside them, see :meth:`start`
+        #: the ranks, and after them all that runs beside them, see :meth:`start`
         self._strands = list(self.ranks)
         self._idle: list[int] = []
-        #: messages that have met at this moment, and whose ports are not assigned yet
+        #: messages that got both ends at this moment, and whose ports are not assigned yet
         self.met: list[tuple[SimulatedRequest, SimulatedRequest]] = []
         self.current = self.ranks[0]
         self._ready = deque(range(self.size))
         self._moments: list[int] = []
         self._due: dict[int, list[int]] = {}
         self._polling: list[int] = []
-        #: how much had happened when those who poll looked last, of messages and completions
+        #: messages and completed collectives when polling ranks last looked
         self._happened = 0
         self._completed = 0
-        #: moments that are left to ranks that go on, once one has raised
+        #: moments left to the ranks, once one has raised; ``None`` before
         self._left: int | None = None
         self.travelling = MessagesInFlight(network, self._moments, self.at, self.stop_at)
 
     def run(self) -> None:
-        """Run until nothing can go on; what became of each rank is in :attr:`ranks`.
+        """Run until no rank can continue; the outcome of each is in :attr:`ranks`.
 
-        Those that wait for ever are left where they wait, to be looked at; see :meth:`end`.
+        Ranks that wait for ever stay suspended, so that their stacks can be read; see
+        :meth:`end`.
         """
         collecting = gc.isenabled()
-        # thousands of stacks to look through, and nothing to find
+        # the collector would go through thousands of stacks and find nothing
         gc.disable()
         try:
             while (following := self._next()) is not None:
@@ -176,7 +274,7 @@ class Scheduler:
                 self.ranks[rank.number].error = error
                 if self._left is None:
                     self._left = _GRACE
-            # the others go on as they were
+            # modes of torch that this rank has set are not for the others
             torch.set_grad_enabled(True)
             torch.set_default_dtype(_FLOAT)
             rank.ended = self.now
@@ -186,7 +284,7 @@ class Scheduler:
         return live
 
     def start(self, function: Callable[[], None]) -> None:
-        """Run something for the current rank, beside what this does; it has the rank's ports."""
+        """Run a function beside the current rank, in a greenlet of its own, on the rank's ports."""
         strand = Rank(self.current.number, greenlet.greenlet(self._live(function), self._main))
         if self._idle:
             strand.index = self._idle.pop()
@@ -197,7 +295,7 @@ class Scheduler:
         self._ready.append(strand.index)
 
     def _next(self) -> Rank | None:
-        """Who runs next; the clock goes on if it must."""
+        """Return the rank that runs next, or ``None``; advance the clock if none is ready."""
         ready = self._ready
         while not ready:
             if self.met:
@@ -215,11 +313,11 @@ class Scheduler:
             elif not self._polling or self._happened == self.messages + self._completed:
                 return None
             if self._polling:
-                # whoever polls looks again whenever something may have happened
+                # polling ranks look again whenever something may have happened
                 due += self._polling
                 self._polling.clear()
                 self._happened = self.messages + self._completed
-            # in the order of ranks, whatever came before
+            # ranks that continue at the same moment run in the order of their numbers
             due.sort()
             ready.extend(due)
         return self._strands[ready.popleft()]
@@ -234,10 +332,10 @@ class Scheduler:
         rank.switch()
 
     def switch(self) -> None:
-        """Let others run until somebody makes the current rank go on.
+        """Suspend the current rank until it is scheduled to continue, and run others.
 
         Raises:
-            RuntimeError: it is not the rank's own thread that asks for it.
+            RuntimeError: the caller is not the thread that simulates the ranks.
         """
         if _here() is not self.current.green:
             self._refuse_thread()
@@ -253,17 +351,17 @@ class Scheduler:
             self.current = following
             following.switch()
         else:
-            # one that has not begun is begun by the main greenlet: begun by each
-            # other, they would stand on each other's stacks
+            # the main greenlet starts every rank: started by another rank, it would begin on top
+            # of that one's C stack, and every switch would have to copy more
             if following is not None:
                 ready.appendleft(following.index)
             self._main.switch()
 
     def threaded(self, starter: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that starts a thread, after which whoever runs is asked for its thread.
+        """Return a function that starts a thread, and from then on checks threads that communicate.
 
-        Until a program starts one, nobody is.  A rank has one stack and one clock, which a
-        second thread cannot leave and come back to; threads that only compute are fine.
+        A rank has one stack and one clock, which a second thread cannot leave and come back to;
+        threads that only compute are fine.  Programs without threads do not pay for the check.
         """
         starts: weakref.WeakKeyDictionary[threading.Thread, int] = weakref.WeakKeyDictionary()
         own = threading.get_ident()
@@ -295,12 +393,12 @@ class Scheduler:
             " ranks share one thread: do that in the thread that your function is called in,"
             " or run the program on processes, with run(f, n)"
         )
-        # whatever becomes of the thread, and of what it raises
+        # kept even if the thread catches the exception
         self.ranks[number].error = error
         raise error
 
     def _switch_with_modes(self) -> None:
-        """Switch when the current rank has set modes of torch's that are not others'."""
+        """Switch, and restore the modes of torch that the current rank has set for itself."""
         grad, dtype = _grad_enabled(), _default_dtype()
         torch.set_grad_enabled(True)
         torch.set_default_dtype(_FLOAT)
@@ -309,7 +407,7 @@ class Scheduler:
         torch.set_default_dtype(dtype)
 
     def at(self, moment: int, rank: Rank) -> None:
-        """Let a rank go on at a moment."""
+        """Schedule a rank to continue at a moment, in ticks."""
         due = self._due.get(moment)
         if due is None:
             self._due[moment] = [rank.index]
@@ -318,7 +416,7 @@ class Scheduler:
             due.append(rank.index)
 
     def stop_at(self, moment: int) -> None:
-        """Let the clock stop there, for those who poll."""
+        """Make the clock stop at a moment, so that polling ranks look again."""
         if moment not in self._due:
             self._due[moment] = []
             heapq.heappush(self._moments, moment)
@@ -326,10 +424,10 @@ class Scheduler:
     # Waiting. ----------------------------------------------------------------
 
     def wait(self, request: SimulatedRequest | Work, limit: timedelta | None = None) -> None:
-        """Hold the current rank until a request is complete.
+        """Suspend the current rank until a request is complete.
 
         Raises:
-            RuntimeError: ``limit``, in virtual time, ends first.
+            RuntimeError: ``limit``, in virtual time, ended first.
         """
         if limit is not None and limit > timedelta(0):
             self._wait_until(request, self.now + ticks_of(limit.total_seconds()), limit)
@@ -360,7 +458,7 @@ class Scheduler:
         me.waits = request
         self.switch()
         me.waits = None
-        # it may have been let go on for both reasons, at one moment or at two
+        # it may be scheduled for both reasons, at one moment or at two
         request.waiter = None
         if request.done is not None and request.done <= self.now:
             self._not_at(end, me)
@@ -372,26 +470,27 @@ class Scheduler:
         )
 
     def _not_at(self, moment: int, rank: Rank) -> None:
-        """Do not let a rank go on at a moment, if it was to."""
+        """Cancel that a rank continues at a moment, if it was scheduled to."""
         for due in (self._due.get(moment), self._ready if moment == self.now else None):
             if due is not None and rank.index in due:
                 due.remove(rank.index)
 
     def complete(self, request: Work) -> None:
-        """What a request stands for is done now."""
+        """Mark a collective as complete now, and wake the rank that waits for it."""
         request.done = self.now
         self._completed += 1
         if request.waiter is not None:
             self.at(self.now, request.waiter)
 
     def give_way(self, request: SimulatedRequest | Work) -> None:
-        """Let the others run, and the clock go on if they all wait, or ask like the current rank.
+        """Let the other ranks run before the current one polls a request again.
 
-        ``request`` is what it asks for; if nothing happens any more, it waits for that.
+        The clock advances if all of them wait or poll; if nothing can happen any more, the
+        current rank counts as waiting for ``request``.
         """
         me = self.current
         if request.done is not None:
-            # nobody else may wait for it
+            # no rank may be waiting for it, so that the clock would pass this moment
             self.stop_at(request.done)
         self._polling.append(me.index)
         me.waits = request
@@ -399,6 +498,6 @@ class Scheduler:
         me.waits = None
 
     def sleep(self, ticks: int) -> None:
-        """Hold the current rank for a time."""
+        """Suspend the current rank for a number of ticks."""
         self.at(self.now + ticks, self.current)
         self.switch()

@@ -1,8 +1,8 @@
-"""The record of a simulated run: the same events that a real rank reports.
+"""The trace of a simulated run, of the same events that a real rank reports.
 
-Times are nanoseconds, like a real rank's, but of virtual time.  There computing
-takes none, and much happens at one moment; to keep a rank's events in order,
-each is at least a nanosecond after the one before.
+Times are in nanoseconds, as a real rank's are, but of virtual time.  Computing takes none of it,
+so that many events happen at one moment; to keep a rank's events in order, each is at least a
+nanosecond after the one before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.core.events import (
 from grader.core.source_locations import line_here
 from grader.core.values import dtype_name
 from grader.simulation.network import PER_SECOND
-from grader.simulation.requests import SimulatedRequest
+from grader.simulation.scheduler import SimulatedRequest
 from grader.simulation.world import SimulatedWorld
 
 __all__ = ["TraceRecorder", "RecordedRequest"]
@@ -35,14 +35,14 @@ _PER_NANOSECOND = PER_SECOND // 10**9
 
 
 class TraceRecorder:
-    """Follows every message of a simulated world.
+    """Records the events of a simulated world.
 
     Args:
-        world: whose ranks report.
-        most: events after which it stops; a record that is not whole is none.
+        world: the simulated world.
+        most: number of events after which it stops; an incomplete trace is not used.
 
     Attributes:
-        events: with their ranks, in the order in which they happened.
+        events: the events with their ranks, in the order in which they happened.
         full: whether it has stopped.
     """
 
@@ -57,23 +57,23 @@ class TraceRecorder:
         self.full = False
 
     def entered(self) -> None:
-        """The rank that runs is about to call its function."""
+        """Record that the running rank is about to call its function."""
         self._report(Entered(self._now()))
 
     def left(self, raised: bool) -> None:
-        """It has returned, or raised."""
+        """Record that the function of the running rank has returned, or raised."""
         self._report(Left(raised, self._now()))
 
     def mark(self, text: str) -> None:
-        """The rank that runs is at a named place."""
+        """Record that the running rank is at a named place."""
         self._report(Marked(text, self._now()))
 
     def grouped(self, name: str, members: list[int]) -> None:
-        """The rank that runs is a member of a new group."""
+        """Record that the running rank is a member of a new group."""
         self._report(Grouped(name, members))
 
     def post(self, kind: str, tensor: torch.Tensor, peer: int, tag: int, group: str) -> int:
-        """The rank that runs is about to post one end of a message; its number."""
+        """Record that the running rank posts one end of a message, and return its number."""
         me = self._world.current.number
         number, self._numbers[me] = self._numbers[me], self._numbers[me] + 1
         file, line, blocking = line_here()
@@ -87,24 +87,24 @@ class TraceRecorder:
         return number
 
     def follow(self, request: SimulatedRequest, number: int, peer: int) -> RecordedRequest:
-        """The request of a post, so that its end is reported as well."""
+        """Wrap the request of a post, so that its completion is recorded too."""
         if peer == ANY:
             self._undecided.append((request.rank.number, number, request))
         self._decide()
         return RecordedRequest(self, request, number)
 
     def blocked(self, number: int) -> None:
-        """The rank that runs waits for an operation."""
+        """Record that the running rank waits for an operation."""
         file, line, _ = line_here()
         self._report(Blocked(number, file, line, self._now()))
 
     def done(self, number: int) -> None:
-        """The rank that runs has seen an operation complete."""
+        """Record that the running rank has seen an operation complete."""
         self._decide()
         self._report(Completed(number, self._now()))
 
     def _decide(self) -> None:
-        """Tell whose messages the receives from anybody have got."""
+        """Record which messages the wildcard receives have matched."""
         left = []
         for rank, number, request in self._undecided:
             if request.peer == ANY:
@@ -129,14 +129,18 @@ class TraceRecorder:
 
 
 class RecordedRequest:
-    """A request whose end is reported."""
+    """A request whose completion is recorded."""
 
     def __init__(self, recorder: TraceRecorder, request: SimulatedRequest, number: int) -> None:
         self._recorder, self._request, self._number = recorder, request, number
         self._seen = False
 
     def wait(self, timeout: Any = None) -> bool:
-        """Block, in virtual time, until it is complete."""
+        """Block, in virtual time, until it is complete.
+
+        Raises:
+            RuntimeError: ``timeout`` ended first.
+        """
         if not self._seen:
             if not self._request.is_success():
                 self._recorder.blocked(self._number)
@@ -145,14 +149,14 @@ class RecordedRequest:
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is complete by now; whoever asks in a loop lets the others run."""
+        """Return whether it is complete, after letting the other ranks run if it was not."""
         if not self._request.is_completed():
             return False
         self._complete()
         return True
 
     def is_success(self) -> bool:
-        """Whether it is complete."""
+        """Return whether it is complete."""
         return self._request.is_success()
 
     @property
@@ -161,7 +165,7 @@ class RecordedRequest:
         return self._request.peer
 
     def source_rank(self) -> int:
-        """The rank that a received message came from."""
+        """Return the rank that a received message came from."""
         return self._request.peer
 
     _source_rank = source_rank

@@ -1,37 +1,37 @@
-"""What simulated ranks send each other, on the clock of :mod:`grader.simulation.scheduler`.
+"""The messages of simulated ranks, on the clock of :mod:`grader.simulation.scheduler`.
 
-A message needs both its ends, as in a real world: a send that waits for its
-receive (rendezvous), unless it is so short that it may leave at once (eager).
+A message needs both its ends, as in a real world: a send waits for its receive (rendezvous),
+unless it is short enough to leave its buffer at once (eager).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from grader.core.events import ANY
+from grader.core.events import ANY, WORLD
 from grader.core.wire import Tally
 from grader.simulation.network import Network
-from grader.simulation.requests import MessageMismatch, SimulatedRequest, sort_of
-from grader.simulation.scheduler import Scheduler
+from grader.simulation.scheduler import Scheduler, SimulatedRequest
 
 if TYPE_CHECKING:
     from grader.simulation.trace_recorder import TraceRecorder
 
-__all__ = ["SimulatedWorld", "MessageCounter"]
+__all__ = ["MessageCounter", "MessageMismatch", "SimulatedWorld", "channel_of", "sort_of"]
 
 
-# What simulated ranks have sent, in numbers: as little as a bound can be judged by. ----
+# Counts of messages, for exercises that are judged by no more than these. ---------
 
 
 class MessageCounter:
-    """Counts messages while they are delivered.
+    """Counts of the messages, elements and bytes that ranks have sent.
 
     Args:
-        size: how many ranks.
+        size: number of ranks.
     """
 
     def __init__(self, size: int) -> None:
@@ -42,7 +42,7 @@ class MessageCounter:
         self._strangers = 0
 
     def note(self, source: int, destination: int, tensor: torch.Tensor) -> None:
-        """A message has been received."""
+        """Count a message that has both its ends."""
         self._messages += 1
         self._elements[source] += tensor.numel()
         self._bytes[source] += tensor.nbytes
@@ -50,8 +50,32 @@ class MessageCounter:
             self._strangers += 1
 
     def tally(self) -> Tally:
-        """What was counted."""
+        """Return the counts."""
         return Tally(self._messages, self._bytes, self._elements, self._strangers)
+
+
+# Channels and messages. ------------------------------------------------------------
+
+
+def channel_of(source: int, tag: int = 0, group: str = WORLD) -> Any:
+    """Return the key of messages from a rank with a tag in a group, for the table of a receiver.
+
+    For tag 0 in the default group it is the bare rank, which is the cheapest to look up.
+    """
+    return source if tag == 0 and group == WORLD else (source, tag, group)
+
+
+def sort_of(channel: Any) -> tuple[int, str]:
+    """Return the tag and the group of a channel, which wildcard receives match by."""
+    return channel[1:] if isinstance(channel, tuple) else (0, WORLD)
+
+
+@dataclass(frozen=True)
+class MessageMismatch:
+    """A message whose two ends differ in size or dtype."""
+
+    send: SimulatedRequest
+    receive: SimulatedRequest
 
 
 # The world. -------------------------------------------------------------------------
@@ -62,18 +86,21 @@ class SimulatedWorld(Scheduler):
 
     Args:
         functions: one per rank, called without arguments.
-        network: what their messages travel through.
-        eager: bytes up to which a message leaves its buffer at once, whether
-            anybody receives it or not; with −1 none does.
-        ledger: counts what is sent, if it is wanted.
+        network: the network that carries their messages.
+        eager: bytes up to which a message leaves its buffer at once, before its receive is
+            posted; with −1 none does.
+        ledger: counts the messages, if that is wanted.
 
     Attributes:
-        bytes: that were sent and received so far.
-        order: how many ends of messages were posted before their other end.
-        carry: of the network.
-        recorder: follows every message, if a record is wanted.
-        open: requests that nobody has seen complete, in the order of their posts.
-        misfits: messages whose ends are not of one size and type.
+        bytes: number of bytes sent and received so far.
+        order: number of ends of messages that were posted before their other end.
+        carry: the network's method of that name.
+        recorder: records every message, if a trace is wanted.
+        open: requests that no rank has seen complete, in the order of their posts.
+        misfits: messages whose ends differ in size or dtype.
+        sending, receiving: by rank, how many ends of messages wait for their other end.
+        sends, receives: by destination and channel, the requests that wait for their other end.
+        anybody: by destination, the wildcard receives that wait, each after its tag and group.
     """
 
     def __init__(
@@ -92,17 +119,14 @@ class SimulatedWorld(Scheduler):
         self.open: dict[SimulatedRequest, None] = {}
         self.misfits: list[MessageMismatch] = []
         self.carry = network.carry
-        #: by rank, ends of messages that were posted and have no other end yet
         self.sending = [0] * self.size
         self.receiving = [0] * self.size
-        #: by destination, what was sent, and what is waited for, by channel
         self.sends: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
         self.receives: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
-        #: by destination, what is waited for from any rank: (tag and group, request)
         self.anybody: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> SimulatedRequest:
-        """Send from the current rank on a channel to a rank; its request."""
+        """Post a send from the current rank, and return its request."""
         request = SimulatedRequest(self, self.current, "send", destination, tensor)
         if tensor.nbytes <= self.eager:
             self._leave(request)
@@ -116,14 +140,14 @@ class SimulatedWorld(Scheduler):
         return request
 
     def _leave(self, send: SimulatedRequest) -> None:
-        """An eager message is on its way, and its buffer the rank's own again."""
+        """Start an eager message from a copy, so that its buffer may be used again."""
         tensor = send.tensor
         send.tensor = tensor.detach().clone()
         send.done = self.now
         send.arrives = self.carry(self.now, send.rank.number, send.peer, tensor.nbytes)
 
     def taker(self, destination: int, channel: Any) -> SimulatedRequest | None:
-        """The receive that a message on a channel goes to: the first that was posted."""
+        """Return the receive that takes a message on a channel: the first posted, or ``None``."""
         waiting = self.receives[destination].get(channel)
         anybody = self.anybody[destination]
         if anybody:
@@ -137,7 +161,7 @@ class SimulatedWorld(Scheduler):
         return waiting.popleft() if waiting else None
 
     def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> SimulatedRequest:
-        """Receive into a tensor of the current rank; its request."""
+        """Post a receive into a tensor of the current rank, and return its request."""
         me = self.current
         request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
@@ -149,7 +173,7 @@ class SimulatedWorld(Scheduler):
         return request
 
     def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> SimulatedRequest:
-        """Receive the message that was sent first, of those with a tag in a group."""
+        """Post a wildcard receive, which takes the first message sent with its tag and group."""
         me = self.current
         request = SimulatedRequest(self, me, "recv", ANY, tensor)
         queues = self.sends[me.number]
@@ -180,7 +204,7 @@ class SimulatedWorld(Scheduler):
         queue.append(request)
 
     def deliver(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
-        """A message has both its ends: when it arrives, and what is in it."""
+        """Match the two ends of a message: copy the data, and find when it arrives."""
         theirs = send.tensor
         mine = receive.tensor
         nbytes = theirs.nbytes
@@ -188,8 +212,8 @@ class SimulatedWorld(Scheduler):
             receive.peer = send.rank.number
             self.misfits.append(MessageMismatch(send, receive))
             if nbytes > mine.nbytes:
-                return  # gloo ends the process that receives; here nobody goes on
-            # gloo takes bytes for what they are not
+                return  # gloo aborts the receiving process; here neither end ever completes
+            # gloo copies the bytes, whatever their dtype
             mine = mine.detach().reshape(-1).view(torch.uint8)[:nbytes]
             theirs = theirs.detach().reshape(-1).view(torch.uint8)
         source, destination = send.rank.number, receive.rank.number
@@ -204,7 +228,7 @@ class SimulatedWorld(Scheduler):
         if self.ledger is not None:
             self.ledger.note(source, destination, send.tensor)
         if mine.requires_grad or theirs.requires_grad:
-            # no gradient comes with a message
+            # messages carry no gradient
             mine, theirs = mine.detach(), theirs.detach()
         mine.copy_(theirs)
         receive.peer = source
@@ -221,10 +245,10 @@ class SimulatedWorld(Scheduler):
             self.at(done, receive.waiter)
 
     def _meet(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
-        """Leave it to the end of the moment which port a message gets, and when.
+        """Put off the assignment of ports to a message until the end of the moment.
 
-        One of its ranks has posted other ends before: until all ranks have run, one of
-        those may meet its other end, too, and then its turn comes first.
+        One of its ranks has posted other ends before.  Until all ranks have run, one of those
+        may get its other end too, and then it comes first.
         """
         for end in (send, receive):
             if not end.order:
@@ -232,9 +256,8 @@ class SimulatedWorld(Scheduler):
         self.met.append((send, receive))
 
     def _assign(self) -> None:
-        # a port takes messages in the order of their posts; so the first of every sender
-        # come before the second ones, and of those for one receiver, what it has asked
-        # for first
+        # a port takes messages in the order of their posts: the first message of each sender
+        # comes before any second one, and those for one receiver in the order of its receives
         met = sorted(self.met, key=lambda ends: ends[0].order)
         self.met.clear()
         places = [0] * self.size
@@ -250,7 +273,7 @@ class SimulatedWorld(Scheduler):
             if done is None:
                 self.travelling.add(send, receive)
                 continue
-            # those who poll have looked before it was known
+            # polling ranks looked before this moment was known
             self.stop_at(done)
             for end in (send, receive):
                 if end.waiter is not None:

@@ -1,6 +1,6 @@
-"""What the judge makes of the events of a run.
+"""What the judge derives from the events of a run.
 
-Sends matched with receives, the wait-for graph and who can never go on, the orders in which
-wildcards can be matched, rounds, and GOAL schedules.
+It matches sends with receives, finds deadlocks in the wait-for graph, explores the orders in
+which wildcards can be matched, counts rounds, and reads and writes GOAL schedules.
 Its door: :class:`~grader.trace.message_matcher.MessageMatcher`.
 """

@@ -1,4 +1,4 @@
-"""Who waits for whom, and who can never go on.
+"""The wait-for graph of ranks, and the ranks that can never go on.
 
 A rank is a set of threads.  A thread that waits for an operation can go on if the
 counterpart is posted, or if a live rank can still post it: one of several where a
@@ -44,7 +44,7 @@ _BUFFERS = (
 
 
 def quiescent(matcher: MessageMatcher) -> bool:
-    """Whether nothing happens any more unless a wildcard is given a message."""
+    """Return whether nothing more can happen until a wildcard is given a message."""
     return all(
         rank in matcher.ended or rank in matcher.polling or _pauses(matcher, rank)
         for rank in range(matcher.size)
@@ -52,7 +52,7 @@ def quiescent(matcher: MessageMatcher) -> bool:
 
 
 def _pauses(matcher: MessageMatcher, rank: int) -> bool:
-    """Whether the threads of a rank that are known of all wait for what has not come."""
+    """Return whether all known threads of a rank wait for something that has not happened."""
     held, seen = matcher.waits[rank], matcher.inspected[rank]
     if any(_satisfied(awaited.op) for awaited in held.values()):
         return False
@@ -60,7 +60,7 @@ def _pauses(matcher: MessageMatcher, rank: int) -> bool:
 
 
 def _satisfied(op: Operation) -> bool:
-    """Whether the transport will complete the operation by itself, or has done so."""
+    """Return whether the transport will complete the operation by itself, or has done so."""
     if op.done is not None:
         return True
     lost = op.failed or op.doomed or (op.partner is not None and op.partner.failed)
@@ -68,11 +68,11 @@ def _satisfied(op: Operation) -> bool:
 
 
 def stuck(matcher: MessageMatcher, *, certain: bool = False) -> list[int]:
-    """Ranks that wait and can never go on, in rank order.
+    """Return the ranks that wait and can never go on, in rank order.
 
     Args:
         matcher: what the ranks have reported.
-        certain: take nobody for stuck who has not said what its other threads do.
+        certain: leave out ranks that have not reported what their other threads do.
     """
     needs = {
         rank: needed
@@ -83,11 +83,11 @@ def stuck(matcher: MessageMatcher, *, certain: bool = False) -> list[int]:
 
 
 def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set[int]:
-    """Ranks that can go on: the least set that is closed under the rules above.
+    """Return the ranks that can go on: the least set closed under the rules above.
 
     Args:
         matcher: what the ranks have reported.
-        needs: what those that cannot go on by themselves wait for, by rank.
+        needs: by rank, what those that cannot go on by themselves wait for.
         buffered: suppose that no send waits for its receive.
     """
     live = set(range(matcher.size)) - needs.keys() - matcher.ended
@@ -108,15 +108,15 @@ def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set
 
 
 def _needs(matcher: MessageMatcher, rank: int, certain: bool) -> list[list[Operation]] | None:
-    """What must complete before a rank goes on: for each of its threads, these operations.
+    """Return, for each thread of a rank, the operations that must complete before it goes on.
 
-    ``None`` if it can go on by itself.
+    ``None`` means that the rank can go on by itself.
     """
     held, seen = matcher.waits[rank], matcher.inspected[rank]
     if any(awaited.limit for awaited in held.values()):
         return None
-    # a message that was given up has closed the connections of its group, so that the
-    # next wait there ends with an exception, which may yet have to arrive here
+    # giving up a message closes the connections of its group, so that the next wait there ends
+    # with an exception, whose event may still be on its way
     broken = matcher.broken[rank]
     if broken and any(one.op.is_message and one.op.group in broken for one in held.values()):
         return None
@@ -130,7 +130,7 @@ def _needs(matcher: MessageMatcher, rank: int, certain: bool) -> list[list[Opera
 
 
 def waiting(matcher: MessageMatcher) -> set[int]:
-    """Ranks whose threads, as far as they are known of, all wait for what has not come."""
+    """Return the ranks whose known threads all wait for something that has not happened."""
     found = set()
     for rank in range(matcher.size):
         seen = matcher.inspected[rank]
@@ -143,8 +143,8 @@ def waiting(matcher: MessageMatcher) -> set[int]:
 def _freed(matcher: MessageMatcher, op: Operation, live: set[int]) -> bool:
     if op.is_message:
         if op.wildcard or op.deferred:
-            # Served by anyone who can still send, or by a message that is
-            # there and only waits for the matcher to choose.
+            # any rank that can still send may serve it, and so may a message that is there and
+            # that the matcher has only to choose
             others = set(matcher.groups[op.group].members) - {op.rank}
             return bool(others & live) or any(
                 matcher.candidates(first)
@@ -156,7 +156,7 @@ def _freed(matcher: MessageMatcher, op: Operation, live: set[int]) -> bool:
 
 
 def _peers(matcher: MessageMatcher, op: Operation) -> tuple[int, ...]:
-    """The ranks that ``op`` waits for."""
+    """Return the ranks that ``op`` waits for."""
     if op.wildcard:
         return tuple(m for m in matcher.groups[op.group].members if m != op.rank)
     if op.is_message:
@@ -165,7 +165,7 @@ def _peers(matcher: MessageMatcher, op: Operation) -> tuple[int, ...]:
 
 
 def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | None:
-    """The deadlock that has been reached, if one has, with its cycle; see :func:`stuck`."""
+    """Return the deadlock that has been reached, with its cycle, or ``None``; see :func:`stuck`."""
     dead = stuck(matcher, certain=certain)
     if not dead:
         return None
@@ -197,10 +197,10 @@ def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | Non
 
 
 def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
-    """Whether every rank of a deadlock could go on if sends did not wait for their receives.
+    """Return whether all ranks of a deadlock could go on if sends were buffered.
 
-    A send whose receiver has returned, or that is received on another tag, is a mistake
-    with buffers as well.
+    A send whose receiver has returned, or receives on another tag, is a mistake even with
+    buffers.
     """
     needs = {rank: _needs(matcher, rank, certain=False) or [] for rank in dead}
     waited = [op for needed in needs.values() for ops in needed for op in ops]
@@ -213,7 +213,7 @@ def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
 
 
 def _wait(matcher: MessageMatcher, rank: int) -> Wait:
-    """What a rank waits for, with all its threads."""
+    """Return what a rank waits for, in all its threads."""
     held = sorted(matcher.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
     seen = matcher.inspected[rank]
     idle = {thread: Site(file, line) for thread, file, line in (seen.idle if seen else ())}
@@ -240,7 +240,7 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
 
 
 def given_up(matcher: MessageMatcher, rank: int) -> str:
-    """What a rank has waited for until its own time limit ended; empty if nothing."""
+    """Return what a rank waited for until its own time limit ended, or an empty string."""
     given = [op for op in matcher.operations[rank] if op.limit and op.done is None]
     if not given:
         return ""
@@ -250,10 +250,10 @@ def given_up(matcher: MessageMatcher, rank: int) -> str:
 
 
 def wait_text(matcher: MessageMatcher, awaited: Awaited) -> str:
-    """What a thread waits for, as in "waits to receive from rank 1 at line 5"."""
+    """Return what a thread waits for, such as "waits to receive from rank 1 at line 5"."""
     op, site, limit = awaited
     peers = _peers(matcher, op)
-    # a pool's thread may call torch without a line of the student's
+    # a thread of a pool may call torch from no line of the student's
     at = f" at {site}" if site.line else ""
     if site != op.site and op.site.line:
         at += f" (posted at {op.site})"
@@ -280,7 +280,7 @@ def _ranks(ranks: Iterable[int]) -> str:
 
 
 def _other_tag(matcher: MessageMatcher, op: Operation) -> str:
-    """Says so if the counterpart is there, but on another tag."""
+    """Return a remark if the counterpart is posted on another tag or group, or an empty string."""
     if not op.is_message:
         return ""
     wanted = "recv" if op.kind == "send" else "send"
@@ -297,12 +297,12 @@ def _other_tag(matcher: MessageMatcher, op: Operation) -> str:
 
 
 def _cycle(waits: dict[int, Wait]) -> list[int]:
-    """A cycle among ranks that wait for each other, from its lowest rank."""
+    """Return a cycle of ranks that wait for each other, from its lowest rank, or an empty list."""
     seen: set[int] = set()
     for start in sorted(waits):
         if start in seen:
             continue
-        # depth first, with a stack of its own: there may be thousands of ranks
+        # depth first with an explicit stack, since there may be thousands of ranks
         seen.add(start)
         path, ahead = {start: None}, [iter(waits[start].peers)]
         while path:

@@ -1,4 +1,4 @@
-"""Records as GOAL schedules, for LogGOPSim and its like, and back.
+"""Conversion of traces to GOAL schedules, for simulators such as LogGOPSim, and back.
 
 GOAL (Group Operation Assembly Language) says what every rank sends, receives and
 computes, and what has to be complete, or begun, before what: Hoefler, Siebert and
@@ -40,13 +40,13 @@ class Task:
     """One line of a rank's schedule.
 
     Attributes:
-        label: its name, the rank's own.
+        label: its name, unique on its rank.
         kind: ``send``, ``recv`` or ``calc``.
-        size: bytes; for ``calc`` nanoseconds.
+        size: bytes of a message, or nanoseconds of a calculation.
         peer: the other rank; 0 for ``calc``.
-        tag: of the message.
-        requires: labels of tasks that have to be complete before it begins.
-        irequires: labels of tasks that have to be begun before it begins.
+        tag: the tag of the message.
+        requires: labels of tasks that must be complete before it begins.
+        irequires: labels of tasks that must have begun before it begins.
     """
 
     label: str
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True)
 class GoalSchedule:
-    """What every rank does, by rank."""
+    """The tasks of every rank, by rank."""
 
     tasks: tuple[tuple[Task, ...], ...]
 
@@ -85,13 +85,12 @@ def _lines(task: Task) -> Iterator[str]:
 
 
 def to_goal(trace: Trace) -> str:
-    """A record as a GOAL schedule; messages that never met are left out.
+    """Write a trace as a GOAL schedule, without the messages that were never matched.
 
-    Tags of other groups than the whole world get numbers above all others, since a
-    schedule knows of no groups.
+    Tags of subgroups are renumbered above all others, since a schedule has no groups.
 
     Raises:
-        RequestError: collectives are recorded as calls, without their messages.
+        RequestError: the trace holds calls of collectives, whose messages it does not show.
     """
     calls = {op.kind for ops in trace.operations for op in ops if not op.is_message}
     if calls:
@@ -104,7 +103,7 @@ def to_goal(trace: Trace) -> str:
 
 
 def _tags(trace: Trace) -> dict[tuple[str, int], int]:
-    """A number for every group and tag."""
+    """Return the tag in the schedule of every group and tag."""
     pairs = sorted({(op.group, op.tag) for ops in trace.operations for op in ops})
     free = max((tag for _, tag in pairs), default=0) + 1
     found: dict[tuple[str, int], int] = {}
@@ -122,7 +121,7 @@ def _tasks(operations: Sequence[Operation], tags: dict[tuple[str, int], int]) ->
     told: set[int] = set()
     for place, op in enumerate(met):
         before = met[:place]
-        # what its rank had seen complete when it posted this, and had not at an earlier post
+        # what the rank had seen complete at this post, and not at an earlier one
         seen = [b for b in before if b.done is not None and b.done <= op.posted]
         fresh = [b.number for b in seen if b.number not in told]
         told.update(fresh)
@@ -151,14 +150,14 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def from_goal(text: str) -> GoalSchedule:
-    """Read a GOAL schedule; of several processors or cards of a rank nothing is kept.
+    """Read a GOAL schedule, ignoring the processors and network cards that it may name.
 
     Raises:
-        RequestError: it is none; the line is named.
+        RequestError: the text is not a schedule; the message names the line.
     """
     ranks: list[dict[str, Task]] | None = None
     current: dict[str, Task] | None = None
-    # a comment that goes over lines leaves these in the count
+    # comments of several lines must not change the line numbers
     plain = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, raw in enumerate(plain.splitlines(), 1):
         line = " ".join(raw.split())
@@ -208,11 +207,14 @@ def _read(line: str, tasks: dict[str, Task], size: int) -> None:
 
 
 def follow(schedule: GoalSchedule) -> None:
-    """Do what a schedule says, on the rank that calls: ``simulate(follow, n, schedule)``.
+    """Carry out the calling rank's part of a schedule: ``simulate(follow, n, schedule)``.
 
-    Tasks begin as soon as what they require is there, whatever their order in the file;
-    the bytes of messages are zeros.  A calculation is a sleep, so follow it on simulated
-    ranks, where sleeping is exact.
+    Tasks begin as soon as their requirements are met, whatever their order in the file; the
+    bytes of messages are zeros.  A calculation becomes a sleep, which is exact on simulated
+    ranks only.
+
+    Raises:
+        RequestError: the remaining tasks require each other.
     """
     waiting = list(schedule.tasks[dist.get_rank()])
     begun: dict[str, dist.Work | float] = {}

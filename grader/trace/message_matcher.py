@@ -1,10 +1,10 @@
-"""The judge's side of the record: matches sends with receives as they are posted.
+"""The judge's side of a trace: it matches sends with receives as they are posted.
 
 Matching follows MPI's rules (MPI 4.1, section 3.5): messages between one pair
 of ranks on one tag and group do not overtake, and a receive takes the first
 message that fits.  A wildcard receive fits the message of any rank; which one
-it gets is the matcher's choice, so that a program that relies on luck can be
-shown bad luck.  Once both ends of a message are known their sizes and types
+it gets is the matcher's choice, so that a program that depends on the order of
+arrival fails reliably.  Once both ends of a message are known their sizes and types
 are compared, before the transport can abort or misread.
 """
 
@@ -44,11 +44,11 @@ from grader.trace.trace import CallSpan, Operation, Trace
 __all__ = ["Awaited", "MessageMatcher", "CollectiveCall", "Resolution", "disagreement", "misfit"]
 
 
-# Whether two ranks mean the same: the ends of a message, the calls of a collective. ----
+# Agreement of two ranks: the ends of a message, the calls of a collective. --------
 
 
 def misfit(send: Operation, receive: Operation) -> Failure | None:
-    """Why a message does not fit where it is received."""
+    """Return why a message does not fit its receive, or ``None``."""
     route = (
         f"rank {send.rank} sends {{}} at {send.site},"
         f" rank {receive.rank} receives {{}} at {receive.site}"
@@ -66,7 +66,7 @@ def misfit(send: Operation, receive: Operation) -> Failure | None:
 
 
 class CollectiveCall(Protocol):
-    """A rank's call of a collective, as far as others have to agree with it."""
+    """The parts of a rank's call of a collective that other ranks must agree with."""
 
     rank: int
     kind: str
@@ -86,9 +86,10 @@ def _call_text(op: CollectiveCall) -> str:
 def disagreement(
     one: CollectiveCall, other: CollectiveCall, members: Sequence[int]
 ) -> Failure | None:
-    """Why two ranks of a group cannot be in the same collective call; ``one`` has the lower rank.
+    """Return why two calls cannot be of the same collective, or ``None``.
 
-    ``members`` are the global ranks of the group, by rank in it.
+    ``one`` is the call of the lower rank; ``members`` are the global ranks of the group, indexed
+    by rank in it.
     """
     if (one.kind, one.peer, one.detail) != (other.kind, other.peer, other.detail):
         diagnosis = Diagnosis.ORDER_MISMATCH
@@ -102,9 +103,9 @@ def disagreement(
         return Failure(Diagnosis.SIZE_MISMATCH, text, other.rank, other.site)
     for mine, theirs in zip(one.signatures, other.signatures, strict=True):
         if mine == theirs and mine.even is not None:
-            continue  # by far the most frequent, and then places do not matter
+            continue  # by far the most frequent case, in which the places of ranks do not matter
         for ends in (((one, mine), (other, theirs)), ((other, theirs), (one, mine))):
-            failure = _misgiven(*ends, members)
+            failure = _mismatched_elements(*ends, members)
             if failure is not None:
                 if mine.even is not None and theirs.even is not None:
                     failure = f"{_amount(one, mine)}, of {_amount(other, theirs, again=True)}"
@@ -114,16 +115,16 @@ def disagreement(
     return None
 
 
-def _misgiven(
+def _mismatched_elements(
     end: tuple[CollectiveCall, Signature],
     other_end: tuple[CollectiveCall, Signature],
     members: Sequence[int],
 ) -> str | None:
-    """What is wrong with what one rank gives to another, if anything is."""
+    """Return how what one rank gives differs from what the other takes, or ``None``."""
     (giver, given), (taker, taken) = end, other_end
     gives = given.gives_to(members.index(taker.rank))
     takes = taken.takes_from(members.index(giver.rank))
-    # where one end alone counts, as between ranks that are not the root, there is nothing wrong
+    # where only one end counts, as between ranks other than the root, nothing can differ
     if gives is None or takes is None or (gives, given.dtype) == (takes, taken.dtype):
         return None
     return (
@@ -134,7 +135,7 @@ def _misgiven(
 
 
 def _amount(call: CollectiveCall, signature: Signature, again: bool = False) -> str:
-    """What one rank's call is of, where that is a single number."""
+    """Return the number of elements of a call, where it is a single one."""
     what = "" if again else f"{call.kind} of "
     each = " per rank" if call.kind in _BY_RANK else ""
     return (
@@ -147,19 +148,19 @@ _BY_RANK = frozenset({"all_gather", "gather", "scatter", "reduce_scatter", "all_
 
 # The matcher. ---------------------------------------------------------------------
 
-#: (group, tag, destination) of a message; the sender comes on top.
+#: Group, tag and destination of messages; each mailbox has a queue for every sender.
 Mailbox = tuple[str, int, int]
 
-#: Broken rules that are kept of one call.
+#: How many broken rules of one call are kept.
 _ENOUGH = 1000
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """The word that a deferred operation ``op`` of a rank waits for.
+    """The answer that a deferred operation ``op`` of a rank waits for.
 
-    A receive has been matched with a send of ``source``; a collective has been
-    called by everybody, and ``source`` says nothing.
+    A receive has been matched with a send of ``source``.  A collective has been called by all
+    members; then ``source`` has no meaning.
     """
 
     rank: int
@@ -168,12 +169,12 @@ class Resolution:
 
 
 class Awaited(NamedTuple):
-    """What one thread of a rank waits for.
+    """The operation that one thread of a rank waits for.
 
     Attributes:
         op: the operation.
         site: the line on which the thread waits.
-        limit: milliseconds after which it gives up; 0 is never.
+        limit: milliseconds after which it gives up; 0 means never.
     """
 
     op: Operation
@@ -183,9 +184,9 @@ class Awaited(NamedTuple):
 
 @dataclass
 class _Group:
-    """A process group: its members, and how far each is in calling collectives.
+    """A process group: its members, and the collectives that each has called.
 
-    ``agreed`` is the number of calls before the first on which its ranks do not agree.
+    ``agreed`` is the number of calls before the first one that does not match on all ranks.
     """
 
     members: tuple[int, ...]
@@ -195,24 +196,27 @@ class _Group:
 
 
 class MessageMatcher:
-    """Everything that ranks have posted so far, and what fits together.
+    """Everything that ranks have posted so far, and what matches.
 
     Args:
-        size: how many ranks there are.
+        size: number of ranks.
 
     Attributes:
-        operations: by rank, in program order.
-        waits: by rank, what its threads wait for now; thread 0 is the one that the
+        operations: the operations by rank, in program order.
+        waits: by rank and thread, what the thread waits for now; thread 0 is the one that the
             function was called in.
-        inspected: by rank, what its other threads do, if the rank has said so since it
-            last said anything else.
-        polling: ranks that ask again and again whether a request is complete.
-        ended: ranks that post nothing any more.
-        sights: by rank, what was seen in its tensors.
+        inspected: by rank, what its other threads do, if the rank has reported that since its
+            last event; otherwise ``None``.
+        polling: ranks that ask repeatedly whether a request is complete.
+        broken: by rank, the groups on which it has given up a message; gloo closes their
+            connections.
+        ended: ranks that will post nothing more.
+        groups: the process groups, by name.
+        sights: by rank, the reported contents of its tensors.
         stays: by rank, when it was in the function.
-        marks: by rank, the named places that it has come by.
-        choices: wildcards that have been given a message, in that order.
-        closed: when the record was closed, if it has been.
+        marks: by rank, the named places that it has passed.
+        choices: the wildcards that have been given a message, in that order.
+        closed: when recording stopped, or ``None``.
     """
 
     def __init__(self, size: int) -> None:
@@ -221,7 +225,6 @@ class MessageMatcher:
         self.waits: list[dict[int, Awaited]] = [{} for _ in range(size)]
         self.inspected: list[Inspected | None] = [None] * size
         self.polling: set[int] = set()
-        #: by rank, the groups on which it has given up a message: gloo closes their connections
         self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
@@ -240,18 +243,18 @@ class MessageMatcher:
 
     @property
     def failures(self) -> list[Failure]:
-        """The rules that were broken so far; lowest rank first within a kind."""
+        """The rules that have been broken so far, lowest rank first."""
         found = self._failures + ([] if self._agree else self._disagreements())
         return sorted(found, key=lambda f: -1 if f.rank is None else f.rank)
 
     def know_groups_of(self, before: MessageMatcher) -> None:
-        """Take over the groups that an earlier call has made."""
+        """Add the groups that an earlier call has made."""
         self.groups |= {name: _Group(group.members) for name, group in before.groups.items()}
 
     # Events. -----------------------------------------------------------------
 
     def take(self, rank: int, event: Event) -> None:
-        """Enter what ``rank`` reports."""
+        """Add an event that ``rank`` reports."""
         if isinstance(event, Inspected):
             self.inspected[rank] = event
             return
@@ -277,7 +280,7 @@ class MessageMatcher:
         elif isinstance(event, Polled):
             self.polling.add(rank)
         elif isinstance(event, Grouped):
-            # whether its members agree on who they are is seen in their calls of new_group
+            # their calls of new_group show whether the members agree
             self.groups.setdefault(event.name, _Group(tuple(event.members)))
         elif isinstance(event, Violated):
             self._violated(rank, event)
@@ -294,7 +297,7 @@ class MessageMatcher:
             self.sights[rank].append(event)
 
     def end(self, rank: int, gone: int | None = None) -> None:
-        """``rank`` has returned or raised, or its process was found ``gone`` at that time."""
+        """Record that a rank has returned or raised, or that its process ended at ``gone``."""
         self.ended.add(rank)
         if gone is not None:
             self.stays[rank] = self.stays[rank].until(gone, "gone")
@@ -304,7 +307,7 @@ class MessageMatcher:
     def _block(self, op: Operation, time: int, site: Site, thread: int, limit: int) -> None:
         op.blocked, op.blocked_site, op.limit = time, site, limit
         if op.done is None and not op.failed:
-            # else a future's callback has seen it complete before this thread began to wait
+            # otherwise the callback of a future saw it complete before this thread began to wait
             self.waits[op.rank][thread] = Awaited(op, site, limit)
 
     def _unblock(self, rank: int, op: Operation) -> None:
@@ -361,14 +364,13 @@ class MessageMatcher:
     # Messages. ---------------------------------------------------------------
 
     def _match(self, box: Mailbox) -> None:
-        """Match what can be matched without a choice."""
+        """Match the receives of a mailbox that leave no choice."""
         left = []
         wildcard_ahead = False
         for receive in self._receives[box]:
             queue = self._sends[box].get(receive.peer)
             if receive.wildcard or wildcard_ahead or not queue:
-                # What stands behind a wildcard waits: its message may be the
-                # one that the wildcard gets.
+                # a receive behind a wildcard must wait, since the wildcard may take its message
                 wildcard_ahead |= receive.wildcard
                 left.append(receive)
             else:
@@ -387,12 +389,12 @@ class MessageMatcher:
             self._failures.append(failure)
 
     def candidates(self, receive: Operation) -> list[int]:
-        """Ranks whose message a waiting wildcard could take."""
+        """Return the ranks with a message that a waiting wildcard could take."""
         box = (receive.group, receive.tag, receive.rank)
         return sorted(rank for rank, queue in self._sends[box].items() if queue)
 
     def first_wildcards(self) -> list[Operation]:
-        """Of each mailbox the wildcard that is next to get a message."""
+        """Return the first waiting wildcard of each mailbox."""
         firsts = []
         for receives in self._receives.values():
             firsts += [op for op in receives if op.wildcard][:1]
@@ -408,18 +410,18 @@ class MessageMatcher:
         self._match(box)
 
     def take_resolutions(self) -> list[Resolution]:
-        """The deferred operations that may go on, since the last call."""
+        """Return the deferred operations that were resolved since the last call."""
         taken, self._resolutions = self._resolutions, []
         return taken
 
     def unreceived(self) -> list[Operation]:
-        """Messages that were sent and that nobody has asked for."""
+        """Return the sends that no receive has matched."""
         return [op for ops in self.operations for op in ops if op.kind == "send" and not op.matched]
 
     def unwaited(self) -> list[Operation]:
-        """Requests whose completion their rank never looked at."""
+        """Return the requests that their rank never saw complete."""
         every = (op for ops in self.operations for op in ops)
-        # one that failed has raised, and there is nothing to wait for
+        # a failed one has raised an exception, and cannot be waited for
         return [op for op in every if op.done is None and not op.failed]
 
     # Collectives. ------------------------------------------------------------
@@ -438,7 +440,7 @@ class MessageMatcher:
             self._agree = False
             group.agreed = min(group.agreed, index)
         if index >= group.agreed:
-            # the transport may have gone on, but not to what its ranks mean
+            # even if the transport goes on, its result is not what the ranks expect
             for other in slot.values():
                 other.doomed = True
         if len(slot) == len(group.members):
@@ -448,17 +450,17 @@ class MessageMatcher:
                     self._resolutions.append(Resolution(other.rank, other.number, ANY))
 
     def callers(self, op: Operation) -> dict[int, Operation]:
-        """The ranks that have made the collective call of ``op``."""
+        """Return the operations of the collective call of ``op``, by rank."""
         slots = self.groups[op.group].slots
         return next((slot for slot in slots if slot.get(op.rank) is op), {})
 
     def missing(self, op: Operation) -> list[int]:
-        """Members of its group that have not yet made the collective call of ``op``."""
+        """Return the members of its group that have not made the collective call of ``op`` yet."""
         callers = self.callers(op)
         return [member for member in self.groups[op.group].members if member not in callers]
 
     def _disagreements(self) -> list[Failure]:
-        """Of each group the first call on which its ranks do not agree."""
+        """Return, for each group, the failure of its first call that does not match."""
         found = []
         for group in self.groups.values():
             for slot in group.slots:
@@ -472,7 +474,7 @@ class MessageMatcher:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably meant otherwise, though it breaks no rule."""
+        """Remarks on calls that break no rule but are probably mistakes."""
         said = []
         for call, ranks in sorted(self._outside.items(), key=lambda item: min(item[1])):
             *most, last = map(str, sorted(ranks))
@@ -484,10 +486,10 @@ class MessageMatcher:
             )
         return tuple(said)
 
-    # The whole. --------------------------------------------------------------
+    # The trace. --------------------------------------------------------------
 
     def trace(self) -> Trace:
-        """The record as it stands."""
+        """Return the trace of all that has been reported so far."""
         operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
         marks = tuple(map(tuple, self.marks))
         choices = tuple(self.choices)

@@ -1,4 +1,4 @@
-"""The finished record of a run: who sent what to whom, when, from which line."""
+"""The trace of a finished run: its messages and calls, with ranks, times and lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.core.verdict import Site, Traffic, Volume
 __all__ = ["Measured", "Message", "Operation", "CallSpan", "Step", "Trace", "heard_from", "replay"]
 
 
-# A record replayed in unit time: how many rounds an algorithm takes. --------------
+# A trace replayed in unit time: the number of rounds of an algorithm. -------------
 #
 # Every message takes one unit of time.  A rank has one port to send and one to
 # receive (full duplex), and computing takes no time.  Each rank runs its
@@ -25,7 +25,7 @@ __all__ = ["Measured", "Message", "Operation", "CallSpan", "Step", "Trace", "hea
 # those that ask for it, the one whose receive was posted first.
 #
 # So a flat broadcast takes n − 1 rounds, a binomial one ⌈log₂ n⌉, and an
-# all-to-all in which everybody writes to rank 0 first takes more rounds than one
+# all-to-all in which all ranks send to rank 0 first takes more rounds than one
 # whose peers rotate.  This is the single-port, full-duplex model of Thakur,
 # Rabenseifner and Gropp, *Optimization of Collective Communication Operations in
 # MPICH* (2005), section 3, with α + nβ = 1 for every message.
@@ -44,17 +44,17 @@ class Step:
 
 
 def replay(programs: Sequence[Sequence[Step]]) -> dict[Key, int]:
-    """The unit of time, from 0, in which each message travels.
+    """Return the unit of time, from 0, in which each message travels.
 
     Args:
-        programs: for each rank its posts and waits in order; every message has
-            both of its posts somewhere in them.
+        programs: the posts and waits of each rank in order; both posts of every message must
+            be among them.
     """
     return _Replay(programs).run()
 
 
 class _Replay:
-    """The state of a replay; a place is where in its rank's program a post stands."""
+    """The state of a replay; a place is the index of a post in its rank's program."""
 
     def __init__(self, programs: Sequence[Sequence[Step]]) -> None:
         self.programs = programs
@@ -95,7 +95,7 @@ class _Replay:
             self.position[rank] += 1
 
     def _choose(self) -> list[tuple[int, Key]]:
-        """The messages that travel in this unit of time, with their senders."""
+        """Return the messages that travel in this unit of time, with their senders."""
         taken: dict[int, tuple[int, int, Key]] = {}
         for sender, queue in self.ready.items():
             if not queue:
@@ -107,7 +107,7 @@ class _Replay:
         return [(sender, message) for _, sender, message in taken.values()]
 
 
-# Who can know what: which ranks' beginnings come before which ranks' ends. --------
+# Causality: which ranks are known to have begun when a rank ends. -----------------
 #
 # Lamport's happened-before (*Time, Clocks, and the Ordering of Events in a
 # Distributed System*, 1978): what a rank does after it has received a message
@@ -115,14 +115,13 @@ class _Replay:
 
 
 def heard_from(trace: Trace) -> list[frozenset[int]]:
-    """For each rank, those whose beginning is known to be past when it ends.
+    """Return, for each rank, the ranks that are known to have begun when it ends.
 
-    A chain of messages leads from each of them to the rank, so it cannot end
-    before they have begun, however fast or slow anybody is.  The rank itself
-    is among them.
+    A chain of messages leads from each of them to the rank, so it cannot end before they have
+    begun, however fast or slow any rank is.  The rank itself is among them.
 
-    The record may be a part of a longer one, such as the second of two calls
-    in a row.  A message that was sent before that part tells nothing of it.
+    The trace may be a part of a longer one, such as the second of two calls in a row.  Messages
+    that were sent before that part do not count.
     """
     moments: list[tuple[int, int, int, int, int]] = []
     for operations in trace.operations:
@@ -143,25 +142,25 @@ def heard_from(trace: Trace) -> list[frozenset[int]]:
     return known
 
 
-# The record. ----------------------------------------------------------------------
+# The trace. ----------------------------------------------------------------------
 
 
 class Measured(Protocol):
-    """What a limit can be judged on."""
+    """The numbers that a limit can be judged on."""
 
     @property
     def traffic(self) -> Volume:
-        """How much was sent."""
+        """The volume that was sent."""
         ...
 
     @property
     def max_sent_elements(self) -> int:
-        """The most elements that any one rank sent."""
+        """The largest number of elements that one rank sent."""
         ...
 
     @property
     def stranger_count(self) -> int:
-        """Messages to ranks that are no neighbours on the ring."""
+        """The number of messages to ranks that are not neighbours on the ring."""
         ...
 
 
@@ -173,24 +172,24 @@ class Operation:
         rank: the global rank that called.
         number: its place in that rank's program order, from 0.
         kind: ``send``, ``recv``, or the name of a collective.
-        peer: the other rank; for a wildcard, −1 until it is matched; for a
-            rooted collective its root.
+        peer: the other rank; −1 for a wildcard that is not matched yet; the root of a
+            rooted collective.
         tag, group: the channel.
         count, nbytes, dtype: the size of the message in elements and bytes.
         detail: the reduction of a collective, or the members of a new group.
-        signatures: what the rank gives to the others in a collective, and takes.
+        signatures: what the rank gives to the others in a collective and takes from them.
         site: the student's line.
-        buffer: which memory the message lies in; views of one tensor share it.
-        offset: where in that memory it begins, in elements.
-        posted: nanoseconds, monotonic, when it was handed to the transport.
-        blocked: when the rank began to wait for it, if it ever did.
-        done: when the rank saw it complete, if it ever did.
-        matched: whether everyone whom it needs has posted.
-        doomed: whether it can never complete, since other ranks called another
-            collective in its place.
+        buffer: the address of the memory of the message; views of one tensor share it.
+        offset: the index of its first element in that memory.
+        posted: when it was handed to the transport, in monotonic nanoseconds.
+        blocked: when the rank began to wait for it, or ``None``.
+        done: when the rank saw it complete, or ``None``.
+        matched: whether every rank that it needs has posted.
+        doomed: whether it can never complete, since other ranks called another collective
+            in its place.
         failed: whether the transport gave up on it.
-        given_up: when the rank saw that, if it did.
-        limit: milliseconds for which a thread would wait for it; 0 is for ever.
+        given_up: when the rank saw that failure, or ``None``.
+        limit: milliseconds for which a thread waits for it; 0 is without limit.
         partner: the matching operation of a message.
     """
 
@@ -231,10 +230,9 @@ class Operation:
 class Message:
     """A message that was sent and received.
 
-    ``start`` is the unit of time in which it travels when the record is
-    replayed with every message taking one unit; times are nanoseconds.
-    ``taken_from`` and ``put_into`` say where in its tensor each end lies, as
-    the place of the first element in the memory that the tensor is a view of.
+    ``start`` is the unit of time in which it travels when the trace is replayed with every
+    message taking one unit; times are in nanoseconds.  ``taken_from`` and ``put_into`` are the
+    index of the first element of each end in the memory that its tensor is a view of.
     """
 
     source: int
@@ -259,13 +257,13 @@ class Message:
 
 @dataclass(frozen=True)
 class CallSpan:
-    """When a rank was in the student's function, in nanoseconds.
+    """The time that a rank spent in the student's function, in nanoseconds.
 
     Attributes:
-        entered: ``None`` if it was never called.
-        left: ``None`` if the rank was still in it when the record was closed.
-        how: ``returned``, ``raised``, or ``gone`` if the process ended inside;
-            empty while it is in it.
+        entered: when it was called, or ``None`` if it never was.
+        left: when it ended, or ``None`` if the rank was still inside when the trace was closed.
+        how: ``returned``, ``raised``, or ``gone`` if the process ended inside; empty while the
+            rank is inside.
     """
 
     entered: int | None = None
@@ -273,7 +271,7 @@ class CallSpan:
     how: str = ""
 
     def until(self, time: int, how: str) -> CallSpan:
-        """The stay when it ends now; the first end is the end."""
+        """Return the span with an end, unless it has ended already."""
         return CallSpan(self.entered, time, how) if self.left is None else self
 
 
@@ -281,13 +279,15 @@ class CallSpan:
 class Trace:
     """Every operation of a run, by rank, in program order.
 
-    ``sights`` holds, by rank and in order, what was seen in its tensors: empty
-    unless the run was watched.  ``stays`` tells when each rank was in the
-    function, and ``closed`` when nobody looked any more, because all ranks had
-    ended or because the run was ended for them.  ``marks`` are, by rank, the
-    named places of its program that it came by.  ``choices`` are the receives from
-    any rank that were matched, in the order in which the judge matched them.  ``warnings``
-    say what is probably meant otherwise, though it breaks no rule.
+    Attributes:
+        operations: the operations, by rank.
+        sights: by rank and in order, the contents of its tensors; empty unless the run was
+            recorded for a replay.
+        stays: by rank, when it was in the function.
+        closed: when recording stopped, because all ranks had ended or were ended.
+        marks: by rank, the named places of its program that it passed.
+        choices: the wildcard receives that were matched, in the order of matching.
+        warnings: remarks on calls that break no rule but are probably mistakes.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -300,16 +300,16 @@ class Trace:
 
     @property
     def world_size(self) -> int:
-        """How many ranks took part."""
+        """The number of ranks."""
         return len(self.operations)
 
     @property
     def wildcards(self) -> bool:
-        """Whether a rank received from any rank."""
+        """Whether some rank posted a wildcard receive."""
         return any(op.wildcard for operations in self.operations for op in operations)
 
     def sends(self) -> Iterator[Operation]:
-        """Every message sent, by rank and program order, received or not."""
+        """Yield every send, by rank and in program order, received or not."""
         for operations in self.operations:
             yield from (op for op in operations if op.kind == "send")
 
@@ -328,7 +328,7 @@ class Trace:
         )
 
     def start(self, op: Operation) -> int | None:
-        """The unit of time in which a message travels; ``None`` if it never did."""
+        """Return the unit of time in which a message travels, or ``None`` if it never did."""
         send = op if op.kind == "send" or op.partner is None else op.partner
         return self._schedule.start.get((send.rank, send.number))
 
@@ -350,7 +350,7 @@ class Trace:
 
     @property
     def max_sent_elements(self) -> int:
-        """The most elements that any one rank sent."""
+        """The largest number of elements that one rank sent."""
         sent = (
             sum(op.count for op in operations if op.kind == "send")
             for operations in self.operations
@@ -358,13 +358,13 @@ class Trace:
         return max(sent, default=0)
 
     def strangers(self) -> list[Operation]:
-        """Sends to a rank that is neither left nor right neighbour on the ring."""
+        """Return the sends to ranks other than the left and right neighbours on the ring."""
         n = self.world_size
         return [op for op in self.sends() if (op.peer - op.rank) % n not in (1, n - 1)]
 
     @property
     def stranger_count(self) -> int:
-        """How many there are."""
+        """The number of sends to ranks that are not neighbours on the ring."""
         return len(self.strangers())
 
     @cached_property
@@ -390,21 +390,21 @@ class Trace:
 
 @dataclass(frozen=True)
 class RoundSchedule:
-    """When each message of a trace travels in unit time."""
+    """The unit of time in which each message of a trace travels."""
 
     start: dict[tuple[int, int], int]
     makespan: int
 
     @classmethod
     def of(cls, trace: Trace) -> RoundSchedule:
-        """Replay a trace; see :mod:`grader.trace.trace` for the rules."""
+        """Replay a trace by the rules at the head of this module."""
         programs = [list(_steps(operations)) for operations in trace.operations]
         start = replay(programs)
         return cls(start, max(start.values(), default=-1) + 1)
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[Step]:
-    """A rank's program: its posts, and the moments it waited, in time order."""
+    """Yield the posts and waits of a rank, in time order."""
     moments: list[tuple[int, int, Step]] = []
     for op in operations:
         if not op.is_message or op.partner is None:

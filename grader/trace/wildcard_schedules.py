@@ -1,6 +1,6 @@
 """The orders in which wildcard receives can be matched, and a search through them.
 
-A receive from any rank takes whichever message is there first, and a program may be
+A receive from any rank takes whichever message arrives first, and a program may be
 right in one order and hang in another.  So one run proves little.  As in ISP's POE
 (Vakkalanka, Gopalakrishnan and Kirby, *Dynamic Verification of MPI Programs with
 Reductions in Presence of Split Operations and Relaxed Orderings*, 2008), a wildcard is
@@ -39,25 +39,25 @@ __all__ = ["Exploration", "WildcardPolicy", "named_race"]
 #: A receive: its rank, and its number there.
 Place = tuple[int, int]
 
-#: Receives with the sources of what they get.
+#: Receives with the sources of the messages that they get.
 _Choices = frozenset[tuple[Place, int]]
 
-#: What is tried first: few deviations from the first run; what is asked for by name; run,
-#: receive and source, to decide between equals.
+#: The order in which runs are tried: few deviations from the first run first; then messages that
+#: a later receive asks for by name; run, receive and source break ties.
 _Precedence = tuple[int, bool, int, int, int]
 
-#: Choices of a run whose alternatives are looked at.
+#: How many choices of a run are examined for alternatives.
 _BRANCHING = 200
 
 
 @dataclass(frozen=True)
 class WildcardPolicy:
-    """Which message each receive from any rank gets.
+    """A rule for the message that each wildcard receive gets.
 
     Attributes:
-        forced: the source of a receive, by its rank and number.
-        lowest: take the lowest rank's message where nothing is forced, and not the
-            highest's, which programs are less likely to have counted on.
+        forced: the source of some receives, by rank and number.
+        lowest: prefer the lowest rank's message for the other receives.  Without it, the
+            highest rank's is preferred, which programs are less likely to rely on.
     """
 
     forced: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -110,18 +110,18 @@ class Exploration:
 
     @property
     def orders(self) -> ArrivalOrders:
-        """How many orders have been tried, and how many are known."""
+        """The number of orders that have been tried, and that are known."""
         untried = sum(not self._covered(choices) for _, choices in self._untried)
         return ArrivalOrders(
             len(self._tried), len(self._tried) + untried, self._whole and not untried
         )
 
     def _covered(self, choices: _Choices) -> bool:
-        """Whether a run has made these choices, and perhaps others besides."""
+        """Return whether some run has made these choices, perhaps among others."""
         return any(choices <= tried for tried in self._tried)
 
     def add(self, trace: Trace) -> None:
-        """Enter a run: it followed the policy that was asked for last."""
+        """Add a run, which followed the policy returned last."""
         run = _Run(trace)
         self._tried.add(frozenset(_sources(trace).items()))
         self._whole &= len(run.choices) <= _BRANCHING
@@ -144,7 +144,7 @@ class Exploration:
             return None
         (deviations, unasked, *_), choices = self._untried[0]
         if unasked and not self._reversed:
-            # what differs most from the first run is worth an early one, too
+            # the order that differs most from the first run is worth an early try too
             self._reversed, self._deviations = True, 1
             return WildcardPolicy(lowest=True)
         heapq.heappop(self._untried)
@@ -153,7 +153,7 @@ class Exploration:
 
 
 class _Run:
-    """The choices of a run, and what each could have been instead."""
+    """The choices of a run, and the alternatives to each."""
 
     def __init__(self, trace: Trace) -> None:
         self.choices = trace.choices
@@ -172,7 +172,7 @@ class _Run:
                     self._look_at(op, sends[op.group, op.tag, op.rank])
 
     def _look_at(self, receive: Operation, sends: dict[int, deque[Operation]]) -> None:
-        """See what a receive got, and what else it could have got of what is left."""
+        """Find the alternatives of a receive among the messages that are left, and take its own."""
         if not receive.wildcard:
             self._named[_channel(receive)].append((receive.number, receive.peer))
         if receive.partner is None:
@@ -184,22 +184,22 @@ class _Run:
                 for source, queue in sends.items()
                 if source != own and queue and not self._depends(queue[0], receive)
             }
-        # messages of one rank do not overtake
+        # messages from one rank do not overtake each other
         sends[own].popleft()
 
     def _depends(self, op: Operation, receive: Operation) -> bool:
-        """Whether an operation may have been posted because of what a receive got."""
+        """Return whether an operation may have been posted because of what a receive got."""
         assert receive.partner is not None
         return self._clock.follows(op, receive) or self._clock.follows(op, receive.partner)
 
     def alternatives(self, receive: Operation) -> dict[int, bool]:
-        """Other sources of a receive; each with whether a later receive asks for it by name."""
+        """Return other sources of a receive, and whether a later receive asks for each by name."""
         named = self._named[_channel(receive)]
         later = {peer for number, peer in named if number > receive.number}
         return {source: source in later for source in self._alternatives[_place(receive)]}
 
     def independent(self, receive: Operation) -> dict[Place, int]:
-        """Return the choices of the run that can stay as they are if this one changes."""
+        """Return the choices of the run that do not depend on this one."""
         kept = {}
         for other in self.choices:
             assert other.partner is not None
@@ -213,7 +213,7 @@ class _Run:
 
 
 class _Clock:
-    """Vector clocks of a record (Fidge and Mattern, 1988)."""
+    """The vector clocks of a trace (Fidge and Mattern, 1988)."""
 
     def __init__(self, trace: Trace) -> None:
         self._posted: dict[Place, tuple[int, ...]] = {}
@@ -246,16 +246,17 @@ class _Clock:
                     mine[:] = map(max, mine, before)
 
     def follows(self, later: Operation, earlier: Operation) -> bool:
-        """Whether an operation was posted because another was complete, or may have been."""
+        """Return whether an operation was posted after the completion of another was known."""
         done = self._done.get(_place(earlier))
         return done is not None and self._posted[_place(later)][earlier.rank] >= done
 
 
 def named_race(failed: Trace, passed: Iterable[Trace], orders: ArrivalOrders) -> str:
-    """Say which wildcard's choice parts a run that failed from one that passed.
+    """Return which wildcard's choice separates a failed run from one that passed.
 
-    Of the runs that passed, it is compared with the one that agrees with it longest.
-    Two sentences to follow the failure's message; empty if none differs in a choice of both.
+    The failed run is compared with the passed one that agrees with it longest.  The result is
+    two sentences to follow the failure's message, or an empty string if no passed run differs
+    in a choice that both made.
     """
     best: tuple[int, Trace] | None = None
     for trace in passed:
@@ -279,7 +280,7 @@ def named_race(failed: Trace, passed: Iterable[Trace], orders: ArrivalOrders) ->
         if _place(twin) == _place(receive)
         for source in _Run(trace).alternatives(twin)
     }
-    # the one that failed may have ended before the next
+    # the failed run may have ended before further receives
     mine, theirs = (
         [op for op in run.operations[receive.rank] if op.wildcard] for run in (failed, trace)
     )

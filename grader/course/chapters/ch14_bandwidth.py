@@ -13,7 +13,7 @@ from grader.core.verdict import Diagnosis, Failure
 from grader.course import bandwidth
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
-from grader.rank.clock import Clock, shown_to
+from grader.rank.instrumentation import Clock, shown_to
 from grader.trace.trace import Operation, Trace, heard_from
 
 # What ``time_collective`` is given to time, and how one sees what it did. ---------

@@ -13,8 +13,7 @@ from torch.autograd import profiler, profiler_util
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
-from grader.rank.clock import Clock, shown_to
-from grader.rank.device import Device, on_device, played, without_device
+from grader.rank.instrumentation import Clock, Device, on_device, played, shown_to, without_device
 
 # What the compiled ``vector_add`` is called with: tensors that fit, and tensors that do not. ----
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.distributed import distributed_c10d as c10d
 
-from grader.rank.transports.base import FOREVER
+from grader.rank.transports import FOREVER
 
 __all__ = ["BACKEND", "Gloo"]
 

@@ -114,7 +114,7 @@ def _own(name: str, dtype: torch.dtype) -> MPI.Op:
 #
 # Their arguments are those of torch's ``ProcessGroupGloo``: lists of one tensor,
 # lists of lists, and options.  That they fit together, on one rank and between
-# ranks, is known before they get here (:mod:`grader.rank.signatures`).
+# ranks, is known before they get here (:mod:`grader.rank.arguments`).
 
 Tensors = Sequence[torch.Tensor]
 

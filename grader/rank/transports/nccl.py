@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from grader.rank.transports.base import FOREVER
+from grader.rank.transports import FOREVER
 
 __all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "meeting_of_its_own"]
 

@@ -1,33 +1,201 @@
-"""What a rank gives to the others in a collective, and what it takes from them.
+"""Checks of what a call names and gives, before anything is posted.
 
-MPI calls this the type signature of a call, and asks (MPI 4.1, chapter 6) that what rank i
-gives to rank j is what rank j takes from rank i.  That one rule covers every collective: a
-broadcast gives from the root alone, a gather takes at the root alone, a reduction gives as
-many elements to everybody as it takes, and an all-to-all has a number of its own for each
-pair.  Nothing else is asked of ranks: the lists of a rooted collective count on its root
-only, and blocks may have different lengths wherever both ends know them.
+Torch checks some ranks, roots, tags and groups in some calls, each in words of its own.  Others
+reach the transport, which may take rank −1 for the last one, or raise on one rank and leave the
+others waiting.  Here every call is checked in the same way.
+
+MPI calls the number and type of elements of a call its *type signature*, and requires (MPI 4.1,
+chapter 6) that what rank i gives to rank j is what rank j takes from rank i.  That one rule
+covers every collective: in a broadcast only the root gives, in a gather only the root takes, in
+a reduction each rank gives every other as many elements as it takes, and an all-to-all has a
+number of its own for each pair.  Nothing else is required of ranks: the lists of a rooted
+collective count on its root only, and blocks may differ in length wherever both ends know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
 from typing import Any
 
 import torch
+from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import Signature
 from grader.core.values import dtype_name
 
-__all__ = ["COLLECTIVES", "ONE_BY_ONE", "OTHER_NAME", "REFUSED", "SAME_SIZE", "signatures"]
+__all__ = [
+    "COLLECTIVES",
+    "LARGEST_TAG",
+    "ONE_BY_ONE",
+    "OTHER_NAME",
+    "REFUSED",
+    "SAME_SIZE",
+    "checks",
+    "default_group_stays",
+    "destroyed_text",
+    "require_members",
+    "require_peer",
+    "require_rank",
+    "require_tag",
+    "signatures",
+]
 
 
-# The methods of a process group, by all names that torch 2.11 to 2.15 call them by. ----
+# Ranks, roots, tags and groups that a call names. ----------------------------------
+
+#: The largest tag; gloo and MPI store tags in a C ``int``.
+LARGEST_TAG = 2**31 - 1
+
+
+def require_rank(rank: Any, size: int) -> None:
+    """Check that a group of ``size`` ranks has a rank.
+
+    Raises:
+        TypeError: the rank is not a whole number.
+        ValueError: there is no such rank.
+    """
+    try:
+        number = operator.index(rank)
+    except TypeError:
+        what = f"{type(rank).__name__} {rank!r}"
+        message = f"a rank is a whole number, not the {what}; // divides whole numbers"
+        raise TypeError(message) from None
+    if not 0 <= number < size:
+        raise ValueError(
+            f"there is no rank {rank} in a group of {size}; its ranks are 0 to {size - 1}"
+        )
+
+
+def require_peer(peer: Any, own: int, size: int) -> None:
+    """Check that rank ``own`` of a group can exchange messages with ``peer``.
+
+    Raises:
+        TypeError: the peer is not a whole number.
+        ValueError: there is no such rank, or it is the rank itself, to which gloo has no
+            connection.
+    """
+    require_rank(peer, size)
+    if peer == own:
+        raise ValueError(_to_itself(peer))
+
+
+def _to_itself(rank: int) -> str:
+    return f"rank {rank} cannot talk to itself: the peer is the same as the rank that calls"
+
+
+def require_tag(tag: Any) -> None:
+    """Check that a message can have a tag.
+
+    Raises:
+        TypeError: the tag is not a whole number.
+        ValueError: it is negative, or too large.
+    """
+    try:
+        number = operator.index(tag)
+    except TypeError:
+        message = f"a tag is a whole number, not the {type(tag).__name__} {tag!r}"
+        raise TypeError(message) from None
+    if not 0 <= number <= LARGEST_TAG:
+        raise ValueError(f"there is no tag {tag}; tags are 0 to {LARGEST_TAG}")
+
+
+def require_members(ranks: Iterable[Any], size: int) -> None:
+    """Check that a world of ``size`` ranks can make a group of these ranks.
+
+    Raises:
+        TypeError: a rank is not a whole number.
+        ValueError: a rank does not exist or is named twice, or the list is empty.
+    """
+    members = list(ranks)
+    if not members:
+        raise ValueError("new_group needs at least one rank, and its list is empty")
+    for rank in members:
+        try:
+            require_rank(rank, size)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"new_group({members}): {error}") from None
+    if len(set(members)) != len(members):
+        raise ValueError(f"new_group({members}): a rank can be in a group only once")
+
+
+def _ranks(members: Sequence[int]) -> str:
+    *most, last = map(str, members)
+    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last} alone"
+
+
+def destroyed_text(members: Sequence[int], line: int) -> str:
+    """Return the message for a call on a group that the rank has destroyed."""
+    return (
+        f"the group of {_ranks(members)} is no more: this rank has called"
+        f" destroy_process_group on it at line {line}"
+    )
+
+
+def default_group_stays(name: str) -> str:
+    """Return the message for a call of ``init_process_group`` or ``destroy_process_group``."""
+    if name == "init_process_group":
+        return (
+            "init_process_group is not for the exercise to call: the process group is already"
+            " set up when your function starts; leave the call out"
+        )
+    return (
+        f"{name}() is not for the exercise to call: it would end the default group, which is"
+        " used again after your function; leave the call out, or name a group of your own,"
+        f" as in {name}(group)"
+    )
+
+
+def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
+    """Return replacements for the checks of ``torch.distributed.distributed_c10d``, by name.
+
+    Args:
+        outside: called with the name of a function that a rank calls on a group it is not in.
+    """
+    canonicalize = c10d._canonicalize_group_rank
+    nobody = c10d.GroupMember.NON_GROUP_MEMBER
+
+    def _canonicalize_group_rank(
+        group: Any,
+        global_rank: Any = None,
+        group_rank: Any = None,
+        return_global: bool = False,
+    ) -> Any:
+        if group == nobody:
+            return -1  # torch warns of that, and does nothing
+        rank = global_rank if group_rank is None else group_rank
+        if rank is None or (global_rank is not None and group_rank is not None):
+            return canonicalize(group, global_rank, group_rank, return_global)
+        whole = group is c10d.GroupMember.WORLD
+        if whole or group_rank is not None:
+            require_rank(rank, group.size())
+        if whole:
+            return rank
+        places = c10d._world.pg_group_ranks.get(group)
+        if places is None:
+            return canonicalize(group, global_rank, group_rank, return_global)
+        if group_rank is None and global_rank not in places:
+            raise ValueError(f"rank {global_rank} is not in this group of {_ranks(list(places))}")
+        return canonicalize(group, global_rank, group_rank, return_global)
+
+    def _check_not_self_rank(group: Any, rank: int, _: str) -> None:
+        if group != nobody and group.rank() == rank:
+            raise ValueError(_to_itself(c10d.get_global_rank(group, rank)))
+
+    return {
+        "_canonicalize_group_rank": _canonicalize_group_rank,
+        "_check_not_self_rank": _check_not_self_rank,
+        "_warn_not_in_group": outside,
+    }
+
+
+# The methods of a process group, by all names in torch 2.11 to 2.15. --------------
 #
 # 2.13 renamed ``_allgather_base`` and its like to ``all_gather_single`` and kept both.
 
-#: Every collective method of a process group, and the name that an exercise
-#: allows it by.  Names on one line are one method under its old and new name.
+#: Every collective method of a process group, with the name by which an exercise allows it.
+#: Names on one line are the old and the new name of one method.
 COLLECTIVES: dict[str, str] = {
     "broadcast": "broadcast",
     "allreduce": "all_reduce",
@@ -52,7 +220,7 @@ COLLECTIVES: dict[str, str] = {
     "barrier": "barrier",
 }
 
-#: The same method under the name that another torch gives it.
+#: The name of a method in other versions of torch.
 OTHER_NAME = {
     "_allgather_base": "all_gather_single",
     "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
@@ -63,7 +231,7 @@ OTHER_NAME = {
 }
 OTHER_NAME |= {new: old for old, new in OTHER_NAME.items()}
 
-#: Methods that gloo lacks and that are another one done for every pair of tensors.
+#: Methods that gloo lacks, with the method to call instead for every pair of tensors.
 ONE_BY_ONE = {
     **dict.fromkeys(
         ("allgather_into_tensor_coalesced", "all_gather_single_coalesced"), "_allgather_base"
@@ -74,10 +242,10 @@ ONE_BY_ONE = {
     ),
 }
 
-#: Methods that would make a group of their own, behind our back.
+#: Methods that would make a group that is not recorded.
 REFUSED = ("split_group", "merge_remote_group", "new_window", "reconfigure")
 
-#: Collectives whose tensor, the first one named, is of one size on all ranks.
+#: Collectives whose first tensor has the same size on all ranks.
 SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 
 
@@ -85,7 +253,7 @@ SAME_SIZE = frozenset({"broadcast", "all_reduce", "reduce"})
 
 
 def _counts(numbers: Sequence[int]) -> list[int]:
-    """One number for each member, or a single one where they are all the same."""
+    """Return one number for each member, or a single one if all are the same."""
     return [numbers[0]] if len(set(numbers)) == 1 else list(numbers)
 
 
@@ -93,12 +261,12 @@ class _SignatureReader:
     """Reads the signatures of one call off its arguments.
 
     Args:
-        kind: the collective's name, for complaints.
-        rank: who calls, for complaints.
+        kind: the collective's name, for messages.
+        rank: the calling rank, for messages.
         place: its rank in the group.
-        size: how many members the group has.
-        root: rank in the group of the root, or −1.
-        even: whether the tensors of a list must be as long as the one for the rank itself.
+        size: number of members of the group.
+        root: the root's rank in the group, or −1.
+        even: whether the tensors of a list must be as long as the rank's own tensor.
     """
 
     def __init__(self, kind: str, rank: int, place: int, size: int, root: int, even: bool) -> None:
@@ -108,7 +276,7 @@ class _SignatureReader:
     def signature(
         self, tensors: Sequence[torch.Tensor], gives: Sequence[int], takes: Sequence[int]
     ) -> Signature:
-        """Of ``tensors``, after a look at what the rank gives to itself."""
+        """Return the signature of some tensors, after checking what the rank gives to itself."""
         dtypes = list(dict.fromkeys(tensor.dtype for tensor in tensors))
         if len(dtypes) > 1:
             names = " and ".join(map(dtype_name, dtypes))
@@ -125,12 +293,12 @@ class _SignatureReader:
         return found
 
     def whole(self, tensor: torch.Tensor, gives: bool, takes: bool) -> Signature:
-        """Of a tensor that is the same for everybody."""
+        """Return the signature of a tensor that is the same for all ranks."""
         number = [tensor.numel()]
         return self.signature([tensor], number if gives else [], number if takes else [])
 
     def lists(self, what: str, tensors: Sequence[torch.Tensor]) -> list[int]:
-        """Elements of a list with a tensor for each member."""
+        """Return the elements of each tensor in a list with one tensor for each member."""
         if len(tensors) != self.size:
             raise RuntimeError(
                 f"the {what} list of {self.kind} has {len(tensors)} tensors; a group of"
@@ -139,7 +307,7 @@ class _SignatureReader:
         return [tensor.numel() for tensor in tensors]
 
     def even_lists(self, what: str, tensors: Sequence[torch.Tensor], own: int) -> list[int]:
-        """The same, of tensors that the backend may want to be as long as the rank's own."""
+        """Return the same for tensors that the backend may want to be as long as the rank's own."""
         numbers = self.lists(what, tensors)
         for place, number in enumerate(numbers):
             if self.even and number != own:
@@ -150,7 +318,7 @@ class _SignatureReader:
         return numbers
 
     def parts(self, what: str, tensor: torch.Tensor) -> list[int]:
-        """Elements of the equal parts of a tensor."""
+        """Return the elements of the equal parts of a tensor, as one number."""
         if tensor.numel() % self.size:
             raise RuntimeError(
                 f"the {what} of {self.kind} has {tensor.numel()} elements, which do not divide"
@@ -159,7 +327,7 @@ class _SignatureReader:
         return [tensor.numel() // self.size]
 
     def rows(self, what: str, tensor: torch.Tensor, splits: Sequence[int]) -> list[int]:
-        """Elements of the parts of a tensor that is cut along its first dimension."""
+        """Return the elements of the parts of a tensor that is split along its first dimension."""
         rows = tensor.shape[0] if tensor.dim() else 1
         if not splits:
             if rows % self.size:
@@ -191,7 +359,7 @@ class _SignatureReader:
         return list(starmap(self._gathered, zip(outputs, inputs, strict=True)))
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, *_: Any) -> list[Signature]:
-        # by rank and then by tensor, where allgather has it the other way round
+        # the outputs are ordered by rank and then by tensor; allgather orders them the other way
         return self.allgather(list(zip(*outputs, strict=True)), inputs)
 
     def _gathered(self, into: Any, tensor: torch.Tensor) -> Signature:
@@ -271,17 +439,17 @@ def signatures(
     root: int = -1,
     even: bool = False,
 ) -> list[Signature]:
-    """The signatures of a call: one, or one for each tensor where several are coalesced.
+    """Return the signatures of a call: one, or one for each tensor if several are coalesced.
 
     Args:
         method: of the process group, by any of its names.
         kind: the collective's name.
-        arguments: of the method, options included.
+        arguments: the method's arguments, options included.
         rank: the global rank that calls.
-        place, size: its rank in the group, and how many members that has.
-        root: the root's rank in the group, if there is one.
-        even: whether the tensors of a list must have one size, as gloo wants it of all but
-            a reduce-scatter.
+        place, size: its rank in the group, and the number of members.
+        root: the root's rank in the group, or −1.
+        even: whether the tensors of a list must have one size, as gloo requires for all
+            collectives but reduce-scatter.
 
     Raises:
         RuntimeError: the rank's own arguments do not fit together.
