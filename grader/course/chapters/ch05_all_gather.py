@@ -9,8 +9,7 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.course.chapters import evidence
-from grader.course.chapters.rings import ALL_GATHER, all_send
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
 from grader.course.oracles import nbytes
 
@@ -19,6 +18,16 @@ def _inputs(draw: Draw) -> list[Case]:
     # x with one row, too: it is not the list of pieces that it may look like
     shapes = (*kinds(draw.n), Kind(torch.float64, (1, 6)))
     return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in shapes]
+
+
+#: Largest simulated world in which values are compared as well, where every rank holds one
+#: tensor from each: n² tensors take longer to make and to look at than to send.
+COMPARED = 64
+
+
+def _on_many_ranks(draw: Draw) -> Case:
+    """As little data as shows how the traffic grows."""
+    return draw.case("one number a rank", x=draw.per_rank(Kind(torch.int64, (1,))))
 
 
 #: Whose x an entry is by the mistake: of the rank, the entry and the world size.
@@ -186,7 +195,7 @@ NO_SUCH_ENTRY = Mistake(
 ALL_SEND = Mistake(
     "All ranks are in a send, so none of them receives: a send returns only when its receive has"
     " been posted. Start with isend, then receive, then wait for the send.",
-    when=all_send,
+    when=evidence.all_send,
 )
 
 #: Which ranks a rank talks to, which of them begins, and what a message may touch.
@@ -301,7 +310,7 @@ ring_all_gather = Exercise(
         point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
-    growth=ALL_GATHER,
+    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Every rank sends to the right and receives from the left, n − 1 times. In the first round"

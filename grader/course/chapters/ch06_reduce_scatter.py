@@ -8,11 +8,10 @@ from functools import partial
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, demo, tag_lists
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
-from grader.course.chapters.rings import REDUCE_SCATTER
-from grader.course.exercise import Exercise, Mistake
+from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
+from grader.course.exercise import Exercise, Growth, Mistake
 from grader.course.limits import combined, neighbours_only, point, rounds, sent
 from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
 
@@ -30,6 +29,16 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         ("SUM", Kind(torch.float32, (0,))),
     ):
         yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])
+
+
+def _on_many_ranks(draw: Draw) -> Case:
+    """As little data as shows how the traffic grows."""
+    one = Kind(torch.int64, (1,))
+    if draw.n <= COMPARED:
+        chunks = draw.chunks(one, "SUM")
+    else:
+        chunks = PerRank([list(draw.per_rank(one))] * draw.n)
+    return draw.case("SUM of one number a chunk", chunks=chunks, op=OPS["SUM"])
 
 
 def _contributions(c: Case, j: int) -> list[torch.Tensor]:
@@ -269,7 +278,7 @@ ring_reduce_scatter = Exercise(
         point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
-    growth=REDUCE_SCATTER,
+    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"

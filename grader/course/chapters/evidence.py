@@ -12,6 +12,7 @@ from grader.course.oracles import op_name
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
+    "all_send",
     "always",
     "common_end",
     "sends_first",
@@ -110,6 +111,12 @@ def sends_first(e: Evidence, but: int) -> bool:
         for rank, operations in enumerate(e.trace.operations)
         if rank != but
     )
+
+
+def all_send(e: Evidence) -> bool:
+    """Whether everybody is stuck in a send."""
+    waits = e.failure.waits if e.failure else ()
+    return len(waits) == e.case.n and all("waits to send" in wait.text for wait in waits)
 
 
 def common_end(e: Evidence) -> int | None:
