@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.core.version import __version__
+from grader.report.looks import Outcome
 
 __all__ = ["Finding", "examine", "findings"]
 
@@ -38,7 +39,7 @@ class Finding:
     detail: str
 
 
-_MARKS = {"ok": ("✓", "green"), "missing": ("–", "yellow"), "broken": ("✗", "red")}
+_LOOKS = {"ok": Outcome.PASSED, "missing": Outcome.SKIPPED, "broken": Outcome.FAILED}
 
 
 def examine() -> int:
@@ -47,8 +48,8 @@ def examine() -> int:
     found = []
     for finding in findings():
         found.append(finding)
-        mark, colour = _MARKS[finding.state]
-        table.add_row(Text(mark, style=colour), finding.what, Text(finding.detail))
+        look = _LOOKS[finding.state]
+        table.add_row(Text(look.mark, style=look.terminal), finding.what, Text(finding.detail))
     Console(highlight=False).print(table)
     return 1 if any(finding.state == "broken" for finding in found) else 0
 

@@ -26,6 +26,8 @@ from grader.trace.message_matcher import MessageMatcher
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))
 
+ROOT = Path(__file__).resolve().parent.parent
+
 
 def judge(answer, exercise, seed=1, **settings):
     submission = Submission.from_function(answer, exercise.name)
@@ -384,15 +386,19 @@ def test_a_mistake_that_cannot_tell_is_passed_over():
     assert judge(lambda x: x, exercise).hint == "fits"
 
 
-def test_every_word_has_something_to_say():
-    from grader.course.hints import GENERAL
-
+def test_every_diagnosis_means_something_and_advises_unless_the_exercise_does():
     told_otherwise = {
-        Diagnosis.NOT_ATTEMPTED, Diagnosis.TAMPERING, Diagnosis.NONDETERMINISTIC,
-        Diagnosis.WRONG_GRADIENT, Diagnosis.NO_OVERLAP, Diagnosis.TOO_FEW_ROUNDS,
+        Diagnosis.NOT_ATTEMPTED, Diagnosis.TAMPERING, Diagnosis.NO_OVERLAP,
         Diagnosis.WRONG_VALUE,  # depends on the sizes that are wrong
     }  # fmt: skip
-    assert set(Diagnosis) == set(GENERAL) | told_otherwise
+    assert {one for one in Diagnosis if not one.advice} == told_otherwise
+    assert all(one.meaning for one in Diagnosis)
+
+
+def test_the_docs_table_of_diagnoses_is_the_registry():
+    page = (ROOT / "docs" / "teaching.md").read_text()
+    table = page.partition("| word | the answer … |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert table.splitlines() == [f"| `{one}` | {one.meaning} |" for one in Diagnosis]
 
 
 def test_limits_measure_what_they_say():

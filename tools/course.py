@@ -137,8 +137,6 @@ def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVer
     """The verdict on an answer."""
     # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
-    # a wrong answer is judged as far as its hint depends on it; each further failure
-    # would cost a new world
     settings = Settings(seed, until_hint=answer.diagnosis is not None and answer.earns is None)
     submission = Submission.from_file(answer.path, catalogue)
     return Judge(default_launcher(), settings).judge(catalogue[answer.exercise], submission)

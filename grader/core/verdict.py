@@ -41,44 +41,233 @@ class Status(str, Enum):
 
 
 class Diagnosis(str, Enum):
-    """One word for what is wrong with an answer."""
+    """One word for what is wrong with an answer, and all that is known of that word.
 
-    NOT_ATTEMPTED = "not_attempted"
-    MISSING = "missing"
-    SYNTAX_ERROR = "syntax_error"
-    EXCEPTION = "exception"
-    EXITED = "exited"
-    CRASHED = "crashed"
-    TIMEOUT = "timeout"
-    DEADLOCK = "deadlock"
-    WRONG_TYPE = "wrong_type"
-    WRONG_SHAPE = "wrong_shape"
-    WRONG_DTYPE = "wrong_dtype"
-    WRONG_VALUE = "wrong_value"
-    INPUT_CHANGED = "input_changed"
-    ALIASED = "aliased"
-    FORBIDDEN_CALL = "forbidden_call"
-    TOO_MANY_MESSAGES = "too_many_messages"
-    TOO_FEW_MESSAGES = "too_few_messages"
-    TOO_MANY_BYTES = "too_many_bytes"
-    TOO_FEW_BYTES = "too_few_bytes"
-    TOO_MANY_ROUNDS = "too_many_rounds"
-    TOO_FEW_ROUNDS = "too_few_rounds"
-    NOT_NEIGHBOUR = "not_neighbour"
-    UNMATCHED_MESSAGE = "unmatched_message"
-    SIZE_MISMATCH = "size_mismatch"
-    DTYPE_MISMATCH = "dtype_mismatch"
-    BUFFER_RACE = "buffer_race"
-    UNWAITED_REQUEST = "unwaited_request"
-    ORDER_MISMATCH = "order_mismatch"
-    NONDETERMINISTIC = "nondeterministic"
-    WRONG_GRADIENT = "wrong_gradient"
-    NO_OVERLAP = "no_overlap"
-    MEMORY_LIMIT = "memory_limit"
-    OUTPUT_LIMIT = "output_limit"
-    TAMPERING = "tampering"
+    Every place that lists diagnoses derives its list from here: which of several
+    failures of a run is its cause, what a rank may report by itself, what to try in
+    general, and the table in ``docs/teaching.md``.  To add one, add an entry, and the
+    code that finds it.
+
+    The order is that of precedence, from causes to consequences: when ranks of one run
+    fail in different ways, the first diagnosis in this list is the cause, and no later
+    one hides it.
+
+    Attributes:
+        meaning: what it means, in a few words that complete "the answer ...".
+        advice: what to try, where nothing more particular is known; empty where the
+            exercise's own first hint says more.
+        reported_by_rank: whether a rank's recorder finds it, and may report it.  The judge
+            finds all others, and takes a rank that reports one for a forgery.
+    """
+
+    meaning: str
+    advice: str
+    reported_by_rank: bool
+
+    def __new__(
+        cls, word: str, meaning: str = "", advice: str = "", reported_by_rank: bool = False
+    ) -> Diagnosis:
+        """Make a member whose value is the word alone."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.meaning = meaning
+        member.advice = advice
+        member.reported_by_rank = reported_by_rank
+        return member
+
+    # How a run of ranks fails. -------------------------------------------------------
+
+    TAMPERING = "tampering", "sends the grader something that no honest answer sends"
+    FORBIDDEN_CALL = (
+        "forbidden_call",
+        "calls what it should write itself",
+        "Leave this call out, and do with those that the message allows.",
+        True,
+    )
+    OUTPUT_LIMIT = (
+        "output_limit",
+        "prints too much",
+        "Take the print out of the loop.",
+    )
+    TOO_MANY_MESSAGES = (
+        "too_many_messages",
+        "sends more messages than the exercise allows",
+        "Which message carries something that its receiver already has, or never uses?",
+    )
+    NOT_ATTEMPTED = "not_attempted", "still raises the stub's NotImplementedError"
+    ORDER_MISMATCH = (
+        "order_mismatch",
+        "calls different collectives on different ranks, or in another order",
+        "Collectives are matched by order: every rank has to make the same calls in the same"
+        " order.",
+    )
+    DTYPE_MISMATCH = (
+        "dtype_mismatch",
+        "sends a message of one dtype into a buffer of another",
+        "Both ends of a message need the same dtype; the bits are not converted."
+        " torch.empty_like keeps it.",
+    )
+    SIZE_MISMATCH = (
+        "size_mismatch",
+        "sends a message into a buffer of another size",
+        "Both ends of a message need tensors of the same number of elements:"
+        " torch.empty_like helps.",
+    )
+    BUFFER_RACE = (
+        "buffer_race",
+        "uses a tensor while it is in flight",
+        "Between isend, irecv or a collective with async_op=True and its wait() the tensor"
+        " belongs to the transport: use another one, or wait first.",
+        True,
+    )
+    MEMORY_LIMIT = (
+        "memory_limit",
+        "needs too much memory",
+        "Is a tensor made in a loop, or with a shape that is far too large?",
+    )
+    EXCEPTION = (
+        "exception",
+        "raises an exception",
+        "Start with the last line that is quoted. To try it on its own:"
+        " run(function, world_size, arguments...).",
+    )
+    CRASHED = (
+        "crashed",
+        "is killed by a signal",
+        "A crash below Python can come from a buffer of the wrong size or type: check those of"
+        " every message.",
+    )
+    EXITED = (
+        "exited",
+        "ends its process",
+        "A rank has to return; it may not call sys.exit or os._exit.",
+    )
+    DEADLOCK = (
+        "deadlock",
+        "has ranks that wait for each other for ever",
+        "Follow the lines above from rank to rank. What is each of them waiting for, and which"
+        " rank should have made that call?",
+    )
+    TIMEOUT = (
+        "timeout",
+        "runs out of time",
+        "Look at the line that is named: does the loop there ever end?",
+    )
+    UNMATCHED_MESSAGE = (
+        "unmatched_message",
+        "sends a message that is never received",
+        "A message was sent that is never received: count the sends and the receives of the two"
+        " ranks.",
+    )
+    UNWAITED_REQUEST = (
+        "unwaited_request",
+        "never waits for a request",
+        "Keep what isend and irecv return, and call wait() on each before you return.",
+    )
+
+    # What a submission lacks. --------------------------------------------------------
+
+    MISSING = (
+        "missing",
+        "is not in the file",
+        "Define it at the top level of the file or in a cell of its own, under exactly this name.",
+    )
+    SYNTAX_ERROR = (
+        "syntax_error",
+        "does not parse",
+        "Run the cell: Python points at the place.",
+    )
+
+    # What is wrong with a result. ----------------------------------------------------
+
+    WRONG_TYPE = (
+        "wrong_type",
+        "returns another type than the exercise asks for",
+        "Compare with the signature: what is returned, and what is changed in place?",
+    )
+    WRONG_SHAPE = (
+        "wrong_shape",
+        "ends with a tensor of another shape",
+        "Which line of yours makes the result, and which shape has it there? The message has the"
+        " one that is asked for.",
+    )
+    WRONG_DTYPE = (
+        "wrong_dtype",
+        "ends with a tensor of another dtype",
+        "Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
+    )
+    WRONG_VALUE = "wrong_value", "ends with other values"
+    INPUT_CHANGED = (
+        "input_changed",
+        "changes an argument that has to stay as it is",
+        "Work on a copy: x.clone().",
+    )
+    ALIASED = (
+        "aliased",
+        "returns memory that it shares with an argument",
+        "Return a copy: x.clone().",
+    )
+    NONDETERMINISTIC = (
+        "nondeterministic",
+        "ends with different bits on different ranks, or in different runs",
+        "Rounding depends on the order of additions: combine in the order of the ranks, not of"
+        " arrival, and in the same order on every rank.",
+    )
+    WRONG_GRADIENT = (
+        "wrong_gradient",
+        "lets a wrong gradient flow back",
+        "Use torch operations that autograd knows, on the tensors that you were given: no .data,"
+        " no .detach(), no torch.no_grad(), no numbers taken out with .item().",
+    )
+
+    # What is wrong with the traffic. -------------------------------------------------
+
+    TOO_FEW_MESSAGES = (
+        "too_few_messages",
+        "sends fewer messages than the work takes",
+        "Fewer messages than the exercise asks for cannot do the work: is something sent in a"
+        " larger piece than it should be?",
+    )
+    TOO_MANY_BYTES = (
+        "too_many_bytes",
+        "sends more bytes than the exercise allows",
+        "Send only what the other side needs.",
+    )
+    TOO_FEW_BYTES = (
+        "too_few_bytes",
+        "sends fewer bytes than the work takes",
+        "Less is sent than has to be moved.",
+    )
+    TOO_MANY_ROUNDS = (
+        "too_many_rounds",
+        "takes more rounds than the exercise allows",
+        "Messages that could travel at the same time wait for each other: start them with isend"
+        " and irecv.",
+    )
+    TOO_FEW_ROUNDS = (
+        "too_few_rounds",
+        "takes fewer rounds than the algorithm does",
+        "Fewer rounds than the algorithm takes: is it the one that is asked for?",
+    )
+    NOT_NEIGHBOUR = (
+        "not_neighbour",
+        "sends to a rank that is no neighbour on the ring",
+        "On a ring a rank sends to (rank ± 1) % world_size only.",
+    )
+    NO_OVERLAP = (
+        "no_overlap",
+        "does not communicate while it computes",
+    )
 
     __str__ = str.__str__
+
+    @property
+    def precedence(self) -> int:
+        """The place in the list of causes: of several failures, the smallest is the cause."""
+        return _PRECEDENCE[self]
+
+
+_PRECEDENCE = {diagnosis: place for place, diagnosis in enumerate(Diagnosis)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import builtins
 import contextlib
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -23,59 +23,6 @@ from grader.course.cases import Case
 from grader.course.exercise import Evidence, Exercise, Gives, Mistake
 
 __all__ = ["choose_hint", "predicted"]
-
-#: What helps with a diagnosis where the exercise itself has nothing better.
-GENERAL: Mapping[Diagnosis, str] = {
-    Diagnosis.MISSING: "Define it at the top level of the file or in a cell of its own, under"
-    " exactly this name.",
-    Diagnosis.SYNTAX_ERROR: "Run the cell: Python points at the place.",
-    Diagnosis.EXCEPTION: "Start with the last line that is quoted. To try it on its own:"
-    " run(function, world_size, arguments...).",
-    Diagnosis.EXITED: "A rank has to return; it may not call sys.exit or os._exit.",
-    Diagnosis.CRASHED: "A crash below Python can come from a buffer of the wrong size or type:"
-    " check those of every message.",
-    Diagnosis.TIMEOUT: "Look at the line that is named: does the loop there ever end?",
-    Diagnosis.DEADLOCK: "Follow the lines above from rank to rank. What is each of them waiting"
-    " for, and which rank should have made that call?",
-    Diagnosis.WRONG_TYPE: "Compare with the signature: what is returned, and what is changed in"
-    " place?",
-    Diagnosis.WRONG_SHAPE: "Which line of yours makes the result, and which shape has it there? The"
-    " message has the one that is asked for.",
-    Diagnosis.WRONG_DTYPE: "Make buffers like the input: torch.empty_like(x) keeps shape and"
-    " dtype.",
-    Diagnosis.INPUT_CHANGED: "Work on a copy: x.clone().",
-    Diagnosis.ALIASED: "Return a copy: x.clone().",
-    Diagnosis.FORBIDDEN_CALL: "Leave this call out, and do with those that the message allows.",
-    Diagnosis.TOO_MANY_MESSAGES: "Which message carries something that its receiver already has, or"
-    " never uses?",
-    Diagnosis.TOO_FEW_MESSAGES: "Fewer messages than the exercise asks for cannot do the work: is"
-    " something sent in a larger piece than it should be?",
-    Diagnosis.TOO_MANY_BYTES: "Send only what the other side needs.",
-    Diagnosis.TOO_FEW_BYTES: "Less is sent than has to be moved.",
-    Diagnosis.TOO_MANY_ROUNDS: "Messages that could travel at the same time wait for each other:"
-    " start them with isend and irecv.",
-    Diagnosis.TOO_FEW_ROUNDS: "Fewer rounds than the algorithm takes: is it the one that is asked"
-    " for?",
-    Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions: combine in the order"
-    " of the ranks, not of arrival, and in the same order on every rank.",
-    Diagnosis.WRONG_GRADIENT: "Use torch operations that autograd knows, on the tensors that you"
-    " were given: no .data, no .detach(), no torch.no_grad(), no numbers taken out with .item().",
-    Diagnosis.NOT_NEIGHBOUR: "On a ring a rank sends to (rank ± 1) % world_size only.",
-    Diagnosis.UNMATCHED_MESSAGE: "A message was sent that is never received: count the sends and"
-    " the receives of the two ranks.",
-    Diagnosis.SIZE_MISMATCH: "Both ends of a message need tensors of the same number of elements:"
-    " torch.empty_like helps.",
-    Diagnosis.DTYPE_MISMATCH: "Both ends of a message need the same dtype; the bits are not"
-    " converted. torch.empty_like keeps it.",
-    Diagnosis.BUFFER_RACE: "Between isend, irecv or a collective with async_op=True and its wait()"
-    " the tensor belongs to the transport: use another one, or wait first.",
-    Diagnosis.UNWAITED_REQUEST: "Keep what isend and irecv return, and call wait() on each before"
-    " you return.",
-    Diagnosis.ORDER_MISMATCH: "Collectives are matched by order: every rank has to make the same"
-    " calls in the same order.",
-    Diagnosis.MEMORY_LIMIT: "Is a tensor made in a loop, or with a shape that is far too large?",
-    Diagnosis.OUTPUT_LIMIT: "Take the print out of the loop.",
-}
 
 
 def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
@@ -93,7 +40,7 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
             hint = prove(exercise, evidence)
             if hint:
                 return hint
-    hint = exercise.advice.get(diagnosis, GENERAL.get(diagnosis, ""))
+    hint = exercise.advice.get(diagnosis, diagnosis.advice)
     if not hint and diagnosis is Diagnosis.WRONG_VALUE and evidence is not None:
         hint = _smallest(evidence) if exercise.world_sizes != (1,) else ""
     return hint or exercise.hints[0]

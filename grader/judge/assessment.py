@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -101,12 +101,18 @@ def rounding(exercise: Exercise, case: Case) -> bool:
     return any(tensor.is_floating_point() and bool(tensor.any()) for tensor in held)
 
 
-def _difference(
-    exercise: Exercise, case: Case, rank: int, expected: Any, actual: Any
-) -> Difference | None:
+def _differences(
+    exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
+) -> Iterator[tuple[int, Difference | None]]:
+    """Yield every rank with the first place where its result is wrong, if there is one."""
+    # worked out for all ranks at once: a magnitude may take as long as the oracle itself
     terms, scales = _terms(exercise, case)
     name = exercise.result or ""
-    return compare(expected, actual, terms, scales[rank], name, exercise.relative)
+    for rank in case.ranks:
+        yield (
+            rank,
+            compare(expected[rank], actual[rank], terms, scales[rank], name, exercise.relative),
+        )
 
 
 def _compare(
@@ -124,8 +130,7 @@ def _compare(
                 f" {exercise.result}, and nothing is returned",
                 rank,
             )
-    for rank in case.ranks:
-        found = _difference(exercise, case, rank, expected[rank], actual[rank])
+    for rank, found in _differences(exercise, case, expected, actual):
         if found:
             return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
     for rank, result in enumerate(outcome.results):
@@ -249,13 +254,8 @@ def _rows(
     if not actual:
         return ()
     rows = tuple(
-        RankRow(
-            rank,
-            show(expected[rank]),
-            show(actual[rank]),
-            _difference(exercise, case, rank, expected[rank], actual[rank]) is None,
-        )
-        for rank in case.ranks
+        RankRow(rank, show(expected[rank]), show(actual[rank]), found is None)
+        for rank, found in _differences(exercise, case, expected, actual)
     )
     return () if all(row.right for row in rows) else rows
 

@@ -18,25 +18,6 @@ from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["RootCause", "site_in_dump"]
 
-#: From causes to consequences.  What stands later never hides what stands earlier.
-_ORDER = (
-    Diagnosis.TAMPERING,
-    Diagnosis.FORBIDDEN_CALL,
-    Diagnosis.OUTPUT_LIMIT,
-    Diagnosis.TOO_MANY_MESSAGES,
-    Diagnosis.NOT_ATTEMPTED,
-    Diagnosis.ORDER_MISMATCH,
-    Diagnosis.DTYPE_MISMATCH,
-    Diagnosis.SIZE_MISMATCH,
-    Diagnosis.BUFFER_RACE,
-    Diagnosis.MEMORY_LIMIT,
-    Diagnosis.EXCEPTION,
-    Diagnosis.CRASHED,
-    Diagnosis.EXITED,
-    Diagnosis.DEADLOCK,
-    Diagnosis.TIMEOUT,
-)
-
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$', re.M)
 
 
@@ -185,7 +166,7 @@ class RootCause:
 
 def _precedence(failure: Failure) -> tuple[int, int]:
     rank = -1 if failure.rank is None else failure.rank
-    return _ORDER.index(failure.diagnosis), rank
+    return failure.diagnosis.precedence, rank
 
 
 def _signal_name(number: int) -> str:

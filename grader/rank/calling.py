@@ -55,8 +55,10 @@ def aliases(value: Any, arguments: Any) -> list[str]:
             if t.layout is torch.strided and t.device.type in ("cpu", "cuda") and t.nbytes
         }
 
-    mine = storages(value)
-    return [str(i) for i, argument in enumerate(arguments) if mine & storages(argument)]
+    theirs = [storages(argument) for argument in arguments]
+    # a result may be a list of a million numbers: it is walked only if there is memory to share
+    mine = storages(value) if any(theirs) else set()
+    return [str(i) for i, storage in enumerate(theirs) if mine & storage]
 
 
 def replaced(before: Any, after: Any) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.graph import graph_image
+from grader.report.looks import Outcome
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -26,17 +27,10 @@ from grader.report.summary import (
 
 __all__ = ["exercise_html", "failure_html", "progress_html"]
 
-_LOOKS = {
-    Status.PASSED: ("✓", "var(--jp-success-color0, #1b5e20)"),
-    Status.FAILED: ("✗", "var(--jp-error-color0, #b71c1c)"),
-    Status.SKIPPED: ("–", "var(--jp-warn-color0, #8a5300)"),
-    Status.ERROR: ("!", "var(--jp-warn-color0, #8a5300)"),
-}
-
 _STATES = {
-    ProgressState.PASSED: _LOOKS[Status.PASSED],
-    ProgressState.TRIED: _LOOKS[Status.FAILED],
-    ProgressState.UNTOUCHED: ("·", "inherit"),
+    ProgressState.PASSED: Outcome.PASSED,
+    ProgressState.TRIED: Outcome.FAILED,
+    ProgressState.UNTOUCHED: Outcome.UNTOUCHED,
 }
 
 _STYLE = (
@@ -55,7 +49,7 @@ def escape(text: str) -> str:
 
 def failure_html(failure: Failure) -> str:
     """Why a run of ranks failed, as a small card."""
-    mark, colour = _LOOKS[Status.FAILED]
+    mark, colour = Outcome.FAILED.mark, Outcome.FAILED.colour
     word = escape(failure.diagnosis)
     parts = [
         f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="failed: {word}">',
@@ -71,7 +65,7 @@ def failure_html(failure: Failure) -> str:
 
 def exercise_html(verdict: ExerciseVerdict) -> str:
     """One exercise as a small card."""
-    mark, colour = _LOOKS[verdict.status]
+    mark, colour = Outcome.of(verdict.status).mark, Outcome.of(verdict.status).colour
     parts = [
         f'<div style="{_STYLE.format(colour=colour)}" role="group"'
         f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
@@ -108,7 +102,7 @@ def _details(case: CaseVerdict) -> Iterator[str]:
         )
         yield f"<thead><tr>{heads}</tr></thead><tbody>"
         for row in case.by_rank:
-            right = "✓ yes" if row.right else "✗ no"
+            right = f"{Outcome.PASSED.mark} yes" if row.right else f"{Outcome.FAILED.mark} no"
             cells = "".join(
                 f'<td style="{_CELL}">{escape(text)}</td>'
                 for text in (str(row.rank), right, row.expected, row.actual)
@@ -146,7 +140,7 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
 def progress_html(overview: CourseProgress) -> str:
     """How far a learner is: a table with a part for each chapter, and the sum."""
     done = bool(overview.standings) and overview.passed == len(overview.standings)
-    colour = _LOOKS[Status.PASSED][1] if done else "var(--jp-border-color1, #9e9e9e)"
+    colour = Outcome.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
     parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
     if overview.standings:
         parts.append('<table style="margin: 0; border-collapse: collapse">')
@@ -161,7 +155,7 @@ def progress_html(overview: CourseProgress) -> str:
     if overview.unknown:
         names = escape(", ".join(overview.unknown))
         parts.append(f"<div>in the file, but not in this course: {names}</div>")
-    mark, colour = _LOOKS[Status.ERROR]
+    mark, colour = Outcome.ERROR.mark, Outcome.ERROR.colour
     parts += [
         f'<div><strong style="color: {colour}">{mark}</strong> {escape(text)}</div>'
         for text in overview.trouble
@@ -177,7 +171,7 @@ def _chapter_rows(chapter: str, standings: Sequence[ExerciseProgress]) -> Iterat
         f"{escape(chapter)} ({passed} of {len(standings)})</th></tr>"
     )
     for standing in standings:
-        mark, colour = _STATES[standing.state]
+        mark, colour = _STATES[standing.state].mark, _STATES[standing.state].colour
         state, when, took = map(escape, standing_cells(standing))
         yield (
             f'<tr><td style="{_CELL}"><strong style="color: {colour}">{mark}</strong>'

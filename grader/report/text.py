@@ -19,6 +19,7 @@ from grader.core.verdict import (
     SubmissionVerdict,
 )
 from grader.judge.progress import CourseProgress, ProgressState
+from grader.report.looks import Outcome
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -36,17 +37,10 @@ __all__ = ["exercise_report", "failure_report", "plain", "progress_report", "sub
 #: Width of plain text, as in a terminal of the usual size.
 WIDTH = 80
 
-_MARKS = {
-    Status.PASSED: ("✓", "green"),
-    Status.FAILED: ("✗", "red"),
-    Status.SKIPPED: ("–", "yellow"),
-    Status.ERROR: ("!", "magenta"),
-}
-
 _STATES = {
-    ProgressState.PASSED: ("✓", "green"),
-    ProgressState.TRIED: ("✗", "red"),
-    ProgressState.UNTOUCHED: ("·", "dim"),
+    ProgressState.PASSED: Outcome.PASSED,
+    ProgressState.TRIED: Outcome.FAILED,
+    ProgressState.UNTOUCHED: Outcome.UNTOUCHED,
 }
 
 
@@ -81,7 +75,7 @@ def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
 
 
 def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
-    mark, colour = _MARKS[verdict.status]
+    mark, colour = Outcome.of(verdict.status).mark, Outcome.of(verdict.status).terminal
     head = Table.grid(expand=True, padding=(0, 1))
     head.add_column(no_wrap=True)
     head.add_column(no_wrap=True)
@@ -121,9 +115,12 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
         table.add_column("expected", overflow="fold")
         table.add_column("actual", overflow="fold")
         for row in case.by_rank:
-            mark = Text("✓", "green") if row.right else Text("✗", "red")
+            look = Outcome.PASSED if row.right else Outcome.FAILED
             table.add_row(
-                str(row.rank), mark, Text(visible(row.expected)), Text(visible(row.actual))
+                str(row.rank),
+                Text(look.mark, look.terminal),
+                Text(visible(row.expected)),
+                Text(visible(row.actual)),
             )
         yield table
     yield from (Text(visible(f"· {line}")) for line in case.detail)
@@ -133,8 +130,11 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
     """Why a run of ranks failed."""
+    look = Outcome.FAILED
     lines: list[RenderableType] = [
-        Text.assemble((f"✗ {failure.diagnosis}: ", "red"), visible(failure.message))
+        Text.assemble(
+            (f"{look.mark} {failure.diagnosis}: ", look.terminal), visible(failure.message)
+        )
     ]
     lines += [Text(visible(f"  · {line}")) for line in failure.detail]
     lines += [Padding(Text(visible(str(one))), (0, 0, 0, 4)) for one in shown(failure.frames)]
@@ -154,16 +154,18 @@ def progress_report(overview: CourseProgress) -> RenderableType:
         for _ in range(2):
             table.add_column(no_wrap=True, style="dim")
         for standing in standings:
-            mark, colour = _STATES[standing.state]
+            look = _STATES[standing.state]
             state, when, took = standing_cells(standing)
-            name = Text.assemble((mark, colour), " ", standing.exercise.name)
-            table.add_row(name, Text(state, style=colour), when, took)
+            name = Text.assemble((look.mark, look.terminal), " ", standing.exercise.name)
+            table.add_row(name, Text(state, style=look.terminal), when, took)
         done = sum(standing.state is ProgressState.PASSED for standing in standings)
         head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
         parts += [head, Padding(table, (0, 0, 0, 2))]
     if overview.unknown:
         names = ", ".join(visible(name) for name in overview.unknown)
         parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
-    parts += [Text(visible(f"! {text}"), style="yellow") for text in overview.trouble]
+    parts += [
+        Text(visible(f"{Outcome.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
+    ]
     parts.append(Text(sum_of(overview), style="bold"))
     return Group(*parts)

@@ -16,6 +16,7 @@ from grader.classroom.outputs.results import (
     SubmissionRow,
 )
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.report.looks import Outcome
 from grader.report.summary import points
 
 __all__ = [
@@ -246,26 +247,9 @@ def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
 
 # The page. ------------------------------------------------------------------------
 
-#: A sign for every outcome, so that nothing is told by colour alone.
-MARKS = {
-    "passed": "✓",
-    "partly": "½",
-    "failed": "✗",
-    "hung": "∞",
-    "empty": "○",
-    "skipped": "–",
-    "error": "!",
-}
+MARKS = {outcome.value: outcome.mark for outcome in Outcome}
 
-WORDS = {
-    "passed": "passed",
-    "partly": "some points",
-    "failed": "failed",
-    "hung": "hung",
-    "empty": "not attempted",
-    "skipped": "not judged here",
-    "error": "the grader failed",
-}
+WORDS = {outcome.value: outcome.word for outcome in Outcome}
 
 #: What the table of students can be narrowed to.
 _TAGS = {
