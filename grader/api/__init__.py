@@ -13,7 +13,7 @@ from grader.core.errors import RequestError, RunFailed, Stopped
 from grader.core.program import Program
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
-from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure
+from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview
@@ -31,12 +31,14 @@ from grader.trace.wildcard_schedules import Exploration, named_race
 __all__ = [
     "Checked",
     "Hints",
+    "Points",
     "Progress",
     "Run",
     "catalogue",
     "check",
     "fresh_seed",
     "hint",
+    "points",
     "progress",
     "run",
 ]
@@ -174,6 +176,54 @@ def shows_results() -> bool:
     if ipython is not None and ipython.get_ipython() is not None:
         return True
     return hasattr(sys, "ps1")
+
+
+class Points:
+    """The value of :func:`points`: a number for programs, the verdict for people.
+
+    Attributes:
+        verdict: the verdict as data.
+    """
+
+    def __init__(self, verdict: ExerciseVerdict) -> None:
+        self.verdict = verdict
+
+    @property
+    def known(self) -> bool:
+        """Whether the answer could be judged."""
+        return self.verdict.status in (Status.PASSED, Status.FAILED)
+
+    def __float__(self) -> float:
+        if not self.known:
+            raise ValueError(f"{self.verdict.name} could not be judged: {self.verdict.message}")
+        return float(self.verdict.score)
+
+    def __repr__(self) -> str:
+        # nbgrader takes a cell's number for partial credit, any other text for
+        # full marks and an error for none.  Empty text it refuses, so that what
+        # could not be judged stops the autograding of this submission.
+        return str(float(self)) if self.known else ""
+
+    def _repr_html_(self) -> str:
+        return exercise_html(self.verdict)
+
+
+def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
+    """Judge a function as :func:`check` does; the value is what it earns.
+
+    The last cells of a chapter call it.  A learner sees the verdict there,
+    whatever it is, and nbgrader reads the number.
+
+    Args:
+        answer: the function or class; its name says which exercise it is.
+        named: an answer without a name of its own, as for ``check``.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+        RequestError: the answer is no function, or cannot be sent to other
+            processes.
+    """
+    return Points(check(answer, **named).verdict)
 
 
 class Hints:

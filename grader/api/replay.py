@@ -14,8 +14,7 @@ from grader.core.source_locations import live_line, with_source
 from grader.course.exercise import Exercise
 from grader.launch.processes import ProcessWorld
 from grader.launch.world import Job
-from grader.report.frames import FrameSequence, film
-from grader.report.player import page, player, strip
+from grader.report.replay import FrameSequence, film, page, player, strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace

@@ -10,8 +10,7 @@ from typing import Any
 
 from grader.api import Run, shows_results
 from grader.core.errors import RequestError
-from grader.report.lanes import CODE, Lane, Lanes, lanes
-from grader.report.timeline import timeline_png, unit_of
+from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, unit_of
 from grader.trace.trace import Trace
 
 __all__ = ["Timeline", "timeline"]

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.core.version import __version__
 from grader.judge.progress import CourseProgress, ExerciseProgress
 
-__all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.judge.simulated_checks import SimulatedOutcome
+    from grader.simulation.clusters import Cluster
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "case_as_dict",
+    "growth_json",
+    "progress_as_dict",
+    "submission_as_dict",
+    "to_json",
+]
 
 #: Raised whenever a field changes its meaning or goes away.
 SCHEMA_VERSION = 1
@@ -75,6 +89,26 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
             "rounds": traffic.rounds,
         },
     }
+
+
+def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, seed: int) -> str:
+    """Return an answer on simulated ranks as one JSON object."""
+    simulation = grown.simulation
+    fields: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": __version__,
+        "exercise": exercise.name,
+        "ranks": grown.case.n,
+        "seed": seed,
+        "cluster": msgspec.to_builtins(cluster),
+        "passed": all(verdict.passed for verdict in grown.verdicts),
+        # None: no run came to its end, and so there is no time
+        "seconds": simulation.seconds if simulation.failure is None else None,
+        "messages": simulation.messages,
+        "bytes": simulation.bytes,
+        "cases": [case_as_dict(verdict) for verdict in grown.verdicts],
+    }
+    return json.dumps(fields, ensure_ascii=True, indent=1)
 
 
 def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.core.values import amount, duration
 from grader.core.verdict import (
     CaseVerdict,
     Diagnosis,
@@ -31,8 +33,20 @@ from grader.report.summary import (
     sum_of,
     visible,
 )
+from grader.simulation.clusters import Cluster, Flat
 
-__all__ = ["exercise_report", "failure_report", "plain", "progress_report", "submission_report"]
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.judge.simulated_checks import SimulatedOutcome
+
+__all__ = [
+    "exercise_report",
+    "failure_report",
+    "growth_report",
+    "plain",
+    "progress_report",
+    "submission_report",
+]
 
 #: Width of plain text, as in a terminal of the usual size.
 WIDTH = 80
@@ -169,3 +183,60 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     ]
     parts.append(Text(sum_of(overview), style="bold"))
     return Group(*parts)
+
+
+# An answer on simulated ranks. -----------------------------------------------------
+
+
+def growth_report(
+    grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, name: str, seed: int
+) -> RenderableType:
+    """An answer on simulated ranks: whether it is right, and what it would have taken.
+
+    Args:
+        grown: what became of it.
+        exercise: whose answer it is.
+        cluster: what messages cost.
+        name: of the cluster, or nothing.
+        seed: of the inputs.
+    """
+    n = grown.case.n
+    ranks = "1 simulated rank" if n == 1 else f"{n:,} simulated ranks"
+    parts: list[RenderableType] = [
+        Text.assemble((exercise.name, "bold"), f" on {ranks}, {_cluster_words(cluster, name)}")
+    ]
+    parts += [Padding(_case_line(verdict), (0, 0, 0, 2)) for verdict in grown.verdicts]
+    if grown.simulation.failure is None:
+        parts.append(Padding(_grown_costs(grown), (0, 0, 0, 2)))
+    parts.append(Text(f"(seed {seed})", style="dim"))
+    return Group(*parts)
+
+
+def _cluster_words(cluster: Cluster, name: str) -> str:
+    if name:
+        return f"cluster {visible(name)}"
+    if isinstance(cluster, Flat):
+        return f"α = {cluster.alpha:g} s, β = {cluster.beta:g} s/byte"
+    return f"nodes of {cluster.ranks_per_node} ranks"
+
+
+def _case_line(verdict: CaseVerdict) -> Text:
+    look = Outcome.PASSED if verdict.passed else Outcome.FAILED
+    mark = f"{look.mark} ", look.terminal
+    if not verdict.passed:
+        said = f"{verdict.name}: {verdict.diagnosis}: {verdict.message}"
+        return Text.assemble(mark, visible(said))
+    told = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
+    return Text.assemble(mark, f"{verdict.name}: {told or 'right'}")
+
+
+def _grown_costs(grown: SimulatedOutcome) -> Table:
+    simulation = grown.simulation
+    table = Table.grid(padding=(0, 2))
+    table.add_row("virtual time", duration(simulation.seconds))
+    table.add_row("messages", f"{simulation.messages:,}")
+    sent = amount(simulation.bytes)
+    if simulation.tally is not None:
+        sent += f", by one rank at most {amount(simulation.tally.traffic.max_sent)}"
+    table.add_row("sent", sent)
+    return table

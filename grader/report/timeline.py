@@ -1,17 +1,337 @@
-"""A run in time as a still picture: a lane for every rank, messages between them."""
+"""A run in time: for every rank what it did when, and which messages were on their way.
+
+The record knows when a rank entered the function and left it, when it began to
+wait for an operation and when it saw it complete.  What it does between two
+waits (it computes, sleeps, or asks ``is_completed``) the record cannot tell, so
+all of that is the student's own code.  A message is on its way from the moment
+its sender hands it over until its receiver has seen it complete; the record does
+not show when its bytes arrived in between.  A collective that is not waited for at
+once is in flight from its call until its rank has seen it complete.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from grader.core.errors import RequestError
+from grader.core.verdict import Failure, Site
 from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
-from grader.report.lanes import CODE, Bar, Lanes, Line, Mark
+from grader.trace.trace import CallSpan, Operation, Trace
 
-__all__ = ["unit_of", "timeline_png"]
+__all__ = ["Bar", "CODE", "Lane", "Lanes", "Line", "Mark", "lanes", "timeline_png", "unit_of"]
+
+
+# The run as data. -----------------------------------------------------------------
+
+#: What a rank does while it waits for nothing.
+CODE = "your code"
+
+#: More different calls of a rank than this are counted, and not listed.
+_MOST_CALLS = 8
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stretch of a rank's time.
+
+    Attributes:
+        start, end: nanoseconds since the beginning of the run.
+        what: :data:`CODE`, or what it waits for: ``send``, ``recv``, or
+            ``collective``.
+        text: "recv from 2 (line 7)"; empty for its own code.
+        over: whether it had ended when the record was closed.
+    """
+
+    start: int
+    end: int
+    what: str
+    text: str = ""
+    over: bool = True
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message on its way; the ends are on the lanes of two ranks."""
+
+    source: int
+    destination: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named place that a rank came by, in nanoseconds since the beginning of the run."""
+
+    time: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One rank.
+
+    Attributes:
+        bars: its time, from entering the function to leaving it.
+        calls: what it called, in program order.
+        end: how it ended, in words.
+        left: when it left; ``None`` if it never did.
+        flights: collectives that it began and did not wait for at once.
+        marks: the named places that it came by.
+    """
+
+    bars: tuple[Bar, ...]
+    calls: tuple[str, ...]
+    end: str
+    left: int | None
+    flights: tuple[Bar, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+    def seconds(self, what: str) -> float:
+        """How long it did this, all in all."""
+        return sum(bar.end - bar.start for bar in self.bars if bar.what == what) / 1e9
+
+    def between(self, start: int, end: int) -> Lane:
+        """What lies between two moments, counted from the first."""
+        bars, flights = (
+            tuple(
+                replace(bar, start=max(bar.start, start) - start, end=min(bar.end, end) - start)
+                for bar in bars
+                if bar.start < end and bar.end > start
+            )
+            for bars in (self.bars, self.flights)
+        )
+        marks = tuple(
+            Mark(mark.time - start, mark.text) for mark in self.marks if start <= mark.time <= end
+        )
+        left = None if self.left is None else self.left - start
+        return replace(self, bars=bars, flights=flights, marks=marks, left=left)
+
+    @property
+    def in_flight(self) -> float:
+        """Seconds in which at least one of :attr:`flights` was on its way."""
+        return sum(end - start for start, end in _joined(self.flights)) / 1e9
+
+    @property
+    def hidden(self) -> float:
+        """Seconds of those in which the rank was in its own code meanwhile."""
+        own = [(bar.start, bar.end) for bar in self.bars if bar.what == CODE]
+        return (
+            sum(
+                max(0, min(end, until) - max(start, since))
+                for start, end in _joined(self.flights)
+                for since, until in own
+            )
+            / 1e9
+        )
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A run in time.
+
+    Attributes:
+        lanes: by rank.
+        lines: the messages that were received.
+        end: nanoseconds from the first entry to the last thing that is known.
+        failure: why the run failed, if it did.
+    """
+
+    lanes: tuple[Lane, ...]
+    lines: tuple[Line, ...]
+    end: int
+    failure: Failure | None = None
+
+    def between(self, since: str | None, until: str | None) -> Lanes:
+        """The part from the first mark ``since`` of any rank to the last mark ``until``.
+
+        Args:
+            since, until: texts of marks; ``None`` is the beginning, or the end.
+
+        Raises:
+            RequestError: no rank has come by such a mark, or by the one only after the other.
+        """
+        start = 0 if since is None else min(self._times(since))
+        end = self.end if until is None else max(self._times(until))
+        if start >= end:
+            raise RequestError(f"the mark {until!r} does not come after {since!r}")
+        shown = tuple(lane.between(start, end) for lane in self.lanes)
+        lines = tuple(
+            replace(line, start=max(line.start - start, 0), end=min(line.end, end) - start)
+            for line in self.lines
+            if line.start < end and line.end > start
+        )
+        return Lanes(shown, lines, end - start, self.failure)
+
+    def _times(self, text: str) -> list[int]:
+        found = [mark.time for lane in self.lanes for mark in lane.marks if mark.text == text]
+        if not found:
+            known = sorted({mark.text for lane in self.lanes for mark in lane.marks})
+            raise RequestError(
+                f"no rank has come by a mark {text!r}; marks are {', '.join(map(repr, known))}"
+                if known
+                else f"no rank has come by a mark {text!r}: call mark({text!r}) in the function"
+            )
+        return found
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a rank was still in the function when the run was ended."""
+        return any(not bar.over for lane in self.lanes for bar in lane.bars)
+
+    def table(self) -> str:
+        """What every rank did, in its own order; nothing that differs from run to run."""
+        lines = []
+        for rank, lane in enumerate(self.lanes):
+            calls = ", ".join(_short(lane.calls)) or "no communication"
+            lines.append(f"rank {rank}:  {calls};  {lane.end}")
+        return "\n".join(lines)
+
+
+def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
+    """The record of a run, by rank and in time."""
+    stays = trace.stays or tuple(map(_guessed, trace.operations))
+    moments = [m for op in _every(trace) for m in (op.posted, op.blocked, op.done) if m is not None]
+    moments += [mark.time for marks in trace.marks for mark in marks]
+    moments += [m for stay in stays for m in (stay.entered, stay.left) if m is not None]
+    zero = min(moments, default=0)
+    last = max([*moments, trace.closed or 0], default=0)
+    if all(stay.left is not None for stay in stays):
+        # what comes after that is the grader's own time
+        last = max(moments, default=0)
+    stuck = {wait.rank for wait in failure.waits} if failure else set()
+    found = tuple(
+        _lane(trace, rank, stay, zero, last, rank in stuck) for rank, stay in enumerate(stays)
+    )
+    lines = tuple(
+        Line(op.rank, op.partner.rank, op.posted - zero, op.partner.done - zero)
+        for op in trace.sends()
+        if op.partner is not None and op.partner.done is not None
+    )
+    return Lanes(found, lines, max(last - zero, 1), failure)
+
+
+def _every(trace: Trace) -> Iterator[Operation]:
+    for operations in trace.operations:
+        yield from operations
+
+
+def _guessed(operations: Sequence[Operation]) -> CallSpan:
+    """From the first to the last thing that a rank reported, where nothing better is known."""
+    ends = [op.done for op in operations if op.done is not None]
+    if not operations or len(ends) < len(operations):
+        return CallSpan(operations[0].posted if operations else None)
+    return CallSpan(operations[0].posted, max(ends), "returned")
+
+
+def _lane(trace: Trace, rank: int, stay: CallSpan, zero: int, last: int, for_ever: bool) -> Lane:
+    operations = trace.operations[rank]
+    bars: list[Bar] = []
+    if stay.entered is not None:
+        bars = list(_bars(operations, stay.entered - zero, stay.left, zero, last))
+    calls = tuple(_text(op, op.site) for op in operations)
+    left = None if stay.left is None else stay.left - zero
+    flights = tuple(_flights(operations, zero, last)) if bars else ()
+    marks = tuple(
+        Mark(mark.time - zero, mark.text) for mark in dict(enumerate(trace.marks)).get(rank, ())
+    )
+    return Lane(tuple(bars), calls, _end(stay, bars, for_ever), left, flights, marks)
+
+
+def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[Bar]:
+    """Collectives that were begun, and waited for later or never."""
+    for op in operations:
+        if op.is_message or op.kind == "new_group":
+            continue
+        # whoever waits in the line of the call waits at once
+        if op.blocked is None or op.blocked_site != op.site:
+            seen = op.done if op.given_up is None else op.given_up
+            end = last if seen is None else seen
+            yield Bar(
+                op.posted - zero, end - zero, "collective", _text(op, op.site), seen is not None
+            )
+
+
+def _joined(bars: Sequence[Bar]) -> Iterator[tuple[int, int]]:
+    """The stretches of time that the bars cover together."""
+    at = None
+    for bar in sorted(bars, key=lambda bar: bar.start):
+        if at is not None and bar.start <= at[1]:
+            at = (at[0], max(at[1], bar.end))
+            continue
+        if at is not None:
+            yield at
+        at = (bar.start, bar.end)
+    if at is not None:
+        yield at
+
+
+def _bars(
+    operations: Sequence[Operation], entered: int, left: int | None, zero: int, last: int
+) -> Iterator[Bar]:
+    """Waits, and the student's own code between them."""
+    at, end = entered, (last if left is None else left) - zero
+    waits = [op for op in operations if op.blocked is not None]
+    for op in sorted(waits, key=lambda op: op.blocked or 0):
+        start = max((op.blocked or 0) - zero, at)
+        seen = op.done if op.given_up is None else op.given_up
+        over = seen is not None or left is not None
+        until = end if seen is None else min(seen - zero, end)
+        if start >= end or until < start:
+            continue
+        if start > at:
+            yield Bar(at, start, CODE)
+        what = op.kind if op.is_message else "collective"
+        yield Bar(start, until, what, _text(op, op.blocked_site or op.site), over)
+        at = until
+        if not over:
+            return
+    if at < end or left is None:
+        yield Bar(at, end, CODE, over=left is not None)
+
+
+def _end(stay: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
+    """How a rank ended, in words."""
+    if stay.entered is None:
+        return "never called"
+    if stay.how == "gone":
+        return "its process is gone"
+    if stay.how:
+        return stay.how
+    if bars and bars[-1].text:
+        how = "waits for ever in" if for_ever else "still waits in"
+        return f"{how} {bars[-1].text}"
+    return "still runs"
+
+
+def _text(op: Operation, site: Site) -> str:
+    """A call, or the wait for one, in words: "send to 1 (line 5)"."""
+    if op.kind == "send":
+        what = f"send to {op.peer}"
+    elif op.kind == "recv":
+        what = "recv from anybody" if op.wildcard else f"recv from {op.peer}"
+    else:
+        what = op.kind
+    return f"{what} ({site})"
+
+
+def _short(calls: Sequence[str]) -> Iterator[str]:
+    """Calls in the order in which they first come, counted; of a long list the beginning."""
+    counts = Counter(calls)
+    for text, count in list(counts.items())[:_MOST_CALLS]:
+        yield text if count == 1 else f"{count} × {text}"
+    rest = sum(list(counts.values())[_MOST_CALLS:])
+    if rest:
+        yield f"{rest} more calls"
+
+
+# The run as a picture. ------------------------------------------------------------
 
 #: Inches.
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 10.0, 0.8, 1.35, 0.56, 0.45, 0.95
