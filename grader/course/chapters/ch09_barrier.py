@@ -1,4 +1,4 @@
-"""Chapter 09: nobody leaves before the last has come."""
+"""Chapter 09: no rank leaves a barrier before every rank has entered it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from grader.trace.trace import Operation, Trace, heard_from
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:
-    """Call the answer so many times in a row; what it returns, if it returns something."""
+    """Call the answer ``calls`` times in a row, and return the first value other than ``None``."""
     returned = [barrier() for _ in range(calls)]
     return next((value for value in returned if value is not None), None)
 
 
 def _part(operations: Sequence[Operation], i: int, calls: int) -> Sequence[Operation]:
-    """What a rank did in its call ``i``: it does the same in each of them."""
+    """Return what a rank did in its call ``i``, which takes as many operations as every other."""
     length = len(operations)
     return operations[length * i // calls : length * (i + 1) // calls]
 
@@ -47,12 +47,12 @@ def _early(e: Evidence) -> bool:
 
 
 def _distances(e: Evidence) -> set[int]:
-    """How far to the right messages go."""
+    """Return the distances to the right that messages go."""
     return {(op.peer - op.rank) % e.case.n for op in e.trace.sends()}
 
 
 def _sends_of_each(e: Evidence) -> set[int]:
-    """How many messages a rank sends a call; one number if all send equally many."""
+    """Return the numbers of messages that ranks send per call, one if all send equally many."""
     return {
         sum(op.kind == "send" for op in operations) // e.case.calls
         for operations in e.trace.operations
@@ -60,7 +60,7 @@ def _sends_of_each(e: Evidence) -> set[int]:
 
 
 def _is_butterfly(e: Evidence) -> bool:
-    """Whether partners are found by flipping a bit of the rank."""
+    """Return whether partners are found by flipping one bit of the rank."""
     flips = [op.peer ^ op.rank for op in e.trace.sends()]
     powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
     return e.case.n > 2 and powers and evidence.uses_xor(e)

@@ -24,15 +24,14 @@ _LONG, _FLOAT, _DOUBLE, _BRAIN, _HALF = (
 #: Six places: 0 is named three times, 1 and 5 twice, 3 four times, 2 and 4 never.
 _INDEX = (3, 0, 3, 1, 0, 3, 5, 1, 3, 0, 5)
 
-#: Signs of what input holds at a place, and of what src brings there.  So
-#: leaving input out or in always shows, and so does starting a maximum or a
-#: minimum at 0.
+#: Signs of what input holds at a place, and of what src brings there.  They make it
+#: visible whether input is counted, and whether a maximum or minimum starts at 0.
 _INPUT_SIGNS, _SRC_SIGNS = (1, -1, -1, -1, 1, 1), (-1, 1, 1, -1, 1, 1)
 
 _ALL = ("sum", "mean", "prod", "amax", "amin")
 
-#: Which reduction on which dtype, and whether with input.  Integers first, for
-#: which a mistake can be told without rounding.
+#: Dtype, reduction and ``include_self`` of each case.  Integers come first: on them a
+#: mistake is recognised without rounding.
 _REDUCTIONS = (
     *((dtype, name, own) for dtype in (_LONG, _FLOAT) for name in _ALL for own in (True, False)),
     (_DOUBLE, "mean", True), (_DOUBLE, "prod", False),
@@ -51,7 +50,7 @@ def _sizes(draw: Draw, reduce: str, dtype: torch.dtype, length: int) -> torch.Te
     if dtype.is_floating_point:
         return draw.tensor(kind).abs() + 0.5
     if reduce == "mean":
-        # 4 and 5 divide these, so that rounding shows where one number is added to
+        # 4 and 5 divide these; only the odd number that is added shows how a mean is rounded
         return 20 * (draw.tensor(kind) % 2 + 1)
     return draw.tensor(kind) % (24 if dtype.itemsize == 1 else 99) + 1
 
@@ -59,7 +58,7 @@ def _sizes(draw: Draw, reduce: str, dtype: torch.dtype, length: int) -> torch.Te
 def _numbers(
     draw: Draw, reduce: str, dtype: torch.dtype, signs: tuple[int, ...], odd: int = 0
 ) -> torch.Tensor:
-    """Numbers with these signs; ``odd`` is added to the size of the first."""
+    """Draw numbers with these signs; ``odd`` is added to the size of the first."""
     sizes = _sizes(draw, reduce, dtype, len(signs))
     if reduce == "mean" and len(signs):
         sizes[0] += odd
@@ -77,7 +76,7 @@ def _case(draw: Draw, name: str, reduce: str, own: bool, **tensors: torch.Tensor
 
 
 def reductions(draw: Draw) -> Iterator[Case]:
-    """Every reduction, on every kind of number, and the places that are easily forgotten."""
+    """Draw cases of every reduction on every kind of number, and of the easily forgotten sizes."""
 
     def case(
         dtype: torch.dtype,
@@ -113,7 +112,7 @@ def reductions(draw: Draw) -> Iterator[Case]:
         draw, "nothing at all", "amax", True, input=nothing, index=nothing.long(), src=nothing
     )
     for reduce, own in (("sum", False), ("mean", True)):
-        # what float64 cannot hold
+        # integers that float64 cannot hold
         large = [_numbers(draw, "sum", _LONG, s) for s in (_INPUT_SIGNS, (1, -1) * 5)]
         far, near = (t.sign() * 2**56 + 2 * t + 1 for t in large)
         index = torch.tensor(_INDEX[:10])
@@ -126,7 +125,7 @@ def reductions(draw: Draw) -> Iterator[Case]:
 
 
 def reduced(c: Case, **changes: Any) -> torch.Tensor:
-    """What torch gives; floating-point numbers are reduced in float64 and rounded once."""
+    """Return torch's own result; floating-point numbers are reduced in float64 and rounded once."""
     own, reduce = changes.get("include_self", c.include_self), changes.get("reduce", c.reduce)
     wide = _DOUBLE if c.input.dtype.is_floating_point else c.input.dtype
     x, src = c.input.to(wide), changes.get("src", c.src).to(wide)
@@ -135,21 +134,21 @@ def reduced(c: Case, **changes: Any) -> torch.Tensor:
 
 
 def counts(c: Case, own: bool) -> torch.Tensor:
-    """How many numbers are reduced into each place."""
+    """Return how many numbers are reduced into each place."""
     found: torch.Tensor = c.index.bincount(minlength=len(c.input)) + int(own)
     return found
 
 
 def named(c: Case) -> torch.Tensor:
-    """Which places index names."""
+    """Return which places index names."""
     return counts(c, False) > 0
 
 
 def magnitude(c: Case) -> torch.Tensor:
-    """How large what goes into each place is; 0 where nothing does, and input has to stay.
+    """Return how large the terms of each place are; 0 where there are none and input has to stay.
 
-    A sum may be taken over everything in order, and a place's share found as a
-    difference: so all that is added counts for every place.
+    A sum may be computed as a difference of running sums over the whole of src, so all
+    terms count for every place.
     """
     if c.reduce in ("amax", "amin") or not c.input.dtype.is_floating_point:
         return torch.zeros(len(c.input))
@@ -169,7 +168,7 @@ def magnitude(c: Case) -> torch.Tensor:
 def _alone(
     wrong: Callable[[Case], torch.Tensor | None],
 ) -> Callable[[Case], list[torch.Tensor] | None]:
-    """The same wrong tensor on every rank; numbers that behave in ways of their own say nothing."""
+    """Make the same wrong tensor for every rank; ``None`` for nan, inf and large numbers."""
 
     def gives(c: Case) -> list[torch.Tensor] | None:
         odd = c.name.endswith(("with nan and inf", "large numbers"))
@@ -189,7 +188,7 @@ _STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 
 
 def _last_wins(c: Case) -> torch.Tensor | None:
-    """What ``out[index] += src`` gives: each step starts from the same old value."""
+    """Return what ``out[index] += src`` gives: each step starts from the same old value."""
     if c.input.dtype.is_floating_point or c.reduce == "mean":
         return None
     out: torch.Tensor = c.input.clone()
@@ -201,7 +200,7 @@ def _last_wins(c: Case) -> torch.Tensor | None:
 def _divided(
     c: Case, count: torch.Tensor, rounding: str | None = "floor", own: bool | None = None
 ) -> torch.Tensor | None:
-    """The mean if sums were divided in another way."""
+    """Return the means of integers if sums were divided by another count, or rounded otherwise."""
     if c.reduce != "mean" or c.input.dtype.is_floating_point:
         return None
     total = reduced(c, reduce="sum", include_self=c.include_self if own is None else own)
@@ -210,17 +209,17 @@ def _divided(
 
 
 def _cut(c: Case) -> torch.Tensor | None:
-    """A mean of integers that is cut towards zero."""
+    """Return the mean of integers, rounded towards zero."""
     return _divided(c, counts(c, c.include_self), "trunc")
 
 
 def _to_nearest(c: Case) -> torch.Tensor | None:
-    """A mean of integers that is rounded to the nearest."""
+    """Return the mean of integers, rounded to the nearest."""
     return _divided(c, counts(c, c.include_self), None)
 
 
 def _floored(e: Evidence) -> bool:
-    """Whether a mean of floating-point numbers is rounded down like one of integers."""
+    """Return whether a mean of floating-point numbers is rounded down like one of integers."""
     c = e.case
     if e.diagnosis is not Diagnosis.WRONG_VALUE or c.reduce != "mean":
         return False
@@ -229,13 +228,13 @@ def _floored(e: Evidence) -> bool:
 
 
 def _exchanged(c: Case) -> torch.Tensor | None:
-    """The minimum for the maximum, and the other way round."""
+    """Return the minimum where the maximum is asked for, and the other way round."""
     other = {"amax": "amin", "amin": "amax"}.get(c.reduce)
     return reduced(c, reduce=other) if other else None
 
 
 def _bounded_by(c: Case, start: float, *asked: str) -> torch.Tensor | None:
-    """One of the reductions ``asked``, if it starts at a number of its own."""
+    """Return one of the reductions ``asked`` as it is if it starts at the number ``start``."""
     if c.input.dtype.is_complex or c.reduce not in asked:
         return None
     right = reduced(c)
@@ -244,24 +243,24 @@ def _bounded_by(c: Case, start: float, *asked: str) -> torch.Tensor | None:
 
 
 def _elsewhere(e: Evidence) -> bool:
-    """Whether the answer is right where index points, and wrong where it does not."""
+    """Return whether the answer is right where index points, and wrong where it does not."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     actual, right, here = e.actual[0], reduced(e.case), named(e.case)
-    wide = torch.complex128  # holds all there is
+    wide = torch.complex128  # holds every dtype of the exercise
     close = torch.allclose(actual[here].to(wide), right[here].to(wide), rtol=0.02)
     return close and not torch.equal(actual[~here], right[~here])
 
 
 def _loses_nan(e: Evidence) -> bool:
-    """Whether a number stands where nan should."""
+    """Return whether there is a number where nan should be."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     return bool((reduced(e.case).isnan() & ~e.actual[0].isnan()).any())
 
 
 def _reads_at_index(e: Evidence) -> bool:
-    """Whether numbers of src were fetched from where index points, as a gather does."""
+    """Return whether numbers of src were read at index, as a gather does."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     c = e.case
@@ -271,7 +270,7 @@ def _reads_at_index(e: Evidence) -> bool:
 
 
 def _divided_to_float(e: Evidence) -> bool:
-    """Whether a mean of integers is none, where their sum was an integer."""
+    """Return whether a mean of integers is a float, where their sum was an integer."""
     c = e.case
     return (
         e.diagnosis is Diagnosis.WRONG_DTYPE
@@ -283,7 +282,7 @@ def _divided_to_float(e: Evidence) -> bool:
 
 
 def _fails_on_one_dtype(e: Evidence) -> bool:
-    """Whether an exception comes only with a dtype of its own, for a reduction that works else."""
+    """Return whether a reduction raises on one dtype only, and works on another."""
     c = e.case
     same = [one for one in e.judged if one.case.reduce == c.reduce and len(one.case.index)]
     here = [one for one in same if one.case.input.dtype == c.input.dtype]
@@ -372,7 +371,7 @@ scatter_reduce_1d = Exercise(
                 lambda c: reduced(c, reduce="sum") if c.reduce == "mean" else None,
             ),
         ),
-        # on some numbers the two give the same
+        # two mistakes with one hint: on some numbers they give the same
         *(
             Mistake(
                 "A mean of integers is rounded down, to minus infinity: -7/2 gives -4. Converting"
@@ -473,7 +472,7 @@ Report = list[dict[str, Any]]
 
 
 def _many(draw: Draw, length: int, places: int) -> tuple[int, ...]:
-    """Random places, each with many duplicates."""
+    """Draw random places, each with many duplicates."""
     return tuple((draw.tensor(Kind(torch.int64, (length,))) % places).tolist())
 
 
@@ -482,7 +481,7 @@ def _summed(rows: torch.Tensor, index: torch.Tensor, places: int) -> torch.Tenso
 
 
 def lost_rows(rows: torch.Tensor, index: torch.Tensor, places: int) -> torch.Tensor:
-    """The last row of each place: what ``out[index] += rows`` leaves there."""
+    """Return the last row of each place, which is what ``out[index] += rows`` leaves there."""
     out = rows.new_zeros(places, rows.shape[1])
     for i, row in zip(index, rows, strict=True):
         out[i] = row
@@ -490,7 +489,7 @@ def lost_rows(rows: torch.Tensor, index: torch.Tensor, places: int) -> torch.Ten
 
 
 def _report(c: Case, result: torch.Tensor, gradients: dict[str, torch.Tensor]) -> Report:
-    """What every rank reports, in the dtype of the first argument; no gradient without rows."""
+    """Return every rank's report, in the first argument's dtype; no gradient if that is empty."""
     first = next(iter(c.columns.values()))
     report = {"result": result.to(first.dtype)}
     if len(first):
@@ -501,7 +500,7 @@ def _report(c: Case, result: torch.Tensor, gradients: dict[str, torch.Tensor]) -
 def _with_gradients(
     answer: Callable[..., Any], leaves: dict[str, int], arguments: list[Any], cotangent: Any
 ) -> dict[str, Any]:
-    """The result and its gradients; without rows there is nothing to differentiate by."""
+    """Call the answer and differentiate it; without rows only the result is reported."""
     if len(arguments[0]):
         return differentiated(answer, arguments, leaves, cotangent.clone())
     result = answer(*arguments)
@@ -515,7 +514,7 @@ TWO_DTYPES = ("same scalar type", "same dtype", "dtypes match", "expected scalar
 
 
 def like(mistake: Callable[[Case], Report]) -> Callable[[Evidence], bool]:
-    """Recognises the result, gradients aside, of a mistake, whatever the order of additions."""
+    """Make a test for the result of a mistake, gradients aside, in any order of additions."""
 
     def when(e: Evidence) -> bool:
         if e.diagnosis is not Diagnosis.WRONG_VALUE:
@@ -528,14 +527,14 @@ def like(mistake: Callable[[Case], Report]) -> Callable[[Evidence], bool]:
 
 
 def says(*words: str) -> Callable[[Evidence], bool]:
-    """Recognises an exception by words of its message."""
+    """Make a test for an exception with any of these words in its message."""
     return lambda e: e.failure is not None and any(w in e.failure.message for w in words)
 
 
 def sizes_meet(e: Evidence, one: int, other: int) -> bool:
-    """Whether two tensors could not be combined since one has so many entries, the other so many.
+    """Return whether torch refused to combine two tensors that have these numbers of entries.
 
-    Tells nothing where both numbers are the same.
+    It is false where both numbers are the same, since nothing is proved then.
     """
     text = e.failure.message if e.failure is not None else ""
     found = re.search(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", text)
@@ -543,18 +542,18 @@ def sizes_meet(e: Evidence, one: int, other: int) -> bool:
 
 
 def has_nan(e: Evidence, name: str) -> bool:
-    """Whether an entry of what is reported holds nan."""
+    """Return whether an entry of the report holds nan."""
     return bool(e.actual[0][name].isnan().any())
 
 
 def is_cut(e: Evidence, index: torch.Tensor, places: int) -> bool:
-    """Whether the result ends with the last place that is named."""
+    """Return whether the result ends with the last place that index names."""
     last = int(index.max()) + 1
     return e.diagnosis is Diagnosis.WRONG_SHAPE and len(e.actual[0]["result"]) == last < places
 
 
 def without(e: Evidence, name: str) -> bool:
-    """Whether no gradient reaches an argument."""
+    """Return whether no gradient reaches an argument."""
     return e.diagnosis is Diagnosis.WRONG_GRADIENT and e.actual[0][f"gradient of {name}"] is None
 
 
@@ -562,7 +561,7 @@ def without(e: Evidence, name: str) -> bool:
 
 
 def segments(draw: Draw) -> Iterator[Case]:
-    """Rows and the segments that they belong to, some of them empty."""
+    """Draw rows and the segments that they belong to, some of them empty."""
     kinds: tuple[tuple[str, torch.dtype, tuple[int, ...], int, int], ...] = (
         ("segments in order", torch.float64, (0, 0, 0, 1, 1, 2), 3, 2),
         ("segments in any order", torch.float32, (2, 0, 2, 1, 0, 2, 1, 2), 3, 3),
@@ -591,7 +590,7 @@ def means(
     ids: torch.Tensor | None = None,
     add: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] = _summed,
 ) -> Report:
-    """Means, if sums are divided by this, and rows belong to these segments."""
+    """Return the means of segments, with other divisors, ids or sums if these are given."""
     ids = c.segment_ids if ids is None else ids
     by = divisor(ids.bincount(minlength=c.num_segments)[:, None].double())
     result = add(c.values.double(), ids, c.num_segments) / by
@@ -599,7 +598,7 @@ def means(
 
 
 def segment_sizes(c: Case) -> Report:
-    """How large the terms are; sums may be differences of running ones, so all rows count."""
+    """Return how large the terms are; running sums are allowed, so all rows count."""
     counts = c.segment_ids.bincount(minlength=c.num_segments)[:, None].double()
     result = c.values.double().abs().sum(0) / counts.clamp(min=1) * (counts > 0)
     slopes = (c.cotangent.double().abs() / counts.clamp(min=1)).sum(0)
@@ -607,7 +606,7 @@ def segment_sizes(c: Case) -> Report:
 
 
 def empty_segments(c: Case) -> torch.Tensor:
-    """Which segments have no row."""
+    """Return which segments have no row."""
     empty: torch.Tensor = c.segment_ids.bincount(minlength=c.num_segments) == 0
     return empty
 
@@ -758,7 +757,7 @@ segment_mean = Exercise(
 
 
 def combinations(draw: Draw) -> Iterator[Case]:
-    """What experts give back, and the tokens that it belongs to."""
+    """Draw the outputs of experts, and the tokens that each belongs to."""
     kinds: tuple[tuple[str, torch.dtype, tuple[int, ...], int, int], ...] = (
         ("two experts a token", torch.float64, (0, 1, 2, 3, 2, 0, 3, 1), 4, 3),
         ("one expert a token", torch.float32, (2, 0, 3, 1), 4, 5),
@@ -788,7 +787,7 @@ def combined(
     weight: torch.Tensor | None = None,
     add: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] = _summed,
 ) -> Report:
-    """Weighted sums of the rows of each token, if the rows had these weights."""
+    """Return the weighted sums of the rows of each token, with other weights or sums if given."""
     weight = (c.weight if weight is None else weight).double()[:, None]
     rows, slopes = c.rows.double(), c.cotangent.double()[c.token_index]
     result = add(weight * rows, c.token_index, c.num_tokens)
@@ -796,7 +795,7 @@ def combined(
 
 
 def combination_sizes(c: Case) -> Report:
-    """How large the terms are; sums may be differences of running ones, so all rows count."""
+    """Return how large the terms are; running sums are allowed, so all rows count."""
     rows, weight = c.rows.double().abs(), c.weight.double().abs()[:, None]
     slopes = c.cotangent.double().abs().sum(0)
     named = c.token_index.bincount(minlength=c.num_tokens)[:, None] > 0
@@ -810,12 +809,12 @@ def combination_sizes(c: Case) -> Report:
 
 
 def column_sums(c: Case) -> torch.Tensor:
-    """The sum of the weights of each token."""
+    """Return the sum of the weights of each token."""
     return _summed(c.weight.double()[:, None], c.token_index, c.num_tokens)[:, 0]
 
 
 def along_columns(e: Evidence) -> bool:
-    """Whether the weights of rows were taken for weights of columns, where these are as many."""
+    """Return whether rows' weights were applied to columns, in a square matrix of rows."""
     c = e.case
     if e.diagnosis is not Diagnosis.WRONG_VALUE or c.rows.shape[0] != c.rows.shape[1]:
         return False
@@ -832,7 +831,7 @@ def _combine_in_rank(
     cotangent: torch.Tensor,
     count_lines: bool,
 ) -> dict[str, Any]:
-    """Call the answer; where asked, see whether more rows, or more tokens, take more lines."""
+    """Call the answer; where asked, count its lines to find Python loops over rows or tokens."""
     arguments = [rows, token_index, weight, num_tokens]
     found = _with_gradients(combine, {"rows": 0, "weight": 2}, arguments, cotangent)
     if count_lines:

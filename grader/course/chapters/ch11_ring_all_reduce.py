@@ -17,17 +17,17 @@ from grader.course.oracles import OPS, magnitude, op_name, reduced
 
 # The schedule of a ring. ------------------------------------------------------------
 
-#: For every step the chunk that is sent and the chunk that is received.
+#: The chunk that is sent and the chunk that is received, for every step.
 Pairs = list[tuple[int, int]]
 
 
 def phase(rank: int, n: int, offset: int) -> Pairs:
-    """n − 1 steps that begin with sending chunk ``rank − 1 + offset``."""
+    """Return n − 1 steps of a ring that begin with sending chunk ``rank − 1 + offset``."""
     return [((rank - s + offset) % n, (rank - s - 1 + offset) % n) for s in range(1, n)]
 
 
 def schedule(rank: int, n: int, convention: int = 0) -> Pairs:
-    """Both phases; rank ends the first with chunk ``rank + convention``."""
+    """Return both phases; rank ends the first with chunk ``rank + convention``."""
     return phase(rank, n, convention) + phase(rank, n, convention + 1)
 
 
@@ -170,16 +170,16 @@ def ring(
     back: bool = False,
     divisor: float | None = None,
 ) -> list[torch.Tensor] | None:
-    """What a ring all-reduce gives if it goes wrong in the ways that are asked for.
+    """Return what a ring all-reduce gives if it goes wrong in the given ways.
 
     Args:
-        c: has ``x`` and ``op``.
-        first, second: which convention the phases follow.
-        short: how many steps are missing in each; extra ones if negative.
-        merge: what the first phase does with its own chunk and what comes.
+        c: a case with ``x`` and ``op``.
+        first, second: the convention that each phase follows, see :func:`schedule`.
+        short: how many steps are missing in each phase; extra ones if negative.
+        merge: what the first phase makes of its own chunk and the one that arrives.
         adds: whether the second phase combines as well, instead of replacing.
         back: whether the second phase goes to the left.
-        divisor: of the result.
+        divisor: what the result is divided by; n for AVG if not given.
 
     Returns:
         What each rank holds; ``None`` if the case cannot tell.
@@ -210,23 +210,23 @@ def _replace(mine: torch.Tensor, came: torch.Tensor) -> torch.Tensor:
 
 
 def wrong_rings(**wrong: Any) -> tuple[Gives, ...]:
-    """What rings of either convention that go wrong like this give."""
+    """Return the results of rings of both conventions that go wrong in this way."""
     return tuple(partial(ring, first=k, second=k, **wrong) for k in (0, 1))
 
 
 def replacing() -> tuple[Gives, ...]:
-    """What rings give that never combine: every chunk of the result is that of one rank."""
+    """Return the results of rings that never combine: each chunk is that of one rank."""
     return wrong_rings(merge=_replace)
 
 
 def mixed() -> tuple[Gives, ...]:
-    """What rings give whose second phase begins with a chunk that is not finished."""
+    """Return the results of rings whose second phase begins with an unfinished chunk."""
     pairs = [(a, b) for a in (0, 1) for b in (-2, -1, 0, 1, 2) if a != b]
     return tuple(partial(ring, first=a, second=b) for a, b in pairs)
 
 
 def divided_in_steps() -> tuple[Gives, ...]:
-    """What rings give for AVG that divide whenever they add."""
+    """Return the results for AVG of rings that divide after each addition."""
 
     def divided(c: Case, convention: int, by: int) -> list[torch.Tensor] | None:
         if op_name(c.op) != "AVG":
@@ -241,19 +241,19 @@ def divided_in_steps() -> tuple[Gives, ...]:
 
 
 def divided_twice(c: Case) -> list[torch.Tensor] | None:
-    """What is held if an average is divided by n twice."""
+    """Return the results if an average is divided by n twice."""
     return ring(c, divisor=c.n**2) if op_name(c.op) == "AVG" else None
 
 
 def length(c: Case) -> int:
-    """How many elements a rank brings."""
+    """Return how many elements each rank's x has."""
     return int(c.x[0].numel())
 
 
 def tail_left(c: Case, divided: bool = False) -> list[torch.Tensor]:
-    """What is held if the elements that n does not divide are left as they were.
+    """Return the results if the elements that n does not divide are left as they were.
 
-    Where the whole of x is divided for AVG, they are, too.
+    With ``divided``, the whole of x is divided for AVG, those elements included.
     """
     whole = c.x[0].numel() // c.n * c.n
     total, kept = reduced(c.op, c.x).flatten(), untouched(c, divided)
@@ -261,12 +261,12 @@ def tail_left(c: Case, divided: bool = False) -> list[torch.Tensor]:
 
 
 def untouched(c: Case, divided: bool = False) -> list[torch.Tensor]:
-    """What is held if nothing arrives, and AVG perhaps divides all the same."""
+    """Return x as it was, perhaps divided for AVG."""
     return [x / c.n if divided and op_name(c.op) == "AVG" else x for x in c.x]
 
 
 def everywhere(c: Case, op: str, *asked: str) -> list[torch.Tensor] | None:
-    """The result if ``op`` were computed where one of ``asked`` was."""
+    """Return the results if ``op`` were computed where one of ``asked`` is asked for."""
     return [reduced(OPS[op], c.x)] * c.n if op_name(c.op) in asked else None
 
 
@@ -274,14 +274,14 @@ def everywhere(c: Case, op: str, *asked: str) -> list[torch.Tensor] | None:
 
 
 def steps_missing(e: Evidence) -> int:
-    """How many steps fewer than a ring's 2(n − 1) the messages are enough for."""
+    """Return by how many steps the messages fall short of a ring's 2(n − 1)."""
     return int(2 * (e.case.n - 1) - e.trace.traffic.messages / e.case.n)
 
 
 def chain_breaks(e: Evidence) -> bool | None:
-    """Whether rank 0 begins its second phase with another chunk than the one it has received last.
+    """Return whether rank 0 begins its second phase with a chunk other than the last one received.
 
-    ``None`` if the places in memory that it sends from do not tell.
+    The result is ``None`` if the places in memory that it sends from do not tell.
     """
     n = e.case.n
     size = e.case.x[0].numel() // n
@@ -293,14 +293,14 @@ def chain_breaks(e: Evidence) -> bool | None:
 
 
 def raised(e: Evidence, *words: str) -> bool:
-    """Whether somebody's exception says one of these."""
+    """Return whether a rank's exception has one of these words in its message."""
     if e.diagnosis is not Diagnosis.EXCEPTION or e.failure is None:
         return False
     return any(word in text for word in words for text in (e.failure.message, *e.failure.detail))
 
 
 def pairs_exchange(e: Evidence) -> bool:
-    """Whether ranks swap with partners, each with others, and it goes wrong: no ring does that."""
+    """Return whether a wrong program swaps messages between pairs of ranks, as no ring does."""
     if e.diagnosis not in (Diagnosis.WRONG_VALUE, Diagnosis.EXCEPTION, Diagnosis.DEADLOCK):
         return False
     n = e.case.n
@@ -310,7 +310,7 @@ def pairs_exchange(e: Evidence) -> bool:
 
 
 def _awaits_the_wrong_one(e: Evidence) -> bool:
-    """Whether all ranks are stuck in receives, each from one that has sent it nothing."""
+    """Return whether every rank waits to receive from a rank that has sent it nothing."""
     waits = e.failure.waits if e.failure else ()
     sent = {(op.peer, op.rank) for op in e.trace.sends()}
     return len(waits) == e.case.n > 2 and all(
@@ -320,7 +320,7 @@ def _awaits_the_wrong_one(e: Evidence) -> bool:
     )
 
 
-#: What comes of a message that only one end knows of.
+#: What a message that only one end expects can lead to.
 _LOST = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
 
 
@@ -364,8 +364,8 @@ ring_all_reduce = Exercise(
     same_bits=True,
     limits=(
         point(neighbours_only()),
-        # every chunk is sent 2(n − 1) times in all, so however x is cut, the
-        # one who sends most sends at least the mean
+        # every chunk is sent 2(n − 1) times in all, so however x is cut, the rank that
+        # sends most sends at least the mean
         point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
         point(sent_elements("≥", lambda c: 2 * (c.n - 1) * length(c) // c.n)),
         point(rounds("≤", lambda c: 2 * (c.n - 1))),

@@ -30,7 +30,7 @@ from grader.trace.trace import Trace
 
 
 class _Shared(nn.Module):
-    """One layer that is used twice, and a head whose weight is the layer's."""
+    """A network that uses one layer twice, and whose head shares that layer's weight."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Shared(nn.Module):
 
 
 class _Spare(nn.Module):
-    """Layers that no rank uses: the first one to be made, and the last."""
+    """A network whose first and last layer are never used."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Spare(nn.Module):
 
 
 class _Experts(nn.Module):
-    """Three experts, of which an input takes the one that its first number names."""
+    """Three experts, of which each input goes through the one that its first number names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Experts(nn.Module):
 
 
 class _Halves(nn.Module):
-    """Takes two arguments, one of them by its name."""
+    """A network with two arguments, one of them passed by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def _frozen() -> nn.Module:
     return module
 
 
-#: The networks, by name; every one takes rows of four numbers.
+#: The networks, by name; each takes rows of four numbers.
 ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
     "one layer": lambda: nn.Linear(4, 3),
     "deep": _deep,
@@ -111,7 +111,7 @@ def _parameters(architecture: str, dtype: torch.dtype) -> list[Kind]:
 
 
 def build(architecture: str, dtype: torch.dtype, state: Sequence[torch.Tensor]) -> nn.Module:
-    """A network whose distinct parameters hold ``state``, in their order."""
+    """Make a network whose distinct parameters hold ``state``, in their order."""
     module = ARCHITECTURES[architecture]().to(dtype)
     with torch.no_grad():
         for parameter, value in zip(module.parameters(), state, strict=True):
@@ -120,19 +120,19 @@ def build(architecture: str, dtype: torch.dtype, state: Sequence[torch.Tensor]) 
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
-    """The distinct parameters that are trained, by name."""
+    """Return the distinct parameters that require a gradient, by name."""
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 
 def loss_of(module: Callable[..., Any], architecture: str, x: torch.Tensor) -> torch.Tensor:
-    """What a rank minimises on its part of a batch."""
+    """Return what a rank minimises on its part of a batch."""
     output = module(x, scale=0.5) if architecture == "two arguments" else module(x)
     loss: torch.Tensor = output.square().sum()
     return loss
 
 
 def weights(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
-    """For every rank random values of the parameters of a network."""
+    """Draw values of a network's parameters for every rank."""
     kinds = _parameters(architecture, dtype)
     columns = [draw.tensor(Kind(dtype, (draw.n, *kind.shape))) for kind in kinds]
     return PerRank([column[r] for column in columns] for r in draw.ranks)
@@ -142,7 +142,7 @@ def weights(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
 
 
 def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
-    """Lists of gradients; some with as many numbers as there are ranks, one fewer, one more."""
+    """Yield lists of gradients; some have as many numbers as there are ranks, one fewer or more."""
     single, double, half = torch.float32, torch.float64, torch.bfloat16
     yield "three gradients", [Kind(double, (3, 4)), Kind(double, (4,)), Kind(double, (2, 2))]
     yield "one gradient", [Kind(single, (7,))]
@@ -156,34 +156,34 @@ def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
 
 
 def gradient_lists(draw: Draw) -> Iterator[Case]:
-    """For every rank a list of gradients, of the same shapes everywhere."""
+    """Draw a list of gradients for every rank, of the same shapes everywhere."""
     for name, kinds in _lists(draw.n):
         columns = [draw.per_rank(kind, "AVG") for kind in kinds]
         yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
 
 
 def mean(tensors: Sequence[torch.Tensor], divisor: int | None = None) -> torch.Tensor:
-    """The mean, rounded once."""
+    """Return the sum divided by ``divisor``, the number of tensors if not given, rounded once."""
     total = torch.stack([t.double() for t in tensors]).sum(0)
     return (total / (divisor or len(tensors))).to(tensors[0].dtype)
 
 
 def means(c: Case, divisor: int | None = None) -> list[torch.Tensor]:
-    """What ``grads`` becomes; the sums, with another ``divisor``, 1."""
+    """Return what ``grads`` should become; the sums if ``divisor`` is 1."""
     return [mean(column, divisor) for column in zip(*c.grads, strict=True)]
 
 
 def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
-    """Whether these are the sums, or the sums divided by n − 1."""
+    """Return whether these are the sums, or the sums divided by n − 1."""
     divisors = (d for d in (1, c.n - 1) if d)
     return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
 
 
 def divided(judged: Sequence[JudgedCase], by: Callable[[int], int]) -> bool:
-    """Whether these are the sums divided by this, with three ranks or more among them.
+    """Return whether the failures are sums divided by ``by(n)``, with n > 2 among them.
 
-    Looked at is the first kind of input, in which nothing is rounded; with two ranks alone,
-    n − 1 is 1.
+    Only the first kind of input is examined, in which nothing is rounded.  With n = 2 alone,
+    a division by n − 1 looks like none.
     """
     first = [one for one in judged if one.case.name == judged[0].case.name]
     return any(one.case.n > 2 for one in first) and all(
@@ -277,7 +277,7 @@ parameter_server_step = Exercise(
 
 # Gradients of a module. -------------------------------------------------------------
 
-#: Name, network, dtype, and which ranks have which gradients: of rank, parameter's place, and n.
+#: Name, network, dtype, and whether a rank has a gradient, given rank, parameter and n.
 _HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], ...] = (
     ("every gradient is there", "deep", torch.float64, lambda r, i, n: True),
     ("some are None on rank 0", "one layer", torch.float32, lambda r, i, n: r > 0 or i == 1),
@@ -290,7 +290,7 @@ _HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], 
 
 
 def with_gradients(draw: Draw) -> Iterator[Case]:
-    """Networks whose gradients are there, or not, on each rank."""
+    """Draw networks, and which of their gradients exist on which rank."""
     for name, architecture, dtype, holds in _HOLDINGS:
         state = weights(draw, architecture, dtype)
         columns = [draw.per_rank(kind, "AVG") for kind in _parameters(architecture, dtype)]
@@ -314,10 +314,10 @@ def average_in_rank(
     state: list[torch.Tensor],
     gradients: list[torch.Tensor | None],
 ) -> dict[str, Any]:
-    """Give this rank's network its gradients, call the answer, and report what they have become."""
+    """Give this rank's network its gradients, call the answer, and report the gradients."""
     module = build(architecture, getattr(torch, dtype), state)
     for parameter, gradient in zip(module.parameters(), gradients, strict=True):
-        # the answer may change it in place: the argument stays as it was
+        # the answer may change it in place, and arguments must stay as they are
         parameter.grad = None if gradient is None else gradient.clone()
     returned = answer(module)
     report: dict[str, Any] = {"returned": returned}
@@ -328,7 +328,7 @@ def average_in_rank(
 
 
 def named(c: Case, combine: Callable[[list[Any], int], Any]) -> list[dict[str, Any]]:
-    """What ranks report when each gradient becomes what ``combine`` makes of all ranks'."""
+    """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
     names = list(dict(ARCHITECTURES[c.architecture]().named_parameters()))
     return [
         {
@@ -344,34 +344,34 @@ def named(c: Case, combine: Callable[[list[Any], int], Any]) -> list[dict[str, A
 
 
 def known(held: list[Any]) -> list[torch.Tensor]:
-    """The gradients of all ranks, zeros where there is none; empty if no rank has one."""
+    """Return the gradients of all ranks, zeros for ``None``; an empty list if no rank has one."""
     there = [g for g in held if g is not None]
     return [torch.zeros_like(there[0]) if g is None else g for g in held] if there else []
 
 
 def averaged(held: list[Any], _: int) -> Any:
-    """The mean over all ranks, zeros where one has no gradient; ``None`` if none has."""
+    """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
     return mean(known(held)) if known(held) else None
 
 
 def summed(held: list[Any], _: int) -> Any:
-    """The sum in its place."""
+    """Return the sum instead of the mean."""
     return mean(known(held), 1) if known(held) else None
 
 
 def among_holders(held: list[Any], _: int) -> Any:
-    """The mean over those ranks that have a gradient."""
+    """Return the mean over the ranks that have a gradient."""
     there = [g for g in held if g is not None]
     return mean(there) if there else None
 
 
 def where_held(held: list[Any], rank: int) -> Any:
-    """The mean on those ranks that have a gradient, and nothing elsewhere."""
+    """Return the mean on ranks that have a gradient, and ``None`` elsewhere."""
     return None if held[rank] is None else averaged(held, rank)
 
 
 def zeros_for_none(c: Case) -> list[dict[str, Any]]:
-    """Zeros in the place of what no rank has."""
+    """Return the reports if gradients that no rank has become zeros."""
     reports = named(c, averaged)
     like = dict(build(c.architecture, getattr(torch, c.dtype), c.state[0]).named_parameters())
     for report in reports:
@@ -462,7 +462,7 @@ average_gradients = Exercise(
 
 
 def buckets(sizes: Sequence[int], cap: int) -> list[list[int]]:
-    """Last parameter first, as full as the cap allows."""
+    """Return the buckets of these sizes, last parameter first, as full as the cap allows."""
     buckets: list[list[int]] = []
     room = -1
     for index in reversed(range(len(sizes))):
@@ -475,18 +475,18 @@ def buckets(sizes: Sequence[int], cap: int) -> list[list[int]]:
 
 
 def first_parameter_first(c: Case) -> list[list[list[int]]]:
-    """The same, first parameter first."""
+    """Return the buckets if they are filled from the first parameter on."""
     mirrored = buckets(c.sizes[::-1], c.cap_bytes)
     return [[[len(c.sizes) - 1 - index for index in bucket] for bucket in mirrored]]
 
 
 def sorted_inside(c: Case) -> list[list[list[int]]]:
-    """The right buckets, and in each of them the first parameter first."""
+    """Return the right buckets, each with its first parameter first."""
     return [[sorted(bucket) for bucket in buckets(c.sizes, c.cap_bytes)]]
 
 
 def closed_late(c: Case) -> list[list[list[int]]]:
-    """A bucket ends only when its cap has been passed."""
+    """Return the buckets if one is closed only after its cap has been passed."""
     buckets: list[list[int]] = [[]]
     total = 0
     for index in reversed(range(len(c.sizes))):
@@ -499,12 +499,12 @@ def closed_late(c: Case) -> list[list[list[int]]]:
 
 
 def never_full(c: Case) -> list[list[list[int]]]:
-    """A new bucket also where the cap would be met exactly."""
+    """Return the buckets if a new one begins also where the cap would be met exactly."""
     return [buckets(c.sizes, c.cap_bytes - 1)]
 
 
 def of_sizes(c: Case) -> list[list[list[int]]]:
-    """The sizes in the place of the indices."""
+    """Return the right buckets, with sizes instead of indices."""
     return [[[c.sizes[i] for i in bucket] for bucket in buckets(c.sizes, c.cap_bytes)]]
 
 
@@ -587,13 +587,13 @@ assign_buckets = Exercise(
 
 # Gradients, averaged bucket by bucket while backward runs. --------------------------
 
-#: The mark of a gradient that is ready.
+#: Text of the mark that a rank leaves when a gradient is ready.
 READY = "gradient"
 
-#: Batches of a case: two ways of clearing gradients lie between them.
+#: Batches of a case; gradients are cleared in one of two ways between them.
 STEPS = 3
 
-#: Roundings of a gradient of these networks, generously: a few hundred operations.
+#: An upper bound on the roundings in a gradient of these networks.
 ROUNDINGS = 1000
 
 _RUNS = (
@@ -609,7 +609,7 @@ _RUNS = (
 
 
 def training(draw: Draw) -> Iterator[Case]:
-    """Networks of several kinds, with weights and batches that differ by rank."""
+    """Draw networks of several kinds, with weights and batches that differ by rank."""
     for architecture, dtype, cap in _RUNS:
         batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(STEPS)]
         if architecture == "experts":
@@ -635,7 +635,7 @@ def train_in_rank(
     state: list[torch.Tensor],
     batches: list[torch.Tensor],
 ) -> dict[str, Any]:
-    """Wrap this rank's network, and go forward and backward on each batch.
+    """Wrap this rank's network with the answer, and go forward and backward on each batch.
 
     A gradient that is ``None`` is reported as zeros: both are right where no rank uses
     the parameter.
@@ -652,7 +652,7 @@ def train_in_rank(
         "weights": {name: p.detach().clone() for name, p in module.named_parameters()},
     }
     for number, x in enumerate(batches, 1):
-        # both ways in which people clear them; the first time there is nothing to clear
+        # both usual ways to clear gradients; the first time there is nothing to clear
         if number > 1:
             module.zero_grad(set_to_none=number % 2 == 0)
         loss = loss_of(wrapped, architecture, x)
@@ -669,7 +669,7 @@ def train_in_rank(
 
 
 def _local(c: Case, rank: int, state: Sequence[torch.Tensor], x: torch.Tensor) -> dict[str, Any]:
-    """The loss and the gradients of one rank alone."""
+    """Return the loss and the gradients of one rank alone."""
     module = build(c.architecture, getattr(torch, c.dtype), state)
     loss = loss_of(module, c.architecture, x)
     loss.backward()  # type: ignore[no-untyped-call]
@@ -685,7 +685,7 @@ def _local(c: Case, rank: int, state: Sequence[torch.Tensor], x: torch.Tensor) -
 def reports(
     c: Case, combine: Callable[[list[torch.Tensor], int], torch.Tensor], synchronised: bool = True
 ) -> list[dict[str, Any]]:
-    """What ranks report if gradients become what ``combine`` makes of all ranks'."""
+    """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
     states = [c.state[0 if synchronised else r] for r in c.ranks]
     steps = [
         [_local(c, r, states[r], c.batches[r][step]) for r in c.ranks] for step in range(STEPS)
@@ -714,7 +714,7 @@ def reports(
 
 
 def sizes(c: Case) -> Iterator[Any]:
-    """How large values may have been before they cancelled, in the form of the reports."""
+    """Yield how large values may have been before they cancelled, in the form of the reports."""
     for report in reports(c, lambda gs, _: mean([g.abs() for g in gs]) + 1.0):
         yield {
             key: {name: v.abs() + 1.0 for name, v in value.items()}
@@ -729,15 +729,15 @@ def _network(c: Case) -> nn.Module:
 
 
 def bucket_bytes(c: Case) -> list[int]:
-    """Bytes of each bucket of the network of a case."""
+    """Return the bytes of each bucket of a case's network."""
     module: nn.Module = build(c.architecture, getattr(torch, c.dtype), c.state[0])
     sizes = [p.nbytes for p in trainable(module).values()]
     return [sum(sizes[i] for i in bucket) for bucket in buckets(sizes, c.bucket_bytes)]
 
 
 def must_overlap(c: Case) -> int:
-    """Ranks that can have a bucket in flight before their last gradient is ready."""
-    # where a parameter is not used, the first bucket may become full at the very end only
+    """Return how many ranks must have a bucket in flight before their last gradient is ready."""
+    # with unused parameters, the first bucket may become full only at the very end
     always = c.architecture not in ("unused layers", "experts")
     return c.n if always and len(bucket_bytes(c)) > 1 else 0
 
@@ -746,34 +746,34 @@ def must_overlap(c: Case) -> int:
 
 
 def reductions(c: Case) -> int:
-    """All-reduces of all ranks in all steps."""
+    """Return the all-reduces of all ranks in all steps."""
     return c.n * STEPS * len(bucket_bytes(c))
 
 
 def reductions_of_elements(c: Case) -> int:
-    """As many if buckets were filled by elements, not bytes."""
+    """Return the all-reduces if buckets were filled by elements, not by bytes."""
     sizes = [p.numel() for p in trainable(_network(c)).values()]
     return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
 
 
 def reductions_in_one(c: Case) -> int:
-    """As many if there were one bucket."""
+    """Return the all-reduces if there were a single bucket."""
     return c.n * STEPS
 
 
 def reductions_of_each(c: Case) -> int:
-    """As many if every parameter were a bucket."""
+    """Return the all-reduces if every parameter were a bucket."""
     return c.n * STEPS * len(trainable(_network(c)))
 
 
 def reductions_of_tied(c: Case) -> int:
-    """As many if tied weights were as many parameters as they have names."""
+    """Return the all-reduces if tied weights counted once for each of their names."""
     every = _network(c).named_parameters(remove_duplicate=False)
     sizes = [p.nbytes for _, p in every if p.requires_grad]
     return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
 
 
-#: What to say where calls, or their bytes, are not those of the right buckets.
+#: Advice where the calls, or their bytes, are not those of the right buckets.
 NOT_THOSE_BUCKETS = dict.fromkeys(
     (
         Diagnosis.TOO_MANY_MESSAGES,
@@ -791,7 +791,7 @@ NOT_THOSE_BUCKETS = dict.fromkeys(
 
 
 def first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
-    """Whether the gradients of the first batch are right on all ranks."""
+    """Return whether the gradients of the first batch are right on all ranks."""
     expected = reports(c, lambda gs, _: mean(gs))
     return all(
         isinstance(found, dict)
@@ -805,7 +805,7 @@ def first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
 
 
 def own_weights(c: Case, actual: Sequence[Any]) -> bool:
-    """Whether a rank still has other weights than rank 0's after construction."""
+    """Return whether a rank's weights still differ from rank 0's after construction."""
     return any(
         not torch.equal(held, start)
         for report in actual
@@ -815,7 +815,7 @@ def own_weights(c: Case, actual: Sequence[Any]) -> bool:
 
 
 def _all_reduces(e: Evidence) -> Iterator[tuple[Case, int]]:
-    """How often all_reduce was called in each case that came to an end."""
+    """Yield each case that came to an end, and its number of all-reduces."""
     for one in e.judged:
         if one.limit is None and one.actual:
             calls = (op.kind for ops in one.trace.operations for op in ops)
@@ -823,7 +823,7 @@ def _all_reduces(e: Evidence) -> Iterator[tuple[Case, int]]:
 
 
 def _counts(e: Evidence, asked: Callable[[Case], int]) -> bool:
-    """Whether all_reduce was called as often as this says in every case, and it should not be."""
+    """Return whether all_reduce was called ``asked`` times in every case, and that is wrong."""
     counted = list(_all_reduces(e))
     return any(count != reductions(c) for c, count in counted) and all(
         count == asked(c) for c, count in counted
@@ -831,7 +831,7 @@ def _counts(e: Evidence, asked: Callable[[Case], int]) -> bool:
 
 
 def _unused_left_out(e: Evidence) -> bool:
-    """Whether all-reduces are missing where some parameters are not used, and nowhere else."""
+    """Return whether all-reduces are missing just where some parameters are not used."""
     partly = ("unused layers", "experts")
     return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and all(
         count < reductions(c) if c.architecture in partly else count == reductions(c)
@@ -840,7 +840,7 @@ def _unused_left_out(e: Evidence) -> bool:
 
 
 def _at_the_end(e: Evidence) -> bool:
-    """Whether each step's all-reduces begin only when all of its gradients are ready."""
+    """Return whether the all-reduces of a step begin only when all its gradients are ready."""
     bursts = [
         sum(a == READY and b == "all_reduce" for a, b in pairwise(_timeline(e.trace, rank)))
         for rank in e.case.ranks
@@ -849,7 +849,7 @@ def _at_the_end(e: Evidence) -> bool:
 
 
 def _timeline(trace: Trace, rank: int) -> list[str]:
-    """A rank's all-reduces, and its gradients as they were ready, in order of time."""
+    """Return a rank's all-reduces and ready gradients, in order of time."""
     seen = [(mark.time, mark.text) for mark in trace.marks[rank] if mark.text == READY]
     seen += [(op.posted, op.kind) for op in trace.operations[rank] if op.kind == "all_reduce"]
     return [what for _, what in sorted(seen)]
@@ -860,7 +860,7 @@ def _asynchronous(e: Evidence) -> bool:
 
 
 def _reduces(e: Evidence) -> bool:
-    """Whether a gradient was all-reduced in any case."""
+    """Return whether all_reduce was called in any case."""
     calls = (op.kind for one in e.judged for ops in one.trace.operations for op in ops)
     return "all_reduce" in calls
 
@@ -880,7 +880,7 @@ BucketedDDP = Exercise(
         point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
         point(overlaps("all_reduce", READY, must_overlap)),
     ),
-    # experts are the case in which buckets are complete in another order on each rank
+    # with experts, buckets are complete in a different order on each rank
     point=lambda c, diagnosis: (
         c.architecture == "experts"
         and diagnosis
@@ -1004,7 +1004,7 @@ BucketedDDP = Exercise(
             "Where ranks use different parameters, their buckets are complete in different orders;"
             " but all ranks must call their all-reduces in the same order. Start bucket k only when"
             " bucket k − 1 has been started, and the rest in finish_gradient_synchronization.",
-            # layers that no rank uses are right, so it is where ranks differ that it goes wrong
+            # unused layers pass, so what fails is that ranks use different layers
             when=lambda e: (
                 e.case.architecture == "experts"
                 and e.diagnosis

@@ -21,7 +21,7 @@ from grader.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
 
-#: What every rank reports: the result, and the gradients that are wanted.
+#: The reports of all ranks: the result, and the gradients that are asked for.
 Report = list[dict[str, Any]]
 
 _FLOAT, _DOUBLE, _BRAIN = torch.float32, torch.float64, torch.bfloat16
@@ -34,7 +34,7 @@ def _cut(draw: Draw, whole: torch.Tensor, dim: int) -> PerRank:
 def _call(
     answer: Callable[..., Any], leaves: dict[str, int], arguments: list[Any], cotangent: Any
 ) -> dict[str, Any]:
-    """The result and its gradients; without leaves nothing requires a gradient."""
+    """Call the answer, and differentiate it by its leaves if there are any."""
     if leaves:
         return differentiated(answer, arguments, leaves, cotangent.clone())
     return {"result": answer(*arguments)}
@@ -63,7 +63,7 @@ Test = Callable[[Evidence], bool]
 
 
 def _gradient(name: str, wrong: Callable[[Case], Sequence[torch.Tensor]]) -> Test:
-    """Whether every rank has this gradient, and it is not the right one."""
+    """Make a test for this wrong gradient on every rank."""
 
     def when(e: Evidence) -> bool:
         found = [report[f"gradient of {name}"] for report in e.actual]
@@ -73,7 +73,7 @@ def _gradient(name: str, wrong: Callable[[Case], Sequence[torch.Tensor]]) -> Tes
 
 
 def _values(wrong: Callable[[Case], Sequence[torch.Tensor]]) -> Test:
-    """Whether every rank has this result."""
+    """Make a test for this wrong result on every rank."""
 
     def when(e: Evidence) -> bool:
         found = [report["result"] for report in e.actual]
@@ -92,7 +92,7 @@ def _alike(found: Sequence[torch.Tensor], wrong: Sequence[torch.Tensor]) -> bool
 
 
 def _without(name: str) -> Test:
-    """Whether no rank has this gradient, which is asked for."""
+    """Make a test for a gradient that is asked for and that no rank has."""
     missing = f"gradient of {name}"
     return lambda e: (
         e.diagnosis is Diagnosis.WRONG_GRADIENT
@@ -101,25 +101,25 @@ def _without(name: str) -> Test:
 
 
 def _without_any(e: Evidence) -> bool:
-    """Whether no gradient that is asked for has come back on any rank."""
+    """Return whether none of the gradients that are asked for came back on any rank."""
     asked = [key for key in e.actual[0] if key.startswith("gradient of ")]
     return bool(asked) and all(_without(key.removeprefix("gradient of "))(e) for key in asked)
 
 
 def _shards(c: Case) -> list[torch.Tensor]:
-    """What differs by rank: the part of the tensor or of the matrix that is cut."""
+    """Return the parts by rank of the tensor or matrix that is cut."""
     if "weight_shard" in c.columns:
         return list(c.weight_shard)
     return list(c.x_shard) if "x_shard" in c.columns else list(c.x.tensor_split(c.n, c.along))
 
 
 def _uneven(e: Evidence) -> bool:
-    """Whether the parts of the ranks differ in size."""
+    """Return whether the parts of the ranks differ in size."""
     return len({part.shape for part in _shards(e.case)}) > 1
 
 
 def _only_empty(e: Evidence) -> bool:
-    """Whether it goes wrong only where a rank has an empty part and others have not."""
+    """Return whether just those cases fail in which some ranks have an empty part."""
 
     def partly(c: Case) -> bool:
         empty = [not part.numel() for part in _shards(c)]
@@ -130,12 +130,12 @@ def _only_empty(e: Evidence) -> bool:
 
 
 def _backward(c: Case) -> bool:
-    """Whether a gradient is asked for."""
+    """Return whether a gradient is asked for."""
     return bool(c.columns["wanted"]) if "wanted" in c.columns else c.cotangent is not None
 
 
 def _only_backward(e: Evidence) -> bool:
-    """Whether forward alone goes well on several ranks, and with backward it does not."""
+    """Return whether forward alone passes on several ranks, and fails with backward."""
     forward = [one for one in e.judged if one.case.n > 1 and not _backward(one.case)]
     return bool(forward) and all(one.passed for one in forward) and _backward(e.case)
 
@@ -151,7 +151,7 @@ def _times_n(
 
 
 def _some_forbidden(*kinds: str) -> Test:
-    # whole names: an all_reduce is no reduce
+    # match whole names: all_reduce contains reduce
     told = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
     return lambda e: (
         e.diagnosis is Diagnosis.FORBIDDEN_CALL
@@ -300,7 +300,7 @@ _COMMON = (
 def _sizes(
     n: int, first: str, second: str
 ) -> Iterator[tuple[torch.dtype, tuple[int, ...], int, int, tuple[str, ...]]]:
-    """dtype, shape in front, the dimension that stays, the one that is cut, what is a leaf."""
+    """Yield dtype, leading shape, the dimension that stays, the one that is cut, and the leaves."""
     both = (first, second)
     yield _FLOAT, (3,), 4, 7, ()
     yield _DOUBLE, (3,), 4, n, both
@@ -321,31 +321,31 @@ def _named(what: str, shape: tuple[int, ...], weight: Kind, leaves: tuple[str, .
 def multiplied_in_rank(
     answer: Callable[..., Any], x: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
 ) -> dict[str, Any]:
-    """Call ``column_parallel`` or ``row_parallel`` and pull a gradient back."""
+    """Call ``column_parallel`` or ``row_parallel``, and go backward from a gradient."""
     leaves = {name: int(name == "weight_shard") for name in wanted}
     return _call(answer, leaves, [x, weight_shard], cotangent)
 
 
 def _whole(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """x and the weight, put together again, in float64."""
+    """Return x and the weight, put together again, in float64."""
     if "x" in c.columns:
         return c.x.double(), torch.cat(list(c.weight_shard), 1).double()
     return torch.cat(list(c.x_shard), -1).double(), torch.cat(list(c.weight_shard), 0).double()
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """As a matrix: all dimensions but the last made one."""
+    """Return a matrix, with all dimensions but the last made one."""
     return tensor.double().flatten(0, -2)
 
 
 def product(c: Case) -> torch.Tensor:
-    """The whole product."""
+    """Return the whole product."""
     x, weight = _whole(c)
     return x @ weight
 
 
 def pieces(c: Case, result: torch.Tensor, gradients: Mapping[str, list[torch.Tensor]]) -> Report:
-    """What every rank reports, in the dtype of its arguments."""
+    """Return every rank's report, in the dtype of its arguments."""
     dtype = c.cotangent.dtype
     return [
         {"result": result.to(dtype)}
@@ -355,7 +355,7 @@ def pieces(c: Case, result: torch.Tensor, gradients: Mapping[str, list[torch.Ten
 
 
 def terms(c: Case) -> int:
-    """How many numbers are added up at most, the rounding of every rank's part included."""
+    """Return the largest number of terms of a sum, with one rounding for each rank's part."""
     x, weight = _whole(c)
     return int(max(*weight.shape, x[..., :1].numel())) + c.n + 1
 
@@ -363,7 +363,7 @@ def terms(c: Case) -> int:
 def magnitudes(
     c: Case, gradients: Callable[[Case], Mapping[str, list[torch.Tensor]]]
 ) -> list[dict[str, torch.Tensor]]:
-    """How large the terms are: the same of the absolute values."""
+    """Return how large the terms are: the reports of the absolute values."""
 
     def positive(value: Any) -> Any:
         if isinstance(value, PerRank):
@@ -383,7 +383,7 @@ def _first_row(report: dict[str, Any]) -> torch.Tensor:
 
 
 def columns(draw: Draw) -> Iterator[Case]:
-    """x, the same on every rank, and a weight whose columns are shared out."""
+    """Draw an x that is the same on every rank, and a weight that is cut by columns."""
     for dtype, front, inner, out, leaves in _sizes(draw.n, "x", "weight_shard"):
         weight = Kind(dtype, (inner, out))
         yield draw.case(
@@ -396,9 +396,9 @@ def columns(draw: Draw) -> Iterator[Case]:
 
 
 def column_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
-    """For each rank, the gradients where columns are shared out.
+    """Return the gradients of each rank where the weight is cut by columns.
 
-    ``x``, and ``part of x``: what a rank's own columns bring to it.
+    ``part of x`` is what the rank's own columns contribute to the gradient of ``x``.
     """
     slopes = c.cotangent.double()
     own = slopes.tensor_split(c.n, -1)
@@ -412,9 +412,9 @@ def column_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
 
 
 def least_of_columns(c: Case, expected: Sequence[Any]) -> int:
-    """What a rank cannot know: the columns of the others, in one row.
+    """Return the bytes that all ranks must receive: the other ranks' columns, in one row.
 
-    One row only: who is sent the others' weights instead knows all rows at once.
+    It is one row only, since a rank that is sent the others' weights can compute all rows.
     """
     widths = [shard.shape[1] for shard in c.weight_shard]
     told = []
@@ -426,7 +426,7 @@ def least_of_columns(c: Case, expected: Sequence[Any]) -> int:
 
 
 def _padded_inside(c: Case) -> list[torch.Tensor]:
-    """Every rank's columns, padded, and the padding taken off at the end alone."""
+    """Return every rank's padded columns, with the padding cut off at the very end only."""
     longest = -(-sum(w.shape[1] for w in c.weight_shard) // c.n)
     parts = [c.x.double() @ w.double() for w in c.weight_shard]
     padded = [torch.nn.functional.pad(p, (0, longest - p.shape[-1])) for p in parts]
@@ -434,7 +434,7 @@ def _padded_inside(c: Case) -> list[torch.Tensor]:
 
 
 def _columns_reversed(c: Case) -> list[torch.Tensor]:
-    """The columns of the last rank first."""
+    """Return the product with the columns of the last rank first."""
     parts = [c.x.double() @ w.double() for w in c.weight_shard]
     return [torch.cat(parts[::-1], -1)] * c.n
 
@@ -585,7 +585,7 @@ column_parallel = Exercise(
 
 
 def rows(draw: Draw) -> Iterator[Case]:
-    """x and a weight, both cut along the inner dimension."""
+    """Draw x and a weight, both cut along the inner dimension."""
     for dtype, front, out, inner, leaves in _sizes(draw.n, "x_shard", "weight_shard"):
         weight = Kind(dtype, (inner, out))
         yield draw.case(
@@ -597,19 +597,19 @@ def rows(draw: Draw) -> Iterator[Case]:
         )
 
 
-#: The mark of a collective that wrote into a tensor whose history autograd keeps.
+#: Text of the mark for a collective that changes a tensor behind autograd's back.
 UNSEEN = "a collective that autograd does not see"
 
 
 def summed_in_rank(
     answer: Callable[..., Any], x_shard: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
 ) -> dict[str, Any]:
-    """Call ``row_parallel``, and notice an all-reduce of what autograd takes for the product."""
+    """Call ``row_parallel``, and mark an all-reduce of a tensor that requires a gradient."""
     group: Any = dist.group.WORLD
     original = group.allreduce
 
     def noticed(tensors: Any, *options: Any) -> Any:
-        # in a torch.autograd.Function nothing is recorded, since its backward says it all
+        # inside a torch.autograd.Function autograd records nothing, and the call is fine
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
             group.mark(UNSEEN)
         return original(tensors, *options)
@@ -622,7 +622,7 @@ def summed_in_rank(
 
 
 def unseen(c: Case, trace: Trace) -> str:
-    """What to say of right gradients that come from autograd not seeing the sum."""
+    """Return a remark on gradients that are right only because autograd misses the sum."""
     if not any(mark.text == UNSEEN for marks in trace.marks for mark in marks):
         return ""
     return (
@@ -635,7 +635,7 @@ def unseen(c: Case, trace: Trace) -> str:
 
 
 def row_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
-    """For each rank, the gradients where the inner dimension is shared out."""
+    """Return the gradients of each rank where the inner dimension is cut."""
     slopes = c.cotangent.double()
     return {
         "x_shard": [slopes @ shard.double().T for shard in c.weight_shard],
@@ -644,7 +644,7 @@ def row_gradients(c: Case) -> dict[str, list[torch.Tensor]]:
 
 
 def least_of_rows(c: Case, expected: Sequence[Any]) -> int:
-    """What a rank cannot know: one row of the product, if others have a part in it."""
+    """Return the bytes that all ranks must receive: one row of the product, if others add to it."""
     inner = sum(len(shard) for shard in c.weight_shard)
     return combined(
         c,
@@ -656,7 +656,7 @@ def least_of_rows(c: Case, expected: Sequence[Any]) -> int:
 
 
 def _flat_rows(c: Case) -> int:
-    """How many rows x has if all its dimensions but the last are made one."""
+    """Return how many rows x has if all its dimensions but the last are made one."""
     return int(c.cotangent.flatten(0, -2).shape[0])
 
 
@@ -770,8 +770,8 @@ row_parallel = Exercise(
 
 # A tensor, cut along one of its dimensions. -----------------------------------------
 
-#: dtype, shape with a hole for the length, the dimension of the hole (``None``: not said,
-#: so 1), and whether a gradient is wanted.
+#: Dtype, shape with 0 for the length, the dimension of the length (``None`` where it is not
+#: passed, and so 1), and whether to go backward.
 _Shape = tuple[torch.dtype, tuple[int, ...], int | None, bool]
 
 
@@ -788,7 +788,7 @@ def _lengths(n: int) -> Iterator[tuple[int, _Shape]]:
 
 
 def _along(draw: Draw) -> Iterator[tuple[str, Kind, int, int, list[Any], bool]]:
-    """Name, kind, length, dimension, what is passed for it, and whether gradients are wanted."""
+    """Yield name, kind, length, dimension, arguments for it, and whether to go backward."""
     for length, (dtype, shape, said, gradient) in _lengths(draw.n):
         dim = 1 if said is None else said
         kind = Kind(dtype, tuple(length if i == dim else s for i, s in enumerate(shape)))
@@ -802,7 +802,7 @@ def _along(draw: Draw) -> Iterator[tuple[str, Kind, int, int, list[Any], bool]]:
 
 
 def splits(draw: Draw) -> Iterator[Case]:
-    """A tensor, the same on every rank; each rank's loss depends on its own part."""
+    """Draw a tensor that is the same on every rank; each rank's loss depends on its own part."""
     for name, kind, _, dim, passed, gradient in _along(draw):
         yield draw.case(
             name,
@@ -816,13 +816,13 @@ def splits(draw: Draw) -> Iterator[Case]:
 def split_in_rank(
     answer: Callable[..., Any], x: Any, dim: list[int], along: int, cotangent: Any
 ) -> dict[str, Any]:
-    """Call ``sequence_shard`` and pull a gradient back."""
+    """Call ``sequence_shard``, and go backward from a gradient."""
     leaves = {} if cotangent is None else {"x": 0}
     return _call(answer, leaves, [x, *dim], cotangent)
 
 
 def parts_of(c: Case) -> Report:
-    """A part of x for every rank; and the whole gradient, which is all ranks' put together."""
+    """Return the part of x for every rank, and the whole gradient."""
     report: Report = [{"result": part} for part in c.x.tensor_split(c.n, c.along)]
     if c.cotangent is not None:
         whole = torch.cat(list(c.cotangent), c.along)
@@ -831,7 +831,7 @@ def parts_of(c: Case) -> Report:
 
 
 def _zeros_around(c: Case) -> list[torch.Tensor]:
-    """What autograd makes of a slice: the rank's own part of the gradient, and zeros."""
+    """Return autograd's own gradient of a slice: the rank's part of it, and zeros."""
     grads = []
     for r in c.ranks:
         parts = [part if i == r else part * 0 for i, part in enumerate(c.cotangent)]
@@ -943,7 +943,7 @@ sequence_shard = Exercise(
 
 
 def shards(draw: Draw) -> Iterator[Case]:
-    """A part on every rank; all compute the same loss of the whole."""
+    """Draw a part for every rank; all ranks compute the same loss of the whole."""
     for name, kind, length, dim, passed, gradient in _along(draw):
         yield draw.case(
             name,
@@ -963,13 +963,13 @@ def joined_in_rank(
     along: int,
     cotangent: Any,
 ) -> dict[str, Any]:
-    """Call ``sequence_unshard`` and pull a gradient back."""
+    """Call ``sequence_unshard``, and go backward from a gradient."""
     leaves = {} if cotangent is None else {"x_shard": 0}
     return _call(answer, leaves, [x_shard, full_length, *dim], cotangent)
 
 
 def whole_of(c: Case) -> Report:
-    """The whole for every rank; and of the gradient, the rank's part."""
+    """Return the whole for every rank, and the rank's part of the gradient."""
     report: Report = [{"result": torch.cat(list(c.x_shard), c.along)} for _ in c.ranks]
     if c.cotangent is not None:
         slopes = c.cotangent.tensor_split(c.n, c.along)
@@ -979,7 +979,7 @@ def whole_of(c: Case) -> Report:
 
 
 def _joined_padded(c: Case) -> list[torch.Tensor]:
-    """Padded parts put together, and the padding taken off at the end alone."""
+    """Return padded parts put together, with the padding cut off at the very end only."""
     longest = max(part.shape[c.along] for part in c.x_shard)
     padded = []
     for part in c.x_shard:
@@ -991,12 +991,12 @@ def _joined_padded(c: Case) -> list[torch.Tensor]:
 
 
 def _rows_first(c: Case) -> list[torch.Tensor]:
-    """The dimension that is put together comes first, and stays there."""
+    """Return the whole with the dimension that was cut moved to the front."""
     return [torch.cat([part.movedim(c.along, 0) for part in c.x_shard])] * c.n
 
 
 def _summed_whole(c: Case) -> list[torch.Tensor]:
-    """What autograd makes of the whole gradient where a rank's part has one position: a sum."""
+    """Return what autograd makes of the whole gradient for a part of one position: a sum."""
     return [
         c.cotangent.sum(c.along, keepdim=True).expand(part.shape)
         if part.shape[c.along] == 1
