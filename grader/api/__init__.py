@@ -1,4 +1,4 @@
-"""What a student calls from a notebook cell or a script."""
+"""The functions that a student calls from a notebook cell or a script."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
     "run",
 ]
 
-#: Orders of arrival that a run is tried in, and seconds for those after the first.
+#: Orders of arrival that :func:`run` tries, and seconds for those after the first.
 _ORDERS, _EXPLORING = 8, 1.0
 
 _catalogue: Catalogue | None = None
@@ -51,7 +51,7 @@ _hints_given: dict[str, int] = {}
 
 
 def catalogue() -> Catalogue:
-    """The exercises of the course."""
+    """Return the exercises of the course."""
     global _catalogue
     if _catalogue is None:
         _catalogue = discover()
@@ -59,7 +59,7 @@ def catalogue() -> Catalogue:
 
 
 def fresh_seed() -> int:
-    """A seed that nobody has foreseen, short enough to type again."""
+    """Return an unpredictable seed that is short enough to type again."""
     return secrets.randbelow(10**6)
 
 
@@ -126,7 +126,11 @@ def check(
 
 
 def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of what is to be judged, and what it is."""
+    """Return the name of what is to be judged, and the function, class or text itself.
+
+    Raises:
+        RequestError: it is none of these, or there are several.
+    """
     if named:
         if answer is not None or len(named) > 1:
             raise RequestError("check takes one answer at a time")
@@ -143,23 +147,27 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
 
 @contextlib.contextmanager
 def stoppable(backend: str = "gloo") -> Iterator[Launcher]:
-    """A backend's launcher; at the end its worlds are gone, also if the user stops the work."""
+    """Give a backend's launcher, and end its worlds afterwards, also when the user interrupts.
+
+    Raises:
+        Stopped: the user has interrupted the work.
+    """
     launcher = launcher_on(backend)
     try:
         yield launcher
         launcher.settle()
     except KeyboardInterrupt:
-        # it may have been stopped in the middle of a message: start afresh
+        # a message may have been cut off in the middle, so the launcher cannot be used again
         launcher.close()
         discard_launcher()
         raise Stopped("every rank has been ended") from None
 
 
 def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
-    """World sizes as asked for, in order and once each.
+    """Return the world sizes in the order asked for, without repetitions.
 
     Raises:
-        RequestError: one is not a number of ranks that a machine can hold.
+        RequestError: there is none, or one is not a number of ranks that a machine can hold.
     """
     found = tuple(dict.fromkeys(sizes))
     for size in found:
@@ -171,7 +179,7 @@ def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def shows_results() -> bool:
-    """Whether the value of an expression is shown without a print: a notebook, a prompt."""
+    """Return whether values of expressions are shown without a print, as in a notebook."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
         return True
@@ -199,9 +207,9 @@ class Points:
         return float(self.verdict.score)
 
     def __repr__(self) -> str:
-        # nbgrader takes a cell's number for partial credit, any other text for
-        # full marks and an error for none.  Empty text it refuses, so that what
-        # could not be judged stops the autograding of this submission.
+        # nbgrader takes a number as partial credit, any other text as full marks
+        # and an error as none.  It refuses empty text, so that an answer that could
+        # not be judged stops the autograding of this submission.
         return str(float(self)) if self.known else ""
 
     def _repr_html_(self) -> str:
@@ -227,13 +235,13 @@ def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
 
 
 class Hints:
-    """Hints on an exercise, gentlest first; shows those asked for so far.
+    """Hints on an exercise, the gentlest first, as far as they have been asked for.
 
     Attributes:
         name: the exercise.
         hints: those that are shown.
         of: how many there are.
-        warns: whether the one after these is the last, and the whole answer.
+        warns: whether the next hint is the last, and the whole answer.
     """
 
     def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
@@ -253,7 +261,7 @@ class Hints:
 
 
 def hint(name: str | Callable[..., Any]) -> Hints:
-    """The next hint on an exercise, from gentle to plain.
+    """Return the next hint on an exercise, from gentle to plain.
 
     Raises:
         UnknownExercise: no exercise has this name.
@@ -270,7 +278,7 @@ def hint(name: str | Callable[..., Any]) -> Hints:
 
 
 class Progress:
-    """How far the learner is; the value of :func:`progress`.
+    """A learner's progress in the course; the value of :func:`progress`.
 
     Attributes:
         overview: the same as data.
@@ -287,10 +295,10 @@ class Progress:
 
 
 def progress() -> Progress:
-    """Which exercises of the course are passed, tried or untouched.
+    """Return which exercises of the course are passed, tried or untouched.
 
-    Fed by every :func:`check` of your own functions, in notebooks and on the
-    command line.  It is kept in ``.grader/progress.json`` of the course; delete
+    Every :func:`check` of your own functions counts, in notebooks and on the
+    command line.  Progress is kept in ``.grader/progress.json`` of the course; delete
     the file to begin anew.
     """
     found = Progress(overview(catalogue()))
@@ -300,13 +308,13 @@ def progress() -> Progress:
 
 
 class Run(Sequence[Any]):
-    """What :func:`run` gives: the results in rank order, and the record of the run.
+    """The value of :func:`run`: the results in rank order, and the record of the run.
 
     Attributes:
         output: what each rank printed.
         failure: why the run failed, or ``None``.
-        orders: in how many orders of arrival it was tried, of how many that are known;
-            ``None`` if there is one only.
+        orders: how many orders of arrival were tried, of how many that are known;
+            ``None`` if there is only one.
     """
 
     def __init__(
@@ -341,7 +349,7 @@ class Run(Sequence[Any]):
 
     @property
     def trace(self) -> Trace:
-        """Every message, see :class:`grader.trace.trace.Trace`."""
+        """The record of every message, see :class:`grader.trace.trace.Trace`."""
         return self._trace
 
     def _require_success(self) -> None:
@@ -373,11 +381,10 @@ def run(
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
     What ranks print is shown in rank order when all have ended, and warnings after it.
 
-    A receive from any rank takes the message of the highest rank that has sent one
-    when nothing else can happen any more, so that a run gives the same result every
-    time.  Where it could have taken another rank's, further runs try that, too, a few
-    of them and without a word; if one of them fails, it is what you are shown, and
-    the message names the receive that decides.
+    When no other operation can proceed, a receive from any rank takes the message of the
+    highest rank that has sent one, so that a run gives the same result every time.  Where
+    it could have taken another rank's message, a few further runs try that silently; if
+    one of them fails, that run is shown, and the message names the receive that decides.
 
     Args:
         function: called as ``function(*arguments)`` on every rank.
@@ -416,9 +423,10 @@ def run(
 def _in_all_orders(
     launcher: Launcher, size: int, program: Program, job: Job
 ) -> tuple[Outcome, ArrivalOrders | None]:
-    """Run a job; where a receive has a choice, in other orders as well, each in a new world.
+    """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
 
-    Gives the first outcome, or that of the first order that fails, with the race named.
+    Returns:
+        The first outcome, or that of the first order that fails, with the race named.
     """
 
     def run_once(job: Job) -> Outcome:

@@ -21,7 +21,6 @@ __all__ = [
     "combined",
     "given",
     "largest_call",
-    "levels",
     "messages",
     "moved",
     "neighbours_only",
@@ -223,11 +222,6 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
         Diagnosis.TOO_MANY_ROUNDS,
         Diagnosis.TOO_FEW_ROUNDS,
     )
-
-
-def levels(n: int) -> int:
-    """Return ⌈log₂ n⌉, the rounds of a binomial tree, without a logarithm that could round."""
-    return (n - 1).bit_length()
 
 
 def neighbours_only() -> Limit:

@@ -6,8 +6,9 @@ from typing import Any
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
+from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import levels, messages, point, rounds
+from grader.course.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
 
@@ -84,8 +85,8 @@ barrier = Exercise(
     expected=lambda c: [None] * c.n,
     proof=_somebody_leaves_early,
     limits=(
-        point(rounds("=", lambda c: c.calls * levels(c.n))),
-        messages("=", lambda c: c.calls * c.n * levels(c.n)),
+        point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
+        messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),
     hints=(
@@ -121,7 +122,7 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and e.case.calls > 1
-                and e.trace.traffic.messages == e.case.n * levels(e.case.n)
+                and e.trace.traffic.messages == e.case.n * tree_levels(e.case.n)
             ),
         ),
         Mistake(
@@ -148,13 +149,15 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1
-                and e.trace.traffic.messages < e.case.calls * e.case.n * levels(e.case.n)
+                and e.trace.traffic.messages < e.case.calls * e.case.n * tree_levels(e.case.n)
             ),
         ),
         Mistake(
             "Everything is sent at once. A message tells only what its sender knew when it sent"
             " it: receive this round's message before you send the next one.",
-            when=lambda e: _early(e) and _distances(e) == {1 << k for k in range(levels(e.case.n))},
+            when=lambda e: (
+                _early(e) and _distances(e) == {1 << k for k in range(tree_levels(e.case.n))}
+            ),
         ),
         Mistake(
             "With a rank in the middle, hearing and telling come one after the other, and n − 1"
