@@ -25,22 +25,22 @@ __all__ = [
     "to_json",
 ]
 
-#: Raised whenever a field changes its meaning or goes away.
+#: Version of the format; it grows whenever a field changes its meaning or disappears.
 SCHEMA_VERSION = 1
 
 
 def to_json(report: SubmissionVerdict | CourseProgress) -> str:
-    """A submission's verdict, or a learner's progress, as one JSON object."""
+    """Return a submission's verdict, or a learner's progress, as one JSON object."""
     if isinstance(report, CourseProgress):
         fields = progress_as_dict(report)
     else:
         fields = submission_as_dict(report)
-    # lone surrogates in a student's text have no UTF-8; they are escaped
+    # lone surrogates in a student's text have no UTF-8, so they are escaped
     return json.dumps(fields, ensure_ascii=True, indent=1)
 
 
 def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
-    """The fields of a submission's verdict."""
+    """Return the fields of a submission's verdict."""
     return {
         "schema_version": SCHEMA_VERSION,
         "grader_version": __version__,
@@ -69,10 +69,10 @@ def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
 
 
 def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
-    """The fields of a case."""
+    """Return the fields of a case."""
     traffic = verdict.traffic
     return {
-        # the fields are a promise, and the number of ranks does not tell
+        # fields may not be added, and the number of ranks does not show it
         "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
         "world_size": verdict.world_size,
         "status": verdict.status.value,
@@ -102,7 +102,7 @@ def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, s
         "seed": seed,
         "cluster": msgspec.to_builtins(cluster),
         "passed": all(verdict.passed for verdict in grown.verdicts),
-        # None: no run came to its end, and so there is no time
+        # None: the run did not end, so that there is no time
         "seconds": simulation.seconds if simulation.failure is None else None,
         "messages": simulation.messages,
         "bytes": simulation.bytes,
@@ -112,7 +112,7 @@ def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, s
 
 
 def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
-    """The fields of a learner's progress."""
+    """Return the fields of a learner's progress."""
     return {
         "schema_version": SCHEMA_VERSION,
         "grader_version": __version__,

@@ -43,13 +43,13 @@ __all__ = [
 
 # The rounds as data. --------------------------------------------------------------
 
-#: More cells in a rank's row than this are not drawn; the text says how many.
+#: Largest number of cells drawn for a rank.
 MOST_CELLS = 32
 
 
 @dataclass(frozen=True)
 class Content:
-    """What is in a cell or in a message.
+    """The content of a cell or of a message.
 
     Attributes:
         text: as it is written.
@@ -86,7 +86,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Frame:
-    """What is seen at one step.
+    """The state at one step.
 
     Attributes:
         cells: for each rank its column of cells, before the round.
@@ -124,7 +124,7 @@ class FrameSequence:
         return len(self.frames) - 1
 
     def table(self) -> str:
-        """The rounds as text, one line each."""
+        """Return the rounds as text, one line each."""
         lines = []
         for number, frame in enumerate(self.frames[:-1], 1):
             routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
@@ -147,11 +147,11 @@ class _Region:
 
 
 def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
-    """The rounds of a watched run.
+    """Return the rounds of a watched run.
 
     Args:
         trace: of a run with ``watched`` set.
-        title: what ran.
+        title: name of the function that ran.
         tags: whether the values are :mod:`grader.core.provenance`.
     """
     content = _tag_content if tags else _number_content
@@ -165,7 +165,7 @@ def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
 
 
 def _headings(columns: Sequence[_Column]) -> tuple[tuple[str, int], ...]:
-    """The groups of cells of the tallest column."""
+    """Return the groups of cells of the tallest column."""
     tallest = max(columns, key=lambda column: column.height)
     found: list[tuple[str, int]] = []
     for region in tallest.regions:
@@ -177,7 +177,7 @@ def _headings(columns: Sequence[_Column]) -> tuple[tuple[str, int], ...]:
 
 
 class _Column:
-    """One rank: its cells at any round."""
+    """One rank's column of cells, at any round."""
 
     def __init__(self, trace: Trace, rank: int, content: Callable[[float], Content]) -> None:
         self._content = content
@@ -196,7 +196,7 @@ class _Column:
         ]
 
     def cells(self, number: int) -> tuple[Content, ...]:
-        """What it holds after ``number`` rounds."""
+        """Return what the rank holds after ``number`` rounds."""
         memory: dict[int, list[float]] = {}
         for after, seen in self._seen:
             if after <= number:
@@ -211,7 +211,7 @@ class _Column:
         return tuple(found)
 
     def sent(self, op: Operation) -> tuple[Content, ...]:
-        """What a message of its carries, as it was when it was posted."""
+        """Return the content of one of its messages, as it was when it was posted."""
         values: list[float] = []
         for _, seen in self._seen:
             if seen.buffer == op.buffer and seen.time <= op.posted:
@@ -219,7 +219,7 @@ class _Column:
         return tuple(map(self._content, values[op.offset : op.offset + op.count]))
 
     def place(self, op: Operation) -> int | None:
-        """The cell where an end of a message lies."""
+        """Return the cell where an end of a message lies."""
         above = 0
         for region in self.regions:
             inside = region.offset <= op.offset < region.offset + region.count
@@ -230,7 +230,7 @@ class _Column:
 
 
 def _regions(sights: Sequence[Held | Seen]) -> Iterator[_Region]:
-    """The arguments and the result, as far as there is room; each memory once."""
+    """Yield the arguments and the result, as far as there is room; each memory once."""
     shown: set[tuple[int, int]] = set()
     room = MOST_CELLS
     for held in sights:
@@ -258,7 +258,7 @@ def _arrows(trace: Trace, number: int, columns: Sequence[_Column]) -> Iterator[A
 
 
 def _joined(contents: Sequence[Content]) -> Content | None:
-    """Several cells as one, such as the contents of a message."""
+    """Return several cells as one, such as the contents of a message."""
     if not contents:
         return None
     text = " ".join(c.text or "·" for c in contents[:3]) + (" …" if len(contents) > 3 else "")
@@ -270,7 +270,7 @@ def _tag_content(value: float) -> Content:
     tag: Tag | None = read(value)
     if tag is not None:
         return Content(str(tag), tag.owners)
-    # a buffer that nothing was put into yet holds anything
+    # a buffer that has not been written to holds arbitrary numbers
     return Content()
 
 
@@ -279,15 +279,15 @@ def _number_content(value: float) -> Content:
     return Content(show(int(value) if whole else value))
 
 
-# A film as a still picture: its rounds side by side. ------------------------------
+# The rounds as a still picture, side by side. -------------------------------------
 
 _WIDTH, _HEIGHT, _GAP = 0.62, 0.24, 0.42
 _MARGIN = 0.5
 
-#: Inches: a taller picture leaves rounds out, all but the first ones and the end.
+#: Largest height of a picture, in inches; beyond it rounds before the end are left out.
 _TALLEST = 24.0
 
-#: Inches: as wide as a notebook's column.
+#: Width of a picture, in inches, as wide as a notebook's column.
 _PAGE = 10.0
 
 #: Pixels per inch.
@@ -295,7 +295,7 @@ _DPI = 80
 
 
 def strip(film: FrameSequence) -> bytes:
-    """The rounds as a PNG; each panel shows what ranks hold and what they send."""
+    """Return the rounds as a PNG; each panel shows what ranks hold and what they send."""
     rows = max(1, sum(count for _, count in film.headings))
     wide = 2 * _MARGIN + film.ranks * _WIDTH + (film.ranks - 1) * _GAP
     high = rows * _HEIGHT + 0.85
@@ -327,7 +327,7 @@ def _panel(sheet: Sheet, frame: Frame, ring: bool, left: float, top: float) -> N
 
 
 def _arrow(sheet: Sheet, arrow: Arrow, last: int | None, left: float, top: float) -> None:
-    """A message; on a ring of ranks up to ``last`` it may go round the back."""
+    """Draw a message; on a ring of ranks up to ``last`` it may go around the back."""
     leaves = arrow.leaves if arrow.leaves is not None else arrow.enters
     enters = arrow.enters if arrow.enters is not None else arrow.leaves
     y1, y2 = (top - ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
@@ -347,7 +347,7 @@ def _arrow(sheet: Sheet, arrow: Arrow, last: int | None, left: float, top: float
         sheet.arrow((here, y1 - 0.07), (there + _WIDTH, y2 - 0.07), width=1.1, bend=bend)
 
 
-# The player. ----------------------------------------------------------------------
+# The rounds as HTML to step through. ----------------------------------------------
 
 
 @cache
@@ -356,11 +356,11 @@ def _asset(name: str) -> str:
 
 
 def player(film: FrameSequence) -> str:
-    """The film as a piece of HTML."""
+    """Return the rounds as a piece of HTML."""
     data = html.escape(json.dumps(_data(film), separators=(",", ":"), ensure_ascii=False))
     return (
         f"<style>{_asset('player.css')}</style>\n"
-        # JupyterLab's own shortcuts would take the arrow keys
+        # JupyterLab's own shortcuts would capture the arrow keys
         f'<div class="gather-round-replay" data-lm-suppress-shortcuts="true" data-replay="{data}">'
         f"<pre>{html.escape(film.table())}</pre></div>\n"
         f"<script>{_asset('player.js')}</script>"
@@ -368,7 +368,7 @@ def player(film: FrameSequence) -> str:
 
 
 def page(film: FrameSequence) -> str:
-    """The film as a whole page."""
+    """Return the rounds as a whole page."""
     title = html.escape(f"Replay of {film.title} on {film.ranks} ranks")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -381,7 +381,7 @@ def page(film: FrameSequence) -> str:
 
 
 def _data(film: FrameSequence) -> dict[str, Any]:
-    """What the script reads; contents are numbered, since few are different."""
+    """Return what the script reads; contents are numbered, since few are different."""
     contents: dict[Content, int] = {}
 
     def number(content: Content) -> int:

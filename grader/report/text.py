@@ -59,7 +59,7 @@ _STATES = {
 
 
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
-    """A report as text without colours or trailing blanks."""
+    """Return a report as text without colours or trailing blanks."""
     buffer = io.StringIO()
     console = Console(
         file=buffer, width=width, color_system=None, force_jupyter=False, legacy_windows=False
@@ -69,7 +69,7 @@ def plain(renderable: RenderableType, width: int = WIDTH) -> str:
 
 
 def submission_report(verdict: SubmissionVerdict) -> RenderableType:
-    """Every exercise of a submission, by chapter, and the score."""
+    """Report every exercise of a submission, by chapter, and the score."""
     parts: list[RenderableType] = []
     chapter = None
     for exercise in verdict.exercises:
@@ -84,7 +84,7 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
 
 
 def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
-    """One exercise: how it ended, and if badly, where first and what to try."""
+    """Report one exercise: its outcome, and on failure where it is and what to try."""
     return Group(*_exercise_lines(verdict))
 
 
@@ -143,7 +143,7 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
 
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
-    """Why a run of ranks failed."""
+    """Report why a run of ranks failed."""
     look = Outcome.FAILED
     lines: list[RenderableType] = [
         Text.assemble(
@@ -157,9 +157,9 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
 
 
 def progress_report(overview: CourseProgress) -> RenderableType:
-    """How far a learner is, chapter by chapter; the sum is the last line."""
+    """Report a learner's progress, chapter by chapter; the last line is the sum."""
     parts: list[RenderableType] = []
-    # one width for all chapters, so that the columns stand below each other
+    # one width for all chapters, so that their columns are aligned
     width = max((len(s.exercise.name) for s in overview.standings), default=0)
     for chapter, standings in overview.chapters().items():
         table = Table.grid(padding=(0, 2, 0, 0))
@@ -191,13 +191,13 @@ def progress_report(overview: CourseProgress) -> RenderableType:
 def growth_report(
     grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, name: str, seed: int
 ) -> RenderableType:
-    """An answer on simulated ranks: whether it is right, and what it would have taken.
+    """Report an answer on simulated ranks: whether it is right, and its virtual costs.
 
     Args:
-        grown: what became of it.
-        exercise: whose answer it is.
-        cluster: what messages cost.
-        name: of the cluster, or nothing.
+        grown: the outcome.
+        exercise: the exercise that it answers.
+        cluster: says what messages cost.
+        name: of the cluster; empty if it has none.
         seed: of the inputs.
     """
     n = grown.case.n

@@ -1,10 +1,10 @@
-"""A run in time: for every rank what it did when, and which messages were on their way.
+"""A run in time: what every rank did when, and which messages were in flight.
 
 The record knows when a rank entered the function and left it, when it began to
 wait for an operation and when it saw it complete.  What it does between two
 waits (it computes, sleeps, or asks ``is_completed``) the record cannot tell, so
-all of that is the student's own code.  A message is on its way from the moment
-its sender hands it over until its receiver has seen it complete; the record does
+all of that is the student's own code.  A message is in flight from the moment its
+sender posts it until its receiver has seen it complete; the record does
 not show when its bytes arrived in between.  A collective that is not waited for at
 once is in flight from its call until its rank has seen it complete.
 """
@@ -32,7 +32,7 @@ __all__ = ["Bar", "CODE", "Lane", "Lanes", "Line", "Mark", "lanes", "timeline_pn
 #: What a rank does while it waits for nothing.
 CODE = "your code"
 
-#: More different calls of a rank than this are counted, and not listed.
+#: Distinct calls of a rank that the text lists; further ones are only counted.
 _MOST_CALLS = 8
 
 
@@ -57,7 +57,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """A message on its way; the ends are on the lanes of two ranks."""
+    """A message in flight, drawn from one rank's lane to another's; times as in :class:`Bar`."""
 
     source: int
     destination: int
@@ -67,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A named place that a rank came by, in nanoseconds since the beginning of the run."""
+    """A named place in the program, and when a rank passed it; times as in :class:`Bar`."""
 
     time: int
     text: str
@@ -81,9 +81,9 @@ class Lane:
         bars: its time, from entering the function to leaving it.
         calls: what it called, in program order.
         end: how it ended, in words.
-        left: when it left; ``None`` if it never did.
+        left: when it left, in nanoseconds; ``None`` if it never did.
         flights: collectives that it began and did not wait for at once.
-        marks: the named places that it came by.
+        marks: the named places that it passed.
     """
 
     bars: tuple[Bar, ...]
@@ -94,11 +94,11 @@ class Lane:
     marks: tuple[Mark, ...] = ()
 
     def seconds(self, what: str) -> float:
-        """How long it did this, all in all."""
+        """Return the total seconds that it spent on this."""
         return sum(bar.end - bar.start for bar in self.bars if bar.what == what) / 1e9
 
     def between(self, start: int, end: int) -> Lane:
-        """What lies between two moments, counted from the first."""
+        """Return what lies between two moments, counted from the first."""
         bars, flights = (
             tuple(
                 replace(bar, start=max(bar.start, start) - start, end=min(bar.end, end) - start)
@@ -115,12 +115,12 @@ class Lane:
 
     @property
     def in_flight(self) -> float:
-        """Seconds in which at least one of :attr:`flights` was on its way."""
+        """Seconds during which at least one of :attr:`flights` was in flight."""
         return sum(end - start for start, end in _joined(self.flights)) / 1e9
 
     @property
     def hidden(self) -> float:
-        """Seconds of those in which the rank was in its own code meanwhile."""
+        """Seconds of those during which the rank was in its own code."""
         own = [(bar.start, bar.end) for bar in self.bars if bar.what == CODE]
         return (
             sum(
@@ -149,7 +149,7 @@ class Lanes:
     failure: Failure | None = None
 
     def between(self, since: str | None, until: str | None) -> Lanes:
-        """The part from the first mark ``since`` of any rank to the last mark ``until``.
+        """Return the part from the first mark ``since`` of any rank to the last mark ``until``.
 
         Args:
             since, until: texts of marks; ``None`` is the beginning, or the end.
@@ -186,7 +186,7 @@ class Lanes:
         return any(not bar.over for lane in self.lanes for bar in lane.bars)
 
     def table(self) -> str:
-        """What every rank did, in its own order; nothing that differs from run to run."""
+        """Return what every rank did, in its own order; times are left out, since runs differ."""
         lines = []
         for rank, lane in enumerate(self.lanes):
             calls = ", ".join(_short(lane.calls)) or "no communication"
@@ -195,7 +195,12 @@ class Lanes:
 
 
 def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
-    """The record of a run, by rank and in time."""
+    """Return the record of a run by rank and in time.
+
+    Args:
+        trace: the record.
+        failure: why the run failed, if it did; its waits never end.
+    """
     stays = trace.stays or tuple(map(_guessed, trace.operations))
     moments = [m for op in _every(trace) for m in (op.posted, op.blocked, op.done) if m is not None]
     moments += [mark.time for marks in trace.marks for mark in marks]
@@ -203,7 +208,7 @@ def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
     zero = min(moments, default=0)
     last = max([*moments, trace.closed or 0], default=0)
     if all(stay.left is not None for stay in stays):
-        # what comes after that is the grader's own time
+        # later times are the grader's own
         last = max(moments, default=0)
     stuck = {wait.rank for wait in failure.waits} if failure else set()
     found = tuple(
@@ -223,7 +228,7 @@ def _every(trace: Trace) -> Iterator[Operation]:
 
 
 def _guessed(operations: Sequence[Operation]) -> CallSpan:
-    """From the first to the last thing that a rank reported, where nothing better is known."""
+    """Return the span from the first to the last event of a rank, where no better one is known."""
     ends = [op.done for op in operations if op.done is not None]
     if not operations or len(ends) < len(operations):
         return CallSpan(operations[0].posted if operations else None)
@@ -245,11 +250,11 @@ def _lane(trace: Trace, rank: int, stay: CallSpan, zero: int, last: int, for_eve
 
 
 def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[Bar]:
-    """Collectives that were begun, and waited for later or never."""
+    """Yield collectives that were begun, and waited for later or never."""
     for op in operations:
         if op.is_message or op.kind == "new_group":
             continue
-        # whoever waits in the line of the call waits at once
+        # a wait in the line of the call follows it at once
         if op.blocked is None or op.blocked_site != op.site:
             seen = op.done if op.given_up is None else op.given_up
             end = last if seen is None else seen
@@ -259,7 +264,7 @@ def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[
 
 
 def _joined(bars: Sequence[Bar]) -> Iterator[tuple[int, int]]:
-    """The stretches of time that the bars cover together."""
+    """Yield the stretches of time that the bars cover together."""
     at = None
     for bar in sorted(bars, key=lambda bar: bar.start):
         if at is not None and bar.start <= at[1]:
@@ -275,7 +280,7 @@ def _joined(bars: Sequence[Bar]) -> Iterator[tuple[int, int]]:
 def _bars(
     operations: Sequence[Operation], entered: int, left: int | None, zero: int, last: int
 ) -> Iterator[Bar]:
-    """Waits, and the student's own code between them."""
+    """Yield waits, and the student's own code between them."""
     at, end = entered, (last if left is None else left) - zero
     waits = [op for op in operations if op.blocked is not None]
     for op in sorted(waits, key=lambda op: op.blocked or 0):
@@ -297,7 +302,7 @@ def _bars(
 
 
 def _end(stay: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
-    """How a rank ended, in words."""
+    """Return how a rank ended, in words."""
     if stay.entered is None:
         return "never called"
     if stay.how == "gone":
@@ -311,7 +316,7 @@ def _end(stay: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
 
 
 def _text(op: Operation, site: Site) -> str:
-    """A call, or the wait for one, in words: "send to 1 (line 5)"."""
+    """Return a call, or the wait for one, in words: "send to 1 (line 5)"."""
     if op.kind == "send":
         what = f"send to {op.peer}"
     elif op.kind == "recv":
@@ -322,7 +327,7 @@ def _text(op: Operation, site: Site) -> str:
 
 
 def _short(calls: Sequence[str]) -> Iterator[str]:
-    """Calls in the order in which they first come, counted; of a long list the beginning."""
+    """Yield distinct calls in order of first use, with counts; of a long list the beginning."""
     counts = Counter(calls)
     for text, count in list(counts.items())[:_MOST_CALLS]:
         yield text if count == 1 else f"{count} × {text}"
@@ -333,19 +338,19 @@ def _short(calls: Sequence[str]) -> Iterator[str]:
 
 # The run as a picture. ------------------------------------------------------------
 
-#: Inches.
+#: Inches: of the picture, of its margins, and of a lane.
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 10.0, 0.8, 1.35, 0.56, 0.45, 0.95
 
-#: Inches that a letter of a label takes.
+#: Width of a letter of a label, in inches.
 _LETTER = 0.082
 
-#: Inches: what lasts shorter is drawn as wide as this, so that it is seen.
+#: Smallest width of a bar, in inches, so that short ones are visible.
 _THINNEST = 0.012
 
-#: More of either are not drawn: nobody could tell them apart.
+#: Largest numbers of bars and of messages that are drawn; more could not be told apart.
 _MOST_BARS, _MOST_LINES = 1500, 400
 
-#: What a rank may do, and in which colour of the palette it is drawn.
+#: The colour of each kind of bar, as an index of the palette.
 _COLOURS = {CODE: 7, "send": 1, "recv": 0, "collective": 3}
 
 #: Pixels per inch.
@@ -353,7 +358,7 @@ _DPI = 110
 
 
 def unit_of(nanoseconds: float) -> tuple[float, str]:
-    """The unit in which a time reads best, in nanoseconds, and its name."""
+    """Return the unit in which a time is best read, in nanoseconds, and its name."""
     for size, name in ((1e9, "s"), (1e6, "ms")):
         if nanoseconds >= size:
             return size, name
@@ -361,7 +366,7 @@ def unit_of(nanoseconds: float) -> tuple[float, str]:
 
 
 def timeline_png(lanes: Lanes) -> bytes:
-    """The run as a PNG."""
+    """Return the run as a PNG."""
     return _Drawing(lanes).sheet.small_png(_DPI)
 
 
@@ -420,7 +425,7 @@ class _Drawing:
         width = max(end - start, _THINNEST)
         y, colour = self.y(rank), colour_of(_COLOURS[bar.what])
         if bar.what == CODE:
-            # lower than what waits, so that shape tells as well as colour
+            # lower than waits, so that they differ in shape as well as in colour
             fill = tint(colour)
             piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, lw=0, zorder=0.5)
             self.sheet.axes.add_patch(piece)
@@ -431,7 +436,7 @@ class _Drawing:
             self.sheet.text(start + width / 2, y, text, 9, halo=ground)
 
     def _flight(self, rank: int, flight: Bar) -> None:
-        """A collective under way, below what the rank does meanwhile."""
+        """Draw a collective in flight, below what the rank does meanwhile."""
         start = self.x(flight.start)
         end = self.x(flight.end) if flight.over else _WIDTH - _RIGHT
         piece = Rectangle(
@@ -441,7 +446,7 @@ class _Drawing:
         self.sheet.axes.add_patch(piece)
 
     def _marks(self, rank: int, marks: Sequence[Mark]) -> None:
-        """Named places, with their names where there is room."""
+        """Draw named places, with their names where there is room."""
         places = [*(self.x(mark.time) for mark in marks), _WIDTH - 0.1]
         y = self.y(rank)
         for mark, (x, following) in zip(marks, pairwise(places), strict=True):
@@ -450,7 +455,7 @@ class _Drawing:
                 self.sheet.text(x + 0.04, y + 0.2, mark.text, 8, align="left")
 
     def _ending(self, rank: int, end: str) -> None:
-        """How the rank ended, in a column of its own."""
+        """Write how the rank ended, in a column of its own."""
         well = end == "returned"
         text = end.partition(" in ")[0] if "wait" in end else end
         text = "process gone" if "gone" in text else text
@@ -489,13 +494,13 @@ class _Drawing:
             self._said(x + 0.4, "message")
 
     def _said(self, x: float, text: str) -> float:
-        """Words of the legend; where the next entry may begin."""
+        """Write words of the legend, and return where the next entry may begin."""
         self.sheet.text(x, 0.3, text, 9, align="left")
         return x + len(text) * _LETTER + 0.25
 
 
 def _fitting(text: str, width: float) -> str:
-    """As much of a label as has room: all of it, without the line, the call alone."""
+    """Return as much of a label as fits: all of it, the call without its line, or its name."""
     call = text.partition(" (")[0]
     shorter: Iterator[str] = iter((text, call, call.partition(" ")[0]))
     return next((words for words in shorter if len(words) * _LETTER < width), "")
