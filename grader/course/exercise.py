@@ -322,8 +322,10 @@ class Exercise:
     @property
     def returns(self) -> bool:
         """Whether the signature says that a value is returned."""
-        told = self._header.returns
-        return told is not None and not (isinstance(told, ast.Constant) and told.value is None)
+        annotation = self._header.returns
+        if annotation is None:
+            return False
+        return not (isinstance(annotation, ast.Constant) and annotation.value is None)
 
     @property
     def tells_all(self) -> bool:

@@ -78,8 +78,8 @@ def _known(exercise: Exercise, evidence: Evidence) -> str:
     most = max(weight for weight, _ in fits)
     best = [mistake for weight, mistake in fits if weight == most]
     # conditions are listed from particular to general; predicted values have no such order
-    told = {mistake.hint for mistake in best if mistake.when is None}
-    return best[0].hint if len(told) < 2 else ""
+    hints = {mistake.hint for mistake in best if mistake.when is None}
+    return best[0].hint if len(hints) < 2 else ""
 
 
 def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:

@@ -90,7 +90,7 @@ def combined(case: Case, expected: Sequence[Any]) -> int:
 
 def _bytes(bits: Iterator[int]) -> int:
     # each rank is granted its own guess: where all must hold the same, one would do for all
-    return sum(max(0, told - LUCK) for told in bits) // 8
+    return sum(max(0, unknown - LUCK) for unknown in bits) // 8
 
 
 def _unknown_bits(

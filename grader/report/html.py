@@ -80,8 +80,8 @@ def exercise_html(verdict: ExerciseVerdict) -> str:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
-        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
-        yield from (f"<div>{escape(line)}</div>" for line in told)
+        lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (f"<div>{escape(line)}</div>" for line in lines)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED:

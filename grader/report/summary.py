@@ -77,13 +77,13 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     if not limits:
         return ""
     largest = max(case.world_size for case in limits)
-    told: dict[str, list[Bound]] = {}
+    grouped: dict[str, list[Bound]] = {}
     for case in limits:
         if case.world_size == largest:
             bound = case.bounds[0]
             # two bounds on one number are given together
-            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
-    texts = [f"{number} ({_asked(bounds)})" for number, bounds in told.items()]
+            grouped.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+    texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
     simulated = any(case.simulated for case in limits if case.world_size == largest)
     return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
 

@@ -108,8 +108,8 @@ def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
-        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
-        yield from (Text(line, style="dim") for line in told)
+        lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (Text(line, style="dim") for line in lines)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED:
@@ -226,8 +226,8 @@ def _case_line(verdict: CaseVerdict) -> Text:
     if not verdict.passed:
         said = f"{verdict.name}: {verdict.diagnosis}: {verdict.message}"
         return Text.assemble(mark, visible(said))
-    told = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
-    return Text.assemble(mark, f"{verdict.name}: {told or 'right'}")
+    limits = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
+    return Text.assemble(mark, f"{verdict.name}: {limits or 'right'}")
 
 
 def _grown_costs(grown: SimulatedOutcome) -> Table:

@@ -201,18 +201,18 @@ def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
         trace: the record.
         failure: why the run failed, if it did; its waits never end.
     """
-    stays = trace.stays or tuple(map(_guessed, trace.operations))
+    spans = trace.stays or tuple(map(_guessed, trace.operations))
     moments = [m for op in _every(trace) for m in (op.posted, op.blocked, op.done) if m is not None]
     moments += [mark.time for marks in trace.marks for mark in marks]
-    moments += [m for stay in stays for m in (stay.entered, stay.left) if m is not None]
+    moments += [m for span in spans for m in (span.entered, span.left) if m is not None]
     zero = min(moments, default=0)
     last = max([*moments, trace.closed or 0], default=0)
-    if all(stay.left is not None for stay in stays):
+    if all(span.left is not None for span in spans):
         # later times are the grader's own
         last = max(moments, default=0)
     stuck = {wait.rank for wait in failure.waits} if failure else set()
     found = tuple(
-        _lane(trace, rank, stay, zero, last, rank in stuck) for rank, stay in enumerate(stays)
+        _lane(trace, rank, span, zero, last, rank in stuck) for rank, span in enumerate(spans)
     )
     lines = tuple(
         Line(op.rank, op.partner.rank, op.posted - zero, op.partner.done - zero)
@@ -235,18 +235,18 @@ def _guessed(operations: Sequence[Operation]) -> CallSpan:
     return CallSpan(operations[0].posted, max(ends), "returned")
 
 
-def _lane(trace: Trace, rank: int, stay: CallSpan, zero: int, last: int, for_ever: bool) -> Lane:
+def _lane(trace: Trace, rank: int, span: CallSpan, zero: int, last: int, for_ever: bool) -> Lane:
     operations = trace.operations[rank]
     bars: list[Bar] = []
-    if stay.entered is not None:
-        bars = list(_bars(operations, stay.entered - zero, stay.left, zero, last))
+    if span.entered is not None:
+        bars = list(_bars(operations, span.entered - zero, span.left, zero, last))
     calls = tuple(_text(op, op.site) for op in operations)
-    left = None if stay.left is None else stay.left - zero
+    left = None if span.left is None else span.left - zero
     flights = tuple(_flights(operations, zero, last)) if bars else ()
     marks = tuple(
         Mark(mark.time - zero, mark.text) for mark in dict(enumerate(trace.marks)).get(rank, ())
     )
-    return Lane(tuple(bars), calls, _end(stay, bars, for_ever), left, flights, marks)
+    return Lane(tuple(bars), calls, _end(span, bars, for_ever), left, flights, marks)
 
 
 def _flights(operations: Sequence[Operation], zero: int, last: int) -> Iterator[Bar]:
@@ -301,14 +301,14 @@ def _bars(
         yield Bar(at, end, CODE, over=left is not None)
 
 
-def _end(stay: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
+def _end(span: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
     """Return how a rank ended, in words."""
-    if stay.entered is None:
+    if span.entered is None:
         return "never called"
-    if stay.how == "gone":
+    if span.how == "gone":
         return "its process is gone"
-    if stay.how:
-        return stay.how
+    if span.how:
+        return span.how
     if bars and bars[-1].text:
         how = "waits for ever in" if for_ever else "still waits in"
         return f"{how} {bars[-1].text}"

@@ -153,8 +153,10 @@ def _flat_ones_right(c: Case) -> list[torch.Tensor]:
 
 def _too_few_pieces(e: Evidence) -> bool:
     """Return whether chunk or split gave a list that is shorter than the group."""
-    told = re.search(r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else "")
-    short = int(told[1]) < int(told[2]) if told else _raised("index out of range")(e)
+    found = re.search(
+        r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else ""
+    )
+    short = int(found[1]) < int(found[2]) if found else _raised("index out of range")(e)
     return short and e.written(r"\b(chunk|split)\(")
 
 

@@ -152,10 +152,10 @@ def _times_n(
 
 def _some_forbidden(*kinds: str) -> Test:
     # match whole names: all_reduce contains reduce
-    told = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
+    pattern = re.compile(rf"\b({'|'.join(kinds)}) is a collective")
     return lambda e: (
         e.diagnosis is Diagnosis.FORBIDDEN_CALL
-        and bool(e.failure and told.search(e.failure.message))
+        and bool(e.failure and pattern.search(e.failure.message))
     )
 
 
@@ -417,12 +417,12 @@ def least_of_columns(c: Case, expected: Sequence[Any]) -> int:
     It is one row only, since a rank that is sent the others' weights can compute all rows.
     """
     widths = [shard.shape[1] for shard in c.weight_shard]
-    told = []
+    others = []
     for r in c.ranks:
         parts = list(torch.split(_first_row(expected[r]), widths))
         del parts[r]
-        told.append(parts)
-    return combined(c, told)
+        others.append(parts)
+    return combined(c, others)
 
 
 def _padded_inside(c: Case) -> list[torch.Tensor]:

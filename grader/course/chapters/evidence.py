@@ -23,7 +23,7 @@ __all__ = [
     "uses_xor",
 ]
 
-#: The kinds of buffer race, told apart by the failure's message.
+#: The kinds of buffer race, distinguished by the failure's message.
 BUFFER_RACES = (
     Mistake(
         "A message is received into a tensor that is still being sent, and may reach the other"
