@@ -13,19 +13,17 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test check notebooks imgs bench hangs lint format repeat mutants kills clean
+.PHONY: help lab test check notebooks imgs bench gpu hangs lock lint format repeat mutants kills clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
 
-$(VENV)/.course: requirements.txt pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.txt
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+$(VENV)/.course: requirements.lock requirements.txt pyproject.toml tools/install.py
+	$(PYTHON) tools/install.py $(VENV)
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.course
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(PYTHON) tools/install.py $(VENV) --tools
 	@touch $@
 
 lab: $(VENV)/.course ## open the course in JupyterLab
@@ -62,8 +60,19 @@ bench: $(VENV)/.tools ## measure the engine, the ring beside gloo, a replay's st
 	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.memory
 
+gpu: $(VENV)/.tools ## run on GPUs what needs them, and write docs/recorded/<device>.md
+	$(BIN)/python -m tools.gpu $(ARGS)
+
 hangs: $(VENV)/.tools ## programs that hang or disagree: is each found, and no right one accused?
 	$(BIN)/python -m benchmarks.hangs $(ARGS)
+
+lock: ## write requirements.lock anew, with the newest versions that work together; needs uv
+	uv pip compile --quiet --universal --upgrade --python-version 3.10 --all-extras \
+		--no-annotate --no-header --no-emit-package gather-round \
+		--output-file $@.tmp requirements.txt pyproject.toml
+	(sed '/^[^#]/,$$d' requirements.lock; cat $@.tmp) > $@.new
+	mv $@.new requirements.lock
+	rm $@.tmp
 
 lint: $(VENV)/.tools ## style and types
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ writes nothing: what has not been measured is not shown.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
@@ -67,6 +68,9 @@ def measure() -> dict[str, Any]:
 
 def main() -> int:
     """Record, if there is something to record."""
+    argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0] if __doc__ else None
+    ).parse_args()
     if not torch.cuda.is_available():
         print("there is no GPU here: nothing was recorded", file=sys.stderr)
         return 1

@@ -1,0 +1,164 @@
+"""What gets installed: the lock, what follows it, and a wheel away from the checkout."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools import install
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10, where pytest brings this one
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+PLATFORMS = list(itertools.product(("3.10.1", "3.11.1", "3.12.1", "3.13.1"), ("linux", "darwin")))
+
+
+def required():
+    """Every requirement that the project states, extras included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    stated = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        stated += extra
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    stated += [line for line in lines if line and not line.startswith("#")]
+    found = [Requirement(one) for one in stated]
+    return [one for one in found if one.name != "gather-round"]
+
+
+def locked_for(python, platform):
+    """The version of each package that the lock has for a Python, such as 3.12.1, on a platform."""
+    place = {
+        "python_version": python.rpartition(".")[0],
+        "python_full_version": python,
+        "sys_platform": platform,
+        "platform_system": {"linux": "Linux", "darwin": "Darwin"}[platform],
+        "platform_machine": {"linux": "x86_64", "darwin": "arm64"}[platform],
+    }
+    found = {}
+    for line in install.LOCK.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        one = Requirement(line)
+        if one.marker is None or one.marker.evaluate(place):
+            assert one.name not in found, f"{one.name} twice for {python} on {platform}"
+            found[canonicalize_name(one.name)] = str(one.specifier).removeprefix("==")
+    return found
+
+
+@pytest.mark.parametrize(("python", "system"), PLATFORMS)
+def test_the_lock_has_a_version_of_all_that_is_required(python, system):
+    locked = locked_for(python, system)
+    for one in required():
+        assert one.specifier.contains(locked[canonicalize_name(one.name)]), str(one)
+
+
+def test_this_environment_is_the_locks():
+    """What ``make`` has installed here, from ``requirements.lock`` and nothing else."""
+    system = "darwin" if sys.platform == "darwin" else "linux"
+    differ = {}
+    for name, wanted in locked_for(platform.python_version(), system).items():
+        try:
+            found = version(name).partition("+")[0]
+        except PackageNotFoundError:
+            continue  # torch's CUDA libraries, and what its platform does not need
+        if found != wanted:
+            differ[name] = (found, wanted)
+    assert differ == {}, "make clean, then make test"
+
+
+@pytest.mark.parametrize("uv", [None, "/usr/bin/uv"])
+@pytest.mark.parametrize("tools", [False, True])
+def test_torch_alone_comes_from_the_index_of_cpu_builds(uv, tools):
+    first, *others = install.commands(Path("env"), tools, uv, cpu=True)
+    assert first[-3:] == [f"torch=={install.locked('torch')}", "--index-url", install.CPU_INDEX]
+    assert others == install.commands(Path("env"), tools, uv, cpu=False)
+    assert not any(install.CPU_INDEX in part for command in others for part in command)
+
+
+@pytest.mark.parametrize("uv", [None, "/usr/bin/uv"])
+@pytest.mark.parametrize("tools", [False, True])
+def test_every_command_is_held_to_the_lock_and_installs_into_the_environment(uv, tools):
+    for command in install.commands(Path("env"), tools, uv, cpu=True):
+        assert command[command.index("--constraint") + 1] == str(install.LOCK)
+        assert "env/bin/python" in command
+
+
+@pytest.mark.parametrize(
+    ("version", "fault"), [((3, 9), True), ((3, 10), False), ((3, 13), False), ((3, 14), True)]
+)
+def test_a_python_that_does_not_do_is_named_with_one_that_does(version, fault):
+    said = install.python_fault(version)
+    assert bool(said) == fault
+    assert not fault or "make lab PYTHON=python3.13" in said
+
+
+def test_a_server_that_is_not_there_is_not_reachable():
+    assert not install.reachable("http://127.0.0.1:9/")  # the discard port, closed everywhere
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The package as it is published, installed alone into a folder."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # a copy: what an earlier build has left would get into the wheel
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, source)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "grader", source / "grader", ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    # without a build environment of its own, which would be downloaded
+    built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([*built, str(source)], check=True, capture_output=True)
+    (made,) = folder.glob("*.whl")
+    target = folder / "installed"
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(made)], check=True)
+    return target
+
+
+def away(wheel, tmp_path, *arguments):
+    """Run the command line of the wheel, where no checkout is."""
+    environment = {**os.environ, "PYTHONPATH": str(wheel), "GRADER_PROGRESS": ""}
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *arguments],
+        capture_output=True, text=True, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+
+
+def test_a_wheel_runs_without_the_checkout(wheel, tmp_path):
+    listed = away(wheel, tmp_path, "list")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    here = subprocess.run(
+        [sys.executable, "-m", "grader", "list"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert listed.stdout == here.stdout
+
+
+def test_a_wheel_judges_an_answer(wheel, tmp_path):
+    answer = next((ROOT / "tests" / "accepted" / "02_broadcast").glob("broadcast_*.py"))
+    (tmp_path / "answer.py").write_bytes(answer.read_bytes())
+    done = away(wheel, tmp_path, "check", "answer.py", "broadcast")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_a_wheel_has_every_file_that_is_not_code(wheel):
+    def kept(root):
+        found = (path.relative_to(root) for path in (root / "grader").rglob("*") if path.is_file())
+        return {path for path in found if "__pycache__" not in path.parts}
+
+    assert kept(wheel) == kept(ROOT)
+    assert any(re.search(r"\.(css|js|j2)$", path.name) for path in kept(wheel))
