@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
@@ -371,7 +372,7 @@ def run(
     function: Callable[..., Any],
     world_size: int,
     *arguments: Any,
-    seconds: float = 10.0,
+    seconds: float = DEFAULTS.run,
     may_fail: bool = False,
     backend: str = "gloo",
 ) -> Run:

@@ -9,6 +9,7 @@ from typing import Any
 
 from grader.api import Run, fresh_seed, stoppable
 from grader.core.errors import RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount, duration
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
@@ -91,7 +92,7 @@ def simulate(
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
     record: bool | None = None,
-    seconds: float = 120.0,
+    seconds: float = DEFAULTS.simulation,
     may_fail: bool = False,
 ) -> SimulatedRun:
     """Run a function on simulated ranks: as many as you like, in one process.
@@ -155,7 +156,7 @@ def simulate_answer(
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
     seed: int | None = None,
-    seconds: float = 600.0,
+    seconds: float = DEFAULTS.simulated_answer,
 ) -> SimulatedOutcome:
     """Run the answer of a file on simulated ranks, and judge what they hold.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from grader.core.errors import RequestError, WorldError
+from grader.core.resource_limits import DEFAULTS
 from grader.launch.cpp_build import CppBuilder
 from grader.launch.fork_server_client import ForkServer, start
 from grader.launch.kernel_counters import Counts
@@ -226,7 +227,7 @@ def backends() -> dict[str, str]:
 
 def call_seconds(backend: str) -> float:
     """Wall clock that one call may take; a GPU makes its connections when they are first used."""
-    return 30.0 if backend == "nccl" else 5.0
+    return DEFAULTS.gpu_call if backend == "nccl" else DEFAULTS.call
 
 
 def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:

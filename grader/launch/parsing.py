@@ -16,6 +16,7 @@ from grader.core.errors import UnreadableFile
 from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.reading import LARGEST
+from grader.core.resource_limits import DEFAULTS
 from grader.core.wire import Parse, Parsed
 from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
@@ -24,7 +25,7 @@ from grader.submission.submission import Submission
 __all__ = ["parse"]
 
 #: Seconds that a file may take: the longest solved notebook takes a tenth of one.
-SECONDS = 20.0
+SECONDS = DEFAULTS.parsing
 
 #: Bytes that may come back for a file: its text, its code, its names.
 _GROWTH, _FLOOR = 8, 1 << 20

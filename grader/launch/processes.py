@@ -10,6 +10,7 @@ from grader.core.codec import pack, unpack
 from grader.core.errors import WorldError, shortage
 from grader.core.framing import BrokenFrame, FrameWriter
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Inspect, Load, Resolved, Returned, RunCall, Setup
 from grader.launch.event_validation import NAME
@@ -23,10 +24,10 @@ from grader.trace.message_matcher import MessageMatcher
 __all__ = ["SETUP_SECONDS", "ProcessWorld"]
 
 #: Seconds in which a rank must have joined its group and loaded the program.
-SETUP_SECONDS = 30.0
+SETUP_SECONDS = DEFAULTS.setup
 
 #: Bytes that a rank may allocate, unless told otherwise.
-MEMORY = 2 << 30
+MEMORY = DEFAULTS.rank_memory
 
 
 class ProcessWorld:

@@ -23,6 +23,7 @@ from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
 from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
@@ -40,10 +41,10 @@ from grader.trace.trace import Trace
 __all__ = ["MEMORY", "Simulation", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
-MEMORY = 8 << 30
+MEMORY = DEFAULTS.simulation_memory
 
 #: Bytes that all ranks together may answer.
-ANSWERS = 1 << 30
+ANSWERS = DEFAULTS.simulated_answers
 
 #: What ranks print is read in pieces of this size, and kept up to a limit.
 _PIECE = 1 << 16
