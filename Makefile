@@ -13,7 +13,7 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test check notebooks imgs bench gpu hangs lock lint format repeat mutants kills clean
+.PHONY: help lab test quick check notebooks imgs bench gpu hangs lock lint format repeat mutants kills clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -35,6 +35,9 @@ test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests $(ARGS)
 	$(BIN)/python -m pytest --nbval $(NBVAL) solutions
 	$(BIN)/python -m pytest --nbval-lax $(NBVAL) notebooks
+
+quick: $(VENV)/.tools ## the tests that are nearest to what you have changed, in about a minute
+	$(BIN)/python -m tools.quick $(ARGS)
 
 check: $(VENV)/.tools ## prove the course: solutions pass, stubs and wrong answers do not
 	$(BIN)/python -m tools.course $(ARGS)
