@@ -32,7 +32,7 @@ from rich.table import Table
 from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
 

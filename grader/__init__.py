@@ -44,7 +44,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from grader.core.version import __version__
+from grader.core import __version__
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
-    from grader.core.marks import mark
-    from grader.launch.launchers import backends
+    from grader.core.events import mark
+    from grader.launch.backends import backends
 
 __all__ = [
     "__version__",
@@ -73,10 +73,10 @@ __all__ = [
 
 #: Where the names are.
 _HOMES = {
-    "backends": "launch.launchers",
+    "backends": "launch.backends",
     "check": "api",
     "hint": "api",
-    "mark": "core.marks",
+    "mark": "core.events",
     "points": "api",
     "progress": "api",
     "replay": "api.replay",

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.version import __version__
+from grader.core import __version__
 from grader.report.looks import Outcome
 
 __all__ = ["Finding", "examine", "findings"]
@@ -74,7 +74,6 @@ def findings() -> Iterator[Finding]:
 def _torch() -> Iterator[Finding]:
     try:
         import torch
-        import torch.distributed as dist
     except ImportError as error:
         yield Finding("torch", "broken", f"{error}; pip install -r requirements.txt")
         return
@@ -82,28 +81,21 @@ def _torch() -> Iterator[Finding]:
     tested = (2, 11) <= version <= (2, 15)
     note = "" if tested else "; the grader is tested with 2.11 to 2.15"
     yield Finding("torch", "ok" if tested else "missing", torch.__version__ + note)
-    gloo = dist.is_available() and dist.is_gloo_available()
-    yield Finding(
-        "gloo", "ok" if gloo else "broken", "in this torch" if gloo else "install a torch with gloo"
-    )
-    from grader.launch import mpiexec, nccl
+    from grader.launch.backends import BACKENDS
 
-    where = "for chapter 19"
-    reason = mpiexec.missing()
-    yield Finding(
-        "MPI", "missing" if reason else "ok", f"{where}: {reason}" if reason else "mpi4py"
-    )
-    reason = nccl.missing()
-    found = f"{where}: {reason}" if reason else f"{torch.cuda.device_count()} GPUs"
-    yield Finding("NCCL", "missing" if reason else "ok", found)
+    for entry in BACKENDS.values():
+        reason = entry.missing()
+        if reason and entry.used_in:
+            yield Finding(entry.title, "missing", f"for {entry.used_in}: {reason}")
+        else:
+            yield Finding(entry.title, "broken" if reason else "ok", reason or entry.found())
 
 
 def _world() -> Iterator[Finding]:
     """Start two ranks and run an all-reduce on them."""
     from grader.core.errors import GraderError
-    from grader.launch.fork_server_client import ForkServer
-    from grader.launch.launchers import default_launcher
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.launchers import ForkServer, default_launcher
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 
@@ -135,9 +127,8 @@ def _greet() -> None:
 def _sandbox() -> Iterator[Finding]:
     """Start a sandbox, and two ranks in it."""
     from grader.core.errors import GraderError
-    from grader.launch.launchers import new_sandbox
-    from grader.launch.processes import ProcessWorld
-    from grader.launch.sandbox import missing
+    from grader.launch.process_world import ProcessWorld
+    from grader.launch.sandbox import missing, new_sandbox
     from grader.launch.world import Job
     from grader.submission.submission import Submission
 

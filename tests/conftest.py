@@ -12,8 +12,8 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from grader.launch.launchers import launcher_on
-from grader.launch.processes import ProcessWorld
+from grader.launch.launchers import default_launcher
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome
 from grader.submission.submission import live_program
 
@@ -34,12 +34,12 @@ def play(
     **limits: Any,
 ) -> Outcome:
     """Run a function on a fresh world, as the judge would."""
-    launcher = launcher_on(backend)
+    launcher = default_launcher()
     job = Job(
         "answer", (arguments,) * size, allowed=allowed, strict=strict, seconds=seconds, **limits
     )
     try:
-        with ProcessWorld(launcher, size, live_program(function)) as world:
+        with ProcessWorld(launcher, size, live_program(function), backend=backend) as world:
             return world.run(job)
     finally:
         launcher.settle()

@@ -18,10 +18,18 @@ from hypothesis import strategies as st
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.compare import compare
 from grader.core.events import Completed, Posted
-from grader.core.framing import LONGEST, BrokenFrame, FrameReader, FrameWriter, read_frames
 from grader.core.values import Opaque
-from grader.core.wire import Raised, Resolved, Returned
-from grader.launch.supervisor import STRUCTURE
+from grader.core.wire import (
+    LONGEST,
+    BrokenFrame,
+    FrameReader,
+    FrameWriter,
+    Raised,
+    Resolved,
+    Returned,
+    read_frames,
+)
+from grader.launch.process_world import STRUCTURE
 
 trees = st.recursive(
     st.none()

@@ -9,7 +9,7 @@ import pytest
 from grader.api.replay import WATCHED
 from grader.course.chapters import discover
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.report.replay import film
 from grader.submission.submission import Submission

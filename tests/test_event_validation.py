@@ -20,8 +20,8 @@ from grader.core.events import (
     Signature,
     Violated,
 )
-from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.verdict import Diagnosis
+from grader.core.wire import BrokenFrame, TooManyMessages
 from grader.launch import event_validation
 from grader.launch.event_validation import EventValidator
 from grader.trace.message_matcher import MessageMatcher

@@ -13,7 +13,7 @@ import grader
 from grader.core.events import Posted
 from grader.core.verdict import Diagnosis
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.rank import rank_store, recorder
 from grader.rank.recorder import Recorder

@@ -15,6 +15,7 @@ import pytest
 
 import grader
 from grader.launch import sandbox
+from grader.launch.backends import BACKENDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -99,6 +100,18 @@ def test_what_runs_inside_a_sandbox_imports_only_what_a_sandbox_shows():
             inside.add(name)
             coming += imported(sources[name])
     assert {room_of(name) for name in inside} - {"__init__"} == set(sandbox.ROOMS)
+
+
+def test_every_backend_has_its_transport_and_its_place_in_the_docs():
+    transports = {path.stem for path in (ROOT / "grader" / "rank" / "transports").glob("*.py")}
+    assert transports == {*BACKENDS, "__init__", "base"}
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    section = architecture.partition("## Transports")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^- \*\*(\w+)\*\*", section, re.M)) == {
+        entry.title for entry in BACKENDS.values()
+    }
+    (graded,) = re.findall(r"Grading a class .* is on (.+) only", section)
+    assert [entry.title for entry in BACKENDS.values() if entry.in_sandbox] == [graded]
 
 
 def test_importing_the_package_does_not_import_torch():

@@ -18,8 +18,7 @@ from grader.course.exercise import Exercise, Mistake
 from grader.course.hints import choose_hint, predicted
 from grader.course.limits import messages
 from grader.judge.judge import Judge, Settings
-from grader.launch.launchers import default_launcher
-from grader.launch.process_group_handle import RankEnvironment
+from grader.launch.launchers import RankEnvironment, default_launcher
 from grader.submission.submission import Submission
 from grader.trace.message_matcher import MessageMatcher
 

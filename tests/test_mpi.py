@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,15 +19,17 @@ import torch.distributed as dist
 from grader import backends, check, run
 from grader.core.errors import RequestError
 from grader.core.verdict import Diagnosis
-from grader.launch import mpiexec
-from grader.launch.launchers import launcher_on
+from grader.launch import backends as registry
+from grader.launch.launchers import default_launcher
 from tests.conftest import play
 from tests.test_group import COLLECTIVES
 from tests.test_worlds import FATES
 
 ROOT = Path(__file__).resolve().parent.parent
 
-pytestmark = pytest.mark.skipif(bool(mpiexec.missing()), reason=mpiexec.missing() or "MPI is here")
+pytestmark = pytest.mark.skipif(
+    bool(registry.missing_mpi()), reason=registry.missing_mpi() or "MPI is here"
+)
 
 
 def values(outcome):
@@ -53,14 +57,14 @@ def test_worlds_of_their_own_at_the_same_time():
         dist.all_reduce(x)
         return x.item()
 
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 
-    launcher = launcher_on("mpi")
+    launcher = default_launcher()
     with (
-        ProcessWorld(launcher, 2, live_program(answer)) as two,
-        ProcessWorld(launcher, 3, live_program(answer)) as three,
+        ProcessWorld(launcher, 2, live_program(answer), backend="mpi") as two,
+        ProcessWorld(launcher, 3, live_program(answer), backend="mpi") as three,
     ):
         for world, n in ((three, 3), (two, 2), (three, 3)):
             outcome = world.run(Job("answer", ((),) * n, allowed=None))
@@ -415,26 +419,26 @@ def test_an_mpiexec_that_does_not_work_is_said(tmp_path, monkeypatch, script, se
     version = '[ "$1" = --version ] && echo HYDRA && exit 0\n'
     broken.write_text(f"#!/bin/sh\n{version}{script}\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(mpiexec, "_command", lambda: str(broken))
-    monkeypatch.setattr(mpiexec, "LOOK", seconds)
-    mpiexec.missing.cache_clear()
-    mpiexec._options.cache_clear()
+    monkeypatch.setattr(registry, "_command", lambda: str(broken))
+    monkeypatch.setattr(registry, "LOOK", seconds)
+    registry.missing_mpi.cache_clear()
+    registry._options.cache_clear()
     try:
         assert text in backends()["mpi"]
         with pytest.raises(RequestError, match="no world on MPI: "):
-            launcher_on("mpi")
+            run(print, 2, backend="mpi")
     finally:
-        mpiexec.missing.cache_clear()
-        mpiexec._options.cache_clear()
+        registry.missing_mpi.cache_clear()
+        registry._options.cache_clear()
 
 
 def test_without_mpi_the_mend_is_named(monkeypatch):
-    mpiexec.missing.cache_clear()
-    monkeypatch.setattr(mpiexec, "_command", lambda: None)
+    registry.missing_mpi.cache_clear()
+    monkeypatch.setattr(registry, "_command", lambda: None)
     try:
         assert "there is no mpiexec: python -m pip install 'mpi4py" in backends()["mpi"]
     finally:
-        mpiexec.missing.cache_clear()
+        registry.missing_mpi.cache_clear()
 
 
 def test_a_killed_check_leaves_no_mpiexec(tmp_path):
@@ -445,19 +449,28 @@ def test_a_killed_check_leaves_no_mpiexec(tmp_path):
         f"    pathlib.Path({str(tmp_path / 'here')!r}).touch()\n"
         "    time.sleep(3600)\n"
     )
+    # the stubs' socket lies in a folder of this name, which their commands and mpiexec's tell
+    sockets = tempfile.mkdtemp(dir="/tmp")
     caller = subprocess.Popen(
         [sys.executable, "-m", "grader", "check", str(program), "--backend", "mpi"],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        cwd=ROOT, env={**os.environ, "TMPDIR": sockets}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         until = time.monotonic() + 60
         while not (tmp_path / "here").exists():
             assert time.monotonic() < until
             time.sleep(0.01)
+        assert _commands_with(f"{sockets}/")
     finally:
         os.killpg(caller.pid, signal.SIGKILL)
         caller.wait()
     until = time.monotonic() + 30
-    while subprocess.run(["pgrep", "-f", f"usher.py .*{tmp_path}"], capture_output=True).stdout:
+    while _commands_with(f"{sockets}/"):
         assert time.monotonic() < until
         time.sleep(0.05)
+    shutil.rmtree(sockets)
+
+
+def _commands_with(text):
+    return subprocess.run(["pgrep", "-f", text], capture_output=True).stdout

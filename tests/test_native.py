@@ -17,11 +17,10 @@ from grader.core.errors import DeclarationError, RequestError
 from grader.core.verdict import Diagnosis, Status
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
-from grader.judge.judge import Judge, Settings
-from grader.judge.native import is_code
+from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
-from grader.launch.launchers import default_launcher, new_sandbox
-from grader.launch.sandbox import missing
+from grader.launch.launchers import default_launcher
+from grader.launch.sandbox import missing, new_sandbox
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,7 +156,7 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
     verdict = judge(TWICE)
     assert verdict.passed, verdict.message
     assert {case.world_size for case in verdict.cases} == {1, 2}
-    maker = default_launcher().workshop()
+    maker = default_launcher().cpp_builder()
     source = cpp_build.CppSource("TWICE_CPP", TWICE, "twice", 1)
     assert maker.build(source) is maker.build(source)
     # what is made of the same text for somebody else is another file, in another folder

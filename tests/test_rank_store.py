@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from grader.core.framing import BrokenFrame
-from grader.core.wire import Put
+from grader.core.wire import BrokenFrame, Put
 from grader.rank import rank_store
 from grader.rank.rank_store import RankStore, RankStoreServer
 from tests.conftest import play

@@ -17,7 +17,7 @@ from PIL import Image
 from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
-from grader.core.provenance import MOST_RANKS, read, tagged
+from grader.core.values import MOST_RANKS, tag_of, tagged
 from grader.report.replay import film, page, player
 from tests.conftest import play
 
@@ -30,23 +30,23 @@ from tests.conftest import play
 )
 def test_a_sum_of_tags_tells_its_terms(owners, place):
     total = sum(tagged(rank, [place]).item() for rank in owners)
-    tag = read(total)
+    tag = tag_of(total)
     assert tag.owners == tuple(sorted(owners))
     assert tag.place == place
 
 
 def test_tags_read_like_the_cells_of_a_picture():
     a, b, c, d = (tagged(rank, range(4)) for rank in range(4))
-    assert str(read(a[2].item())) == "A2"
-    assert str(read((a + b)[0].item())) == "A0+B0"
-    assert str(read((a + b + c + d)[3].item())) == "A…D3"
-    assert str(read((a + a)[1].item())) == "A1+A1"
-    assert str(read((a[0] + b[1]).item())) == "A?+B?"
+    assert str(tag_of(a[2].item())) == "A2"
+    assert str(tag_of((a + b)[0].item())) == "A0+B0"
+    assert str(tag_of((a + b + c + d)[3].item())) == "A…D3"
+    assert str(tag_of((a + a)[1].item())) == "A1+A1"
+    assert str(tag_of((a[0] + b[1]).item())) == "A?+B?"
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 0.5, float("nan"), float("inf"), 1e300, 2.0**60])
 def test_other_numbers_are_no_tags(value):
-    assert read(value) is None
+    assert tag_of(value) is None
 
 
 def test_there_are_tags_for_eight_ranks():
@@ -59,7 +59,7 @@ def test_there_are_tags_for_eight_ranks():
 
 def _watched(function, n, *arguments):
     from grader.launch.launchers import default_launcher
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 

@@ -11,12 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.core.errors import WorldError
+from grader.core.errors import RequestError, WorldError
 from grader.core.verdict import Diagnosis
-from grader.launch.launchers import new_sandbox
-from grader.launch.processes import ProcessWorld
-from grader.launch.sandbox import missing
-from grader.launch.sandbox_pool import SandboxPool
+from grader.launch.process_world import ProcessWorld
+from grader.launch.sandbox import SandboxPool, missing, new_sandbox
 from grader.launch.world import Job
 from grader.server.sandbox_server import FILES, THREADS
 from grader.submission.submission import Submission
@@ -76,6 +74,12 @@ def call(launcher, entry, size=2, **options):
 def status_of(pid):
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def test_a_sandbox_refuses_a_backend_that_it_does_not_hold(sandbox):
+    with pytest.raises(RequestError, match="a sandbox does not hold it"):
+        ProcessWorld(sandbox, 2, ANSWERS.program, backend="mpi")
+    assert call(sandbox, "looks_around").failure is None
 
 
 def test_a_sandbox_has_no_right_that_its_maker_has(sandbox):
@@ -146,7 +150,7 @@ def test_a_closed_sandbox_is_gone_with_all_that_is_in_it():
 
 def test_sandboxes_end_with_the_process_that_has_asked_for_them():
     script = (
-        "from grader.launch.launchers import new_sandbox as n; import time;"
+        "from grader.launch.sandbox import new_sandbox as n; import time;"
         " made = [n(), n()]; print(*(one.pid for one in made), flush=True); time.sleep(1000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

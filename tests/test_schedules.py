@@ -11,7 +11,7 @@ from grader.course.cases import Kind
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.submission.submission import Submission, live_program
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy

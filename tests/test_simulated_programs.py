@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from grader.core.verdict import Diagnosis, Failure
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
 from grader.simulation.clusters import Flat

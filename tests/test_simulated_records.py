@@ -14,7 +14,7 @@ import torch.distributed as dist
 from grader.api import catalogue
 from grader.core.verdict import Traffic
 from grader.launch.launchers import default_launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.simulation import simulate
 from grader.launch.world import Job
 from grader.report.replay import film

@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from grader.api.simulate import simulate
 from grader.bench import table
-from grader.core.provenance import read, tagged
+from grader.core.values import tag_of, tagged
 from grader.core.verdict import Diagnosis
 from grader.course import bandwidth, costs, sizes
 from grader.course.oracles import OPS, reduced
@@ -48,7 +48,7 @@ def ring(x, offset=0):
 
 def names(tensor):
     """What the numbers of a tensor are made of, each name once: ``A1+C1``."""
-    return " ".join(dict.fromkeys(str(read(value)) for value in tensor.flatten().tolist()))
+    return " ".join(dict.fromkeys(str(tag_of(value)) for value in tensor.flatten().tolist()))
 
 
 def of_ranks(outcome, key):
@@ -358,7 +358,7 @@ def test_the_map_of_the_course_says_what_each_collective_does(four):
     )
     assert len(rows) == 8
     for name, before, after, combines, copies in rows:
-        found = [[read(v) for v in eight[name].tolist()] for eight in of_ranks(four, "eight")]
+        found = [[tag_of(v) for v in eight[name].tolist()] for eight in of_ranks(four, "eight")]
         tags = [tag for of_rank in found for tag in of_rank]
         assert None not in tags
         assert (combines == "yes") == any(len(tag.owners) > 1 for tag in tags), name

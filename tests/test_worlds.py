@@ -21,8 +21,7 @@ import torch.distributed as dist
 
 from grader.core.values import Opaque
 from grader.core.verdict import Diagnosis
-from grader.launch.fork_server_client import Client
-from grader.launch.launchers import default_launcher
+from grader.launch.launchers import Client, default_launcher
 from tests.conftest import line_in, play
 
 
@@ -78,7 +77,7 @@ def test_arguments_come_back_as_they_are_after_the_call():
 
 
 def test_a_world_is_used_for_many_calls():
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 
@@ -619,11 +618,11 @@ class _Listener(Client):
         self._socket = _Overtaken(fileno=self._socket.detach())
         self._theirs.sendall(b'{"ready": true}\n')
 
-    def _last_words(self):
+    def _last_line(self):
         return ""
 
     def close(self):
-        self._hang_up()
+        self._disconnect()
         self._theirs.close()
 
 
@@ -677,7 +676,7 @@ class _Interrupting:
 
 def test_who_watches_a_world_keeps_out_of_what_another_reads():
     # as two threads do that judge at the same time, but in the order that is worst
-    from grader.launch.processes import ProcessWorld
+    from grader.launch.process_world import ProcessWorld
     from grader.launch.world import Job
     from grader.submission.submission import live_program
 

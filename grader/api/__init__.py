@@ -18,9 +18,9 @@ from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview
-from grader.launch.launchers import call_seconds, discard_launcher, launcher_on
-from grader.launch.process_group_handle import Launcher
-from grader.launch.processes import ProcessWorld
+from grader.launch.backends import entry_of
+from grader.launch.launchers import Launcher, default_launcher, discard_launcher
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
 from grader.report.html import exercise_html, failure_html, progress_html
 from grader.report.summary import failure_text
@@ -115,10 +115,13 @@ def check(
     exercise = catalogue()[name]
     sizes = None if world_sizes is None else valid_sizes(world_sizes)
     settings = Settings(
-        fresh_seed() if seed is None else seed, sizes, seconds=call_seconds(backend)
+        fresh_seed() if seed is None else seed,
+        sizes,
+        seconds=entry_of(backend).call_seconds,
+        backend=backend,
     )
     submission = Submission.from_function(value, name)
-    with stoppable(backend) as launcher:
+    with stoppable() as launcher:
         checked = Checked(Judge(launcher, settings).judge(exercise, submission))
     note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
     if not shows_results():
@@ -147,13 +150,13 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 @contextlib.contextmanager
-def stoppable(backend: str = "gloo") -> Iterator[Launcher]:
-    """Give a backend's launcher, and end its worlds afterwards, also when the user interrupts.
+def stoppable() -> Iterator[Launcher]:
+    """Give this process's launcher, and end its worlds afterwards, also on an interrupt.
 
     Raises:
         Stopped: the user has interrupted the work.
     """
-    launcher = launcher_on(backend)
+    launcher = default_launcher()
     try:
         yield launcher
         launcher.settle()
@@ -406,8 +409,8 @@ def run(
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
     job = Job(name, ((),) * size, allowed=None, seconds=seconds)
-    with stoppable(backend) as launcher:
-        outcome, orders = _in_all_orders(launcher, size, program, job)
+    with stoppable() as launcher:
+        outcome, orders = _in_all_orders(launcher, size, program, job, backend)
     for rank, text in enumerate(outcome.output):
         for line in text.splitlines():
             print(f"[rank {rank}] {line}")
@@ -422,7 +425,7 @@ def run(
 
 
 def _in_all_orders(
-    launcher: Launcher, size: int, program: Program, job: Job
+    launcher: Launcher, size: int, program: Program, job: Job, backend: str
 ) -> tuple[Outcome, ArrivalOrders | None]:
     """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
 
@@ -431,7 +434,7 @@ def _in_all_orders(
     """
 
     def run_once(job: Job) -> Outcome:
-        with ProcessWorld(launcher, size, program) as world:
+        with ProcessWorld(launcher, size, program, backend=backend) as world:
             return world.run(job)
 
     first = run_once(job)

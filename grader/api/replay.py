@@ -9,10 +9,10 @@ from typing import Any
 
 from grader.api import Run, catalogue, shows_results, stoppable, valid_sizes
 from grader.core.errors import RequestError, RunFailed
-from grader.core.provenance import MOST_RANKS
 from grader.core.source_locations import live_line, with_source
+from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
-from grader.launch.processes import ProcessWorld
+from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
 from grader.report.replay import FrameSequence, film, page, player, strip
 from grader.report.summary import failure_text

@@ -189,7 +189,7 @@ def _report(store: Store, out: Path) -> None:
 
 def _try_sandbox() -> None:
     """Make one, so that a machine that cannot is not found out student by student."""
-    from grader.launch.sandbox_pool import SandboxPool
+    from grader.launch.sandbox import SandboxPool
 
     try:
         SandboxPool.rehearse()

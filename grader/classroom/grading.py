@@ -19,10 +19,9 @@ from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import Catalogue
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
-from grader.launch.fork_server_client import ForkServer
-from grader.launch.launchers import new_sandbox
+from grader.launch.launchers import ForkServer
 from grader.launch.parsing import parse
-from grader.launch.sandbox_pool import Sandbox
+from grader.launch.sandbox import Sandbox, new_sandbox
 from grader.submission.submission import Submission
 
 __all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan"]

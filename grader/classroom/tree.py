@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import BinaryIO, Protocol, TypeAlias
 
 from grader.classroom.names import shown
-from grader.core.errors import UnreadableFile
-from grader.core.reading import LARGEST
+from grader.core.errors import LARGEST_FILE, UnreadableFile
 
 __all__ = [
     "ARCHIVES",
@@ -219,8 +218,8 @@ def read_whole(node: File, label: str) -> bytes:
             while piece := stream.read(_CHUNK):
                 pieces.append(piece)
                 size += len(piece)
-                if size > LARGEST:
-                    raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
+                if size > LARGEST_FILE:
+                    raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
     except OSError as error:
         raise UnreadableFile(f"{label} cannot be read: {error.strerror}") from None
     return b"".join(pieces)
@@ -287,11 +286,11 @@ class Bounds:
 
 
 #: A student's own archive.  A solved notebook of the course has about 1 MB.
-STUDENT = Bounds(20_000, 512 * _MB, 2 * LARGEST, LARGEST, 8 * _MB)
+STUDENT = Bounds(20_000, 512 * _MB, 2 * LARGEST_FILE, LARGEST_FILE, 8 * _MB)
 
 #: The download of a whole class; students' own archives are files in it.  Its
 #: ratio is generous: one student's zeros must not cost the others their grades.
-CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST, 128 * _MB, ratio=20_000)
+CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST_FILE, 128 * _MB, ratio=20_000)
 
 
 class Meter:

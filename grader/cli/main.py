@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import grader
+from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
 from grader.core.resource_limits import DEFAULTS
-from grader.core.version import __version__
+from grader.launch.backends import BACKENDS
 
 __all__ = ["main"]
 
@@ -88,9 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument(
         "--backend",
-        choices=["gloo", "mpi", "nccl"],
+        choices=list(BACKENDS),
         default="gloo",
-        help="what carries the messages",
+        help="what carries the messages: "
+        + "; ".join(f"{entry.name} ({entry.about})" for entry in BACKENDS.values()),
     )
     check.add_argument(
         "--seconds",
@@ -238,11 +240,11 @@ def _list(request: argparse.Namespace) -> int:
 
 
 def _check(request: argparse.Namespace) -> int:
-    from grader.core.reading import contents
+    from grader.core.errors import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
     from grader.api import catalogue, fresh_seed, valid_sizes
-    from grader.launch.launchers import call_seconds, launcher_on, warm_up
+    from grader.launch.launchers import default_launcher, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
     from grader.cli.session import judge_file
@@ -254,8 +256,13 @@ def _check(request: argparse.Namespace) -> int:
         request.file,
         request.exercises,
         catalogue(),
-        lambda: launcher_on(request.backend),
-        Settings(seed, sizes, seconds=request.seconds or call_seconds(request.backend)),
+        default_launcher,
+        Settings(
+            seed,
+            sizes,
+            seconds=request.seconds or BACKENDS[request.backend].call_seconds,
+            backend=request.backend,
+        ),
     )
     if request.json:
         from grader.report.json import to_json

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from grader.core.errors import GraderError, RequestError
 from grader.course.chapters import Catalogue
-from grader.judge.native import is_code
+from grader.judge.judge import is_code
 from grader.submission.submission import Submission
 
 __all__ = ["Leak", "release"]

@@ -8,7 +8,7 @@ from grader.core.errors import RequestError
 from grader.core.verdict import SubmissionVerdict
 from grader.course.chapters import Catalogue
 from grader.judge.judge import Judge, Settings
-from grader.launch.process_group_handle import Launcher
+from grader.launch.launchers import Launcher
 from grader.submission.submission import Submission
 
 __all__ = ["judge_file"]

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def serve(request: argparse.Namespace) -> int:
     """Do what is asked for; the exit status."""
-    from grader.core.reading import contents
+    from grader.core.errors import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
     from grader.api import catalogue, fresh_seed

@@ -1,6 +1,10 @@
-"""The words that every other room speaks: what happened, and how it travels.
+"""The data that all other rooms share: verdicts, errors, values, events, and how they travel.
 
-Verdicts and errors, values and how they are compared and shown, events, and the wire between
-the judge and a rank: frames, a codec that runs no code, and the messages themselves.  This
-room imports from no other.  Its door: :mod:`~grader.core.verdict`.
+The wire between the judge and a rank has messages in frames, and a codec of values that runs no
+code.  This room imports from no other.  Its door: :mod:`~grader.core.verdict`.
 """
+
+__all__ = ["__version__"]
+
+#: The version of the grader, which the package's metadata reads from here.
+__version__ = "0.1.0"

@@ -1,9 +1,9 @@
-"""Values as bytes, in a form that cannot run code when it is read.
+"""A codec of values that cannot run code when it is read.
 
-A value is packed as JSON for its structure and safetensors for its tensors.
-safetensors refuses tensors that share storage or are not contiguous, so
-tensors are copied.  What has no place in an answer (a generator, a module, a
-tensor on a device that is not the rank's) travels as its name, an :class:`Opaque`.
+A value is packed as JSON for its structure and safetensors for its tensors.  safetensors refuses
+tensors that share storage or are not contiguous, so tensors are copied.  A value that cannot be
+part of an answer (a generator, a module, a tensor on a device that is not the rank's) travels as
+its name, an :class:`Opaque`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import out_of_memory
-from grader.core.framing import BrokenFrame
 from grader.core.values import (
     DEEP,
     Opaque,
@@ -28,6 +27,7 @@ from grader.core.values import (
     short,
     with_article,
 )
+from grader.core.wire import BrokenFrame
 
 __all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]
 
@@ -41,18 +41,18 @@ _SENT = {
     )
 }  # fmt: skip
 
-#: Every element type, some of them under several names: any of them can be an answer itself.
+#: Every element type, some under several names, since an answer can be an element type itself.
 _DTYPES = {dtype_name(one): one for one in vars(torch).values() if isinstance(one, torch.dtype)}
 
 _CPU = torch.device("cpu")
 
-#: elements of all lists of a value together
+#: Limit on the elements of all lists of a value together.
 MANY_PARTS = 100_000
 
-#: characters of a string, and of all strings and descriptions of tensors together
+#: Limits on the characters of a string, and of all strings and tensor descriptions together.
 LONG_TEXT, _TEXT = 100_000, 4 << 20
 
-#: bits of a whole number
+#: Limit on the bits of a whole number.
 _BITS = 14_000
 
 _REDUCTIONS = dist.ReduceOp.RedOpType.__members__
@@ -69,12 +69,12 @@ class _Packer:
         self.omitted = ""
 
     def omit(self, what: str) -> Any:
-        """What stands in the place of a value that is not sent for its size."""
+        """Return the placeholder of a value that is too large to be sent."""
         self.omitted = self.omitted or what
         return {"opaque": [what, ""]}
 
     def node(self, value: Any, depth: int = 0) -> Any:
-        """JSON for a value: plain where JSON has it, else a one-key object."""
+        """Return JSON for a value: plain where JSON has its type, else an object of one key."""
         self.nodes += 1
         kind = short(type(value).__name__)
         if depth > DEEP:
@@ -93,7 +93,7 @@ class _Packer:
                 return self.omit(f"an int of {value.bit_length():,} bits")
             return {"int": self.count(str(value))}
         if isinstance(value, float):
-            # numpy's float64 is one of Python's, and is as good an answer
+            # numpy's float64 is a subclass of float, and is as good an answer
             return {"float": float.hex(value)}
         if isinstance(value, str) and type(value) is str:
             if len(value) > LONG_TEXT:
@@ -130,7 +130,7 @@ class _Packer:
         return {"opaque": [self.count(_kind(value)), self.count(_text(value))]}
 
     def count(self, text: str) -> str:
-        """The text, counted."""
+        """Return the text, and count its characters."""
         self.text += len(text)
         return text
 
@@ -170,28 +170,28 @@ def _text(value: Any) -> str:
     try:
         return short(repr(value))
     except Exception:
-        # a student's __repr__ may do anything; the type alone will do
+        # a student's __repr__ may raise anything; then the type alone is named
         return ""
 
 
 def pack(value: Any, limit: int | None = None, home: torch.device = _CPU) -> bytes:
-    """A value as bytes; see :func:`pack_answer`."""
+    """Return a value as bytes; see :func:`pack_answer`."""
     return pack_answer(value, limit, home)[0]
 
 
 def pack_answer(
     value: Any, limit: int | None = None, home: torch.device = _CPU
 ) -> tuple[bytes, str]:
-    """A value as bytes, and what of it was left out for its size, if anything was.
+    """Return a value as bytes, and the name of a part that was left out as too large, if any.
 
-    Whatever the value is, its structure takes far less than the judge would believe.
+    Whatever the value is, its structure takes far less than the judge's limit on a frame.
 
     Args:
         value: tensors, numbers, strings, ``None``, dtypes, devices, reductions, and
             lists, tuples and mappings of these whose keys are strings or whole
             numbers, and sets of such keys; anything else becomes an :class:`Opaque`.
-        limit: tensors are sent up to so many bytes together; others are named.
-        home: the device that tensors may be on besides the CPU.
+        limit: bytes of all tensors together that are sent; the others are only named.
+        home: the device on which tensors may be besides the CPU.
     """
     packer = _Packer(limit, home)
     structure = msgspec.json.encode(packer.node(value))
@@ -200,11 +200,11 @@ def pack_answer(
 
 
 def unpack(data: bytes, home: torch.device = _CPU) -> Any:
-    """The value that :func:`pack` packed; tensors are fresh and writable, and on ``home``.
+    """Return the value that :func:`pack` packed; its tensors are new, writable, and on ``home``.
 
     Raises:
         BrokenFrame: the bytes are not such a value.
-        MemoryError: there is no memory for it here.
+        MemoryError: this process has no memory for it.
     """
     try:
         (length,) = struct.unpack_from("<I", data)
@@ -213,7 +213,7 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
         tensors = {key: tensor.to(home) for key, tensor in loaded.items()}
         return _value(structure, tensors)
     except Exception as error:
-        if out_of_memory(error):  # this machine's fault, and not the answer's
+        if out_of_memory(error):  # this machine is at fault, and not the answer
             raise MemoryError(short(str(error))) from error
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
 
@@ -243,7 +243,7 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
     if tag == "dtype":
         return _DTYPES[body]
     if tag == "device":
-        # of a number, torch would ask this machine for its devices
+        # a string, since for a number torch would look for this machine's devices
         try:
             return torch.device(str(body))
         except RuntimeError:  # the rank has given a device a name of its own
@@ -252,7 +252,7 @@ def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> An
         return _REDUCTIONS[body]
     if tag == "large":
         name, shape = body
-        # only its shape and dtype count: no memory is behind it
+        # only its shape and dtype count, so it is one element in memory
         return torch.zeros(1, dtype=_DTYPES[name]).expand(shape)
     if tag == "opaque":
         kind, text = body

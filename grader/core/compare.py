@@ -1,4 +1,4 @@
-"""Expected against actual: the first difference, named by place and value."""
+"""Comparison of an expected and an actual value: the first difference, by place and value."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grader.core.verdict import Diagnosis
 __all__ = ["Difference", "compare", "differing_bits", "tolerance"]
 
 
-#: In a mapping: the entry that is "the result", and how entries begin that are gradients.
+#: Keys of a mapping: that of the entry called "the result", and the prefix of gradients.
 RESULT, GRADIENT = "result", "gradient of "
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first place where an answer differs.
+    """The first place where an answer differs from what is expected.
 
-    ``message`` reads after "rank 2: ".
+    ``message`` continues a sentence that begins with "rank 2: ".
     """
 
     diagnosis: Diagnosis
@@ -31,7 +31,7 @@ class Difference:
 
 
 def tolerance(dtype: torch.dtype, terms: int) -> float:
-    """How far a reduction of ``terms`` values may be off, relative to their size.
+    """Return how far a reduction of ``terms`` values may be off, relative to their size.
 
     k roundings in any order make a relative error of at most
     γ_k = k·u / (1 − k·u) with the unit roundoff u = eps/2 (Higham, *Accuracy
@@ -54,22 +54,22 @@ def compare(
     name: str = "",
     relative: float = 0.0,
 ) -> Difference | None:
-    """The first difference between what a rank should hold and what it holds.
+    """Return the first difference between an expected and an actual value, or None.
 
     Args:
         expected: the oracle's value: tensors, numbers, strings, ``None``, and
             lists, tuples and mappings of these.  A tuple is as good as a list.
-        actual: what the rank gave.
-        terms: how many values were reduced into each element; 0 where data is
+        actual: the rank's value.
+        terms: the number of values that were reduced into each element; 0 where data is
             only moved, and then every bit must agree.
         scale: for reductions, a tensor like ``expected`` that bounds the sum
             of the magnitudes that went into each element; cancellation makes
             the result smaller than its rounding error.  Defaults to
             ``expected`` itself.
-        name: what the value is called in a message; "the result" if empty.
+        name: the name of the value in a message; "the result" if empty.
         relative: how far a plain number with a decimal point may be off, relative
-            to its size or to that of ``scale``; a whole number may then stand in
-            its place.  0 where it must be the very number.
+            to its size or to that of ``scale``; a whole number is then as good.  At 0 it
+            must be the exact number.
     """
     return _compare(expected, actual, _Slack(terms, relative), scale, name)
 
@@ -95,7 +95,7 @@ def _compare(expected: Any, actual: Any, slack: _Slack, scale: Any, path: str) -
         return Difference(
             Diagnosis.WRONG_TYPE, f"{_subject(path)} should be None, but is {describe(actual)}"
         )
-    # bool is an int to Python, but True is no rank; and 2.0 is no count.
+    # Python takes a bool for an int, but True is no rank, and 2.0 is no count
     if type(actual) is not type(expected):
         return Difference(
             Diagnosis.WRONG_TYPE,
@@ -128,9 +128,9 @@ def _compare_number(
     size = abs(expected) if scale is None else scale
     try:
         number = float(actual)
-    except OverflowError:  # Python's whole numbers have no largest
+    except OverflowError:  # Python's integers have no largest one
         number = math.inf if actual > 0 else -math.inf
-    # infinity minus infinity is no number, and nothing is near to infinity
+    # infinity minus infinity is not a number, and no number is near to infinity
     finite = math.isfinite(expected) and math.isfinite(number)
     if actual == expected or (finite and abs(number - expected) <= relative * size):
         return None
@@ -139,7 +139,7 @@ def _compare_number(
 
 
 def _apart(one: float, other: float) -> tuple[str, str]:
-    """Two numbers with as few digits as show that they differ, but not fewer than five."""
+    """Return two numbers with as few digits, from five on, as show that they differ."""
     for digits in range(5, 17):
         texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
         if texts[0] != texts[1]:
@@ -217,7 +217,7 @@ def _compare_tensor(
 def _wrong_elements(
     expected: torch.Tensor, actual: torch.Tensor, terms: int, scale: Any
 ) -> torch.Tensor:
-    """A mask of the elements that differ by more than is allowed."""
+    """Return a mask of the elements that differ by more than is allowed."""
     same = actual == expected
     if not expected.dtype.is_floating_point:
         return ~same
@@ -243,10 +243,10 @@ def _wrong_value(
 
 
 def differing_bits(one: Any, other: Any) -> str | None:
-    """Where two results that should be the same bit by bit are not; ``None`` if nowhere.
+    """Return where two results differ that should have the same bits, or None.
 
-    Reads like "element [3]: 0.30000001 and 0.3".  Zeros of either sign are equal numbers
-    and differ here; not-a-number is the same as any other not-a-number.
+    The text is such as "element [3]: 0.30000001 and 0.3".  Zeros of either sign are equal numbers
+    and differ here; every not-a-number is the same as every other.
     """
     if isinstance(one, (list, tuple)):
         pairs = zip(one, other, strict=True)

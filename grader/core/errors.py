@@ -1,9 +1,8 @@
-"""The exceptions of the grader.
+"""The exceptions of the grader, and the messages for what a machine or a file lacks.
 
-A request that cannot be served raises one of these; the command line prints
-the message as one line and exits with status 2, a notebook shows it without a
-traceback.  What a *student's* code does wrong is never an exception of ours:
-it is a :class:`~grader.core.verdict.Diagnosis` in a verdict.
+A request that cannot be served raises one of these.  The command line prints the message as one
+line and exits with status 2; a notebook shows it without a traceback.  A mistake in a *student's*
+code is never such an exception: it is a :class:`~grader.core.verdict.Diagnosis` in a verdict.
 
 ::
 
@@ -13,7 +12,7 @@ it is a :class:`~grader.core.verdict.Diagnosis` in a verdict.
     │   └── UnreadableFile     a file that is no submission
     ├── DeclarationError       an exercise is declared wrongly
     ├── WorldError             the grader could not start or talk to its ranks
-    ├── LogbookError           the file of a learner's progress cannot be used
+    ├── ProgressFileError      the file of a learner's progress cannot be used
     └── RunFailed              a function given to run() failed on some rank
 
     KeyboardInterrupt
@@ -24,11 +23,14 @@ from __future__ import annotations
 
 import difflib
 import errno
+import stat
 from collections.abc import Iterable
+from pathlib import Path
 
 __all__ = [
     "DeclarationError",
     "GraderError",
+    "LARGEST_FILE",
     "ProgressFileError",
     "RequestError",
     "RunFailed",
@@ -36,17 +38,18 @@ __all__ = [
     "UnknownExercise",
     "UnreadableFile",
     "WorldError",
+    "contents",
     "out_of_memory",
     "shortage",
 ]
 
 
-#: What torch says when its allocator gets no memory.
+#: Texts that torch's exceptions have when its allocator gets no memory.
 _NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "not enough memory")
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an exception, Python's or torch's, says that there is no more memory."""
+    """Return whether an exception, Python's or torch's, says that there is no more memory."""
     if isinstance(error, MemoryError):
         return True
     return isinstance(error, (RuntimeError, OSError)) and any(
@@ -54,7 +57,7 @@ def out_of_memory(error: BaseException) -> bool:
     )
 
 
-#: What a machine lacks when the system gives one of these, and what to do about it.
+#: By the system's error number: what the machine lacks, and the mend.
 _SHORTAGES = {
     errno.EMFILE: "this process may open no more files: close what you do not use, or raise the"
     " limit (ulimit -n)",
@@ -67,7 +70,7 @@ _SHORTAGES = {
 
 
 def shortage(error: OSError) -> str:
-    """What the machine lacks, and the mend, in one sentence."""
+    """Return what the machine lacks, and the mend, in one sentence."""
     return _SHORTAGES.get(error.errno or 0, f"the system says: {error}")
 
 
@@ -75,7 +78,7 @@ class GraderError(Exception):
     """The root of every exception that the grader raises on purpose."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints instead of a traceback: the message alone."""
+        """Return what IPython prints instead of a traceback: the message alone."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -86,11 +89,10 @@ class RequestError(GraderError):
 class UnknownExercise(RequestError, KeyError):
     """The course has no exercise of this name.
 
-    It is a :class:`KeyError`, too, so that the catalogue is a mapping in all
-    respects (``get`` asks for that).
+    It is also a :class:`KeyError`, which the ``get`` of a mapping such as the catalogue expects.
 
     Args:
-        name: what was asked for.
+        name: the name that was asked for.
         known: the names of the course, from which a near one is suggested.
     """
 
@@ -109,15 +111,15 @@ class UnreadableFile(RequestError):
 
 
 class DeclarationError(GraderError):
-    """An exercise of the course is declared wrongly; for maintainers."""
+    """An exercise of the course is declared wrongly; the message is for maintainers."""
 
 
 class WorldError(GraderError):
-    """The grader's own machinery failed; never the student's fault."""
+    """The grader's own machinery failed, which is never the student's fault."""
 
 
 class ProgressFileError(GraderError):
-    """The file of a learner's progress cannot be read or written; says the mend."""
+    """The file of a learner's progress cannot be read or written; the message says the mend."""
 
 
 class RunFailed(GraderError):
@@ -133,3 +135,36 @@ class Stopped(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return [f"Stopped: {self}"]
+
+
+# Reading a file that the user named. ----------------------------------------------
+
+#: Largest size of a submission in bytes; the largest solved notebook of the course has 1 MB.
+LARGEST_FILE = 32 << 20
+
+
+def contents(path: Path, wanted: str = ".py or .ipynb") -> bytes:
+    """Return all bytes of a file that the user named.
+
+    Args:
+        path: the path as it was given.
+        wanted: suffixes of such files, named in the message if the path is a folder's.
+
+    Raises:
+        UnreadableFile: the file does not exist, is not a regular file, is too large, or cannot
+            be read.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise UnreadableFile(f"{path} is a folder; name a {wanted} file in it")
+        if not stat.S_ISREG(mode):
+            raise UnreadableFile(f"{path} is no regular file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise UnreadableFile(f"{path} is larger than {LARGEST_FILE >> 20} MB")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise UnreadableFile(f"{path} does not exist") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableFile(f"{path} cannot be read: {reason}") from None

@@ -1,9 +1,8 @@
-"""What a rank reports about its communication, one small message per event.
+"""The events of a rank's communication, which it reports in one small message each.
 
-The messages are msgspec structs: decoding checks every field's type and can
-run no code, so the side that judges need not trust the side that reports.
-Ranks are global ranks everywhere, whatever group an operation belongs to.
-Times are ``time.monotonic_ns()``, which all processes of a machine share.
+The messages are msgspec structs: decoding checks every field's type and runs no code, so the judge
+need not trust the rank.  Ranks are global ranks everywhere, whatever group an operation belongs
+to.  Times are ``time.monotonic_ns()``, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ __all__ = [
     "Seen",
     "Signature",
     "Violated",
+    "mark",
 ]
 
 #: The peer of a receive from any rank.
@@ -41,10 +41,10 @@ WORLD = "world"
 
 
 class Signature(msgspec.Struct, array_like=True, frozen=True):
-    """How many elements one rank gives to each member of its group, and takes from each.
+    """The numbers of elements that one rank gives to each member of its group, and takes from it.
 
     Attributes:
-        dtype: name of the element type.
+        dtype: the name of the element type.
         gives: elements for each member, by rank in the group; a single number stands for
             all members, and an empty list says that nothing is given.
         takes: elements from each member, in the same way.
@@ -55,16 +55,16 @@ class Signature(msgspec.Struct, array_like=True, frozen=True):
     takes: list[int]
 
     def gives_to(self, place: int) -> int | None:
-        """Elements for a member; ``None`` where nothing is given."""
+        """Return the elements for a member; None where nothing is given."""
         return _of(self.gives, place)
 
     def takes_from(self, place: int) -> int | None:
-        """Elements from a member; ``None`` where nothing is taken."""
+        """Return the elements from a member; None where nothing is taken."""
         return _of(self.takes, place)
 
     @property
     def even(self) -> int | None:
-        """The one number of elements in it, if there is only one."""
+        """The number of elements if all are the same, else None."""
         numbers = {*self.gives, *self.takes}
         return numbers.pop() if len(numbers) == 1 else None
 
@@ -79,28 +79,28 @@ class Posted(msgspec.Struct, array_like=True, tag="post", frozen=True):
     """An operation is about to be handed to the transport.
 
     Attributes:
-        op: number of the operation on its rank, counted from 0 in program order.
+        op: the number of the operation on its rank, from 0 on in program order.
         kind: ``send``, ``recv``, or the name of a collective.
         peer: the other rank of a ``send`` or ``recv`` (:data:`ANY` for a
             wildcard), the root of a rooted collective, else :data:`ANY`.
         tag: the tag of a message; for a collective 0.
-        group: name of the process group.
-        count: elements.
-        nbytes: bytes.
-        dtype: name of the element type, such as ``float32``.
-        detail: what else all ranks must agree on, such as the reduction.
+        group: the name of the process group.
+        count: the number of elements.
+        nbytes: the number of bytes.
+        dtype: the name of the element type, such as ``float32``.
+        detail: whatever else all ranks must agree on, such as the reduction.
         blocking: whether the rank waits for it at once, as in ``dist.send``.
-        deferred: whether the rank waits for the judge's word: for the source of
-            the receive before it posts it (wildcards, and receives queued
-            behind one), for everybody's call before it leaves a collective.
-        file, line: the student's source.
-        time: nanoseconds.
-        buffer: which memory a message lies in, the same number for all views
+        deferred: whether the rank waits for the judge: for the source of the receive before
+            it posts it (wildcards, and receives queued behind one), or for all ranks' calls
+            before it leaves a collective.
+        file, line: the place in the student's source.
+        time: when it is posted, in nanoseconds.
+        buffer: the number of the memory that a message is in, the same for all views
             of one tensor; 0 for a collective.
         offset: where in it the message begins, in elements.
         signatures: what the rank gives and takes in a collective.
-        thread: the thread that calls: 0 is the one that the function was called in.
-        limit: milliseconds after which a blocking call gives up; 0 is never.
+        thread: the number of the calling thread: 0 is the one that runs the function.
+        limit: milliseconds after which a blocking call gives up; 0 means never.
     """
 
     op: int
@@ -139,7 +139,7 @@ class Blocked(msgspec.Struct, array_like=True, tag="block", frozen=True):
 
 
 class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
-    """A thread has waited for ``op`` as long as it would; the operation is still in flight."""
+    """A thread has given up waiting for ``op`` at its time limit; ``op`` is still in flight."""
 
     op: int
     thread: int
@@ -147,14 +147,14 @@ class Expired(msgspec.Struct, array_like=True, tag="expire", frozen=True):
 
 
 class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
-    """What the rank's threads do that do not wait for an operation, at one moment.
+    """The state of the rank's threads that wait for no operation, at one moment.
 
-    The rank says so when it is asked.  It holds until the rank says anything else.
+    The rank reports it when it is asked.  It holds until the rank reports anything else.
 
     Attributes:
-        acting: whether one of them may still act by itself: it runs, it sleeps, it waits
-            with a time limit, or nobody can tell what it waits for.
-        idle: the others, which wait for the rank's own threads and without a time limit:
+        acting: whether one of them may still act by itself: it runs, sleeps, waits with a
+            time limit, or waits for something unknown.
+        idle: the others, which wait for threads of their own process without a time limit:
             thread, file and line.
         callbacks: for each callback of a future that has yet to run, the operations that
             must be complete before it runs.
@@ -166,14 +166,14 @@ class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
 
 
 class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):
-    """The rank asks whether ``op`` is complete, and may go on asking."""
+    """The rank asks whether ``op`` is complete, and may ask again."""
 
     op: int
     time: int
 
 
 class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True):
-    """Operation ``op`` is complete as far as its rank has looked."""
+    """The rank has found operation ``op`` complete."""
 
     op: int
     time: int
@@ -182,7 +182,7 @@ class Completed(msgspec.Struct, array_like=True, tag="done", frozen=True):
 class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
     """Receive ``op``, from any rank, has got the message of ``source``.
 
-    Only simulated ranks say so: real ones are told, see ``Resolution``.
+    Only simulated ranks report it; for real ranks the judge decides it.
     """
 
     op: int
@@ -190,7 +190,7 @@ class Matched(msgspec.Struct, array_like=True, tag="match", frozen=True):
 
 
 class Failed(msgspec.Struct, array_like=True, tag="fail", frozen=True):
-    """The transport gave up on operation ``op``; its rank runs again."""
+    """The transport gave up on operation ``op``, and its rank runs again."""
 
     op: int
     time: int
@@ -204,7 +204,7 @@ class Grouped(msgspec.Struct, array_like=True, tag="group", frozen=True):
 
 
 class Violated(msgspec.Struct, array_like=True, tag="fault", frozen=True):
-    """The rank itself saw a rule broken: a forbidden call, a race on a buffer.
+    """The rank itself found a rule broken: a forbidden call, or a race on a buffer.
 
     ``diagnosis`` is a word of :class:`grader.core.verdict.Diagnosis`.
     """
@@ -238,19 +238,19 @@ class Left(msgspec.Struct, array_like=True, tag="leave", frozen=True):
 
 
 class Marked(msgspec.Struct, array_like=True, tag="mark", frozen=True):
-    """The rank is at a named place, see :func:`grader.core.marks.mark`."""
+    """The rank is at a named place, see :func:`grader.core.events.mark`."""
 
     text: str
     time: int
 
 
 class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
-    """A tensor of the call itself, where its contents are to be seen.
+    """A tensor among the call's arguments or in its result, in a run that records contents.
 
     Attributes:
         role: ``argument`` or ``result``.
-        buffer: the memory that it is a view of, see :class:`Posted`.
-        offset, count: which elements of it.
+        buffer: the number of the memory that it is a view of, see :class:`Posted`.
+        offset, count: the elements of that memory.
     """
 
     role: str
@@ -260,7 +260,7 @@ class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
 
 
 class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):
-    """What a memory holds now: reported when it differs from the last time."""
+    """The contents of a memory, reported when they differ from the last time."""
 
     buffer: int
     values: list[float]
@@ -284,3 +284,35 @@ Event = (
     | Held
     | Seen
 )
+
+
+# Names for places in a program. ---------------------------------------------------
+
+#: Limit on the characters of a name.
+_LONGEST = 60
+
+
+def mark(text: str) -> None:
+    """Name this moment in the record of the calling rank.
+
+    ``run`` and ``simulate`` keep the name in ``trace.marks``, and ``timeline`` shows it.  In a
+    program that is not recorded the call does nothing.
+
+    Args:
+        text: up to 60 characters, such as "backward ends".
+
+    Raises:
+        TypeError: ``text`` is not a string.
+        ValueError: ``text`` is longer.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"mark takes a text, not a {type(text).__name__}")
+    if len(text) > _LONGEST:
+        raise ValueError(f"mark takes up to {_LONGEST} characters, not {len(text)}")
+    import torch.distributed as dist  # here, so that reading events does not need torch
+
+    if not dist.is_initialized():
+        return
+    note = getattr(dist.group.WORLD, "mark", None)
+    if note is not None:
+        note(text)

@@ -1,9 +1,9 @@
-"""What the source of an answer says, read off its syntax tree.
+"""Outlines of the functions of an answer, read off the syntax tree of its source.
 
-A hint may only name a cause that is proved, and some causes are plain to see in
-the source: a loop over ``range(1, n)``, a parameter that is given a new tensor
-nobody sees, a function without ``return``.  An outline is plain data, because a
-stranger's file is parsed in a process of its own, and only data come back.
+A hint may only name a cause that is proved, and some causes are plain to see in the source: a loop
+over ``range(1, n)``, a parameter that is rebound to a new tensor which the caller never sees, a
+function without ``return``.  An outline is plain data, because a submitted file is parsed in a
+process of its own, from which only data come back.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from grader.core.source_locations import is_students
 
 __all__ = ["UnusedAssignment", "Outline", "outline", "outline_live"]
 
-#: Characters of source beyond which a file is not outlined; the longest chapter has 60,000.
+#: Longest source in characters that is outlined; the longest chapter has 60,000.
 _LONGEST = 400_000
 
-#: Assignments of one function that are looked at.
+#: Limit on the assignments of one function that are looked at.
 _REBINDINGS = 100
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class UnusedAssignment(msgspec.Struct, frozen=True):
-    """A parameter that is given a new value which is never used again, nor seen by the caller."""
+    """A parameter rebound to a value that is never used again, and that the caller never sees."""
 
     parameter: str
     line: int
@@ -44,15 +44,15 @@ class Outline(msgspec.Struct, frozen=True):
 
     Attributes:
         name: its name; a method's is ``Class.method``.
-        line: where it begins in its file or cell.
+        line: the line at which it begins in its file or cell.
         parameters: their names, in order.
-        returns: whether a value is returned anywhere.
+        returns: whether it returns a value anywhere.
         yields: whether it is a generator.
-        calls: what is called, as it is written: ``dist.send``, ``out.copy_``.
-        loops: what ``for`` loops and comprehensions run over: ``range(1, n)``.
+        calls: the called expressions as they are written: ``dist.send``, ``out.copy_``.
+        loops: the iterables of ``for`` loops and comprehensions: ``range(1, n)``.
         assigned: names that are bound inside, parameters among them.
         names: every name and attribute that is used.
-        lost: parameters that are rebound for nothing.
+        lost: the unused assignments to parameters.
         text: the code without comments and docstring, formatted by Python itself.
     """
 
@@ -70,7 +70,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Outline]]:
-    """For each wanted name that is defined: its function or class, then the helpers it reaches.
+    """Return, for each wanted name that is defined, its outline and those of its helpers.
 
     Args:
         sources: files or cells, in order; a later definition of a name wins.
@@ -83,21 +83,21 @@ def outline(sources: Iterable[str], wanted: Iterable[str]) -> dict[str, list[Out
         try:
             tree = ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # it is reported as what does not parse
+            continue  # it is reported as a syntax error elsewhere
         for node in _definitions(tree.body):
             found[node.name] = node
     outlines = {}
     for name in wanted:
-        with contextlib.suppress(RecursionError):  # what is nested that deep gets no hint
+        with contextlib.suppress(RecursionError):  # source that is nested so deep gets no hint
             if name in found:
                 outlines[name] = _reach(name, found.get)
     return outlines
 
 
 def outline_live(function: Any) -> list[Outline]:
-    """The outlines of a live function or class and of the student's helpers that it calls.
+    """Return the outlines of a live function or class and of the student's helpers that it calls.
 
-    Empty where Python does not know the source, as for functions typed at ``python -c``.
+    The list is empty where Python has no source, as of functions typed at ``python -c``.
     """
 
     def find(name: str) -> _Function | ast.ClassDef | None:
@@ -143,7 +143,7 @@ def _definitions(body: Iterable[ast.stmt]) -> Iterator[_Function | ast.ClassDef]
 
 
 def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) -> list[Outline]:
-    """The outlines of a definition and of all that it names, directly or by a helper."""
+    """Return the outlines of a definition and of all that it names, directly or in a helper."""
     coming, seen, found = [name], {name}, []
     while coming:
         node = find(coming.pop(0))
@@ -191,12 +191,12 @@ def _outline(node: _Function, name: str) -> Outline:
 
 
 def _text(node: ast.AST) -> str:
-    """The code of a node; a lone surrogate in a string has no UTF-8, and cannot travel."""
+    """Return the code of a node, without lone surrogates, which have no UTF-8."""
     return ast.unparse(node).encode("utf-8", "replace").decode()
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """What is inside a function, but not inside a function in it."""
+    """Yield the nodes inside a function, but not those inside a function in it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield child
@@ -217,11 +217,11 @@ def _paths(node: ast.AST, path: _Path = ()) -> Iterator[tuple[ast.AST, _Path]]:
 
 
 def _lost(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
-    """Assignments to a parameter whose new value is never read by anything else.
+    """Yield the assignments to a parameter whose new value is never read.
 
     A read counts if it comes later in the source, or anywhere in a loop around the
-    assignment; not if it stands in the other branch of an ``if``, or in an assignment
-    to the parameter itself.  A value that is made of the parameter alone, as
+    assignment; it does not count in the other branch of an ``if``, or in an assignment
+    to the parameter itself.  A value that is made of the parameter alone, such as
     ``x.contiguous()``, is no result that could be lost.
     """
     placed = list(_paths(node))
@@ -237,7 +237,7 @@ def _lost(node: _Function, parameters: list[str]) -> Iterator[UnusedAssignment]:
 
 
 def _mentions(value: ast.AST) -> set[str]:
-    """The names in an expression but for modules and what else is only called on."""
+    """Return the names in an expression, except those that are called or called on."""
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     called = (n.func for n in ast.walk(value) if isinstance(n, ast.Call))
     owners = (f.value if isinstance(f, ast.Attribute) else f for f in called)
@@ -245,7 +245,7 @@ def _mentions(value: ast.AST) -> set[str]:
 
 
 def _reads(other: ast.AST, where: _Path, statement: ast.Assign, path: _Path, name: str) -> bool:
-    """Whether ``other`` may read the value that ``statement`` gives to ``name``."""
+    """Return whether ``other`` may read the value that ``statement`` gives to ``name``."""
     if not (isinstance(other, ast.Name) and other.id == name and isinstance(other.ctx, ast.Load)):
         return False
     for ancestor, _ in where:

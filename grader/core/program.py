@@ -1,4 +1,4 @@
-"""The code of an answer, as it travels to the ranks, and how a rank loads it."""
+"""Programs: the code of an answer as it travels to the ranks, and how a rank loads it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ NAMESPACE = "answer"
 
 
 class NotDefined(Exception):
-    """The program has no such name; its cause says why, if a statement failed."""
+    """The program lacks a name; if the statement that defines it failed, that is the cause."""
 
 
 class Unit(msgspec.Struct, frozen=True):
     """One statement of a submission, compiled.
 
     Attributes:
-        file, line: where it stands.
-        names: the names it defines; if it fails, they are what it costs.
+        file, line: its place in the source.
+        names: the names that it defines, which are missing if it fails.
         code: the marshalled code object.
     """
 
@@ -57,9 +57,9 @@ class Unit(msgspec.Struct, frozen=True):
 class Program(msgspec.Struct, frozen=True):
     """An answer's code: either one live function, pickled by value, or statements.
 
-    It is read by a rank and by nobody else: what comes back from a rank is
-    data.  Where strangers' files are parsed in a process of their own, that
-    process makes the program, and the judge has it ``packed`` only.
+    Only a rank unpacks it, since unpickling runs code; what comes back from a rank is data.
+    Where files are parsed in a process of their own, that process makes the program, and the
+    judge has only its ``packed`` bytes.
     """
 
     live: bytes = b""
@@ -67,20 +67,20 @@ class Program(msgspec.Struct, frozen=True):
     packed: bytes = b""
 
     def to_bytes(self) -> bytes:
-        """The program for the wire."""
+        """Return the program as bytes for the wire."""
         return self.packed or msgspec.msgpack.encode(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:
-        """The program from the wire."""
+        """Return the program that :meth:`to_bytes` packed."""
         return msgspec.msgpack.decode(data, type=Program)
 
 
-#: What a stub may name: what it raises, and the call that the constructor of a module begins with.
+#: Names that a stub may use: its exception, and those in a module's ``super().__init__()``.
 _NAMES = frozenset({"NotImplementedError", "super", "__init__", "__class__"})
 
-#: Beginnings of the instructions that such a body takes, in one version of Python or another.
-#: Nothing is stored, computed, decided or returned.
+#: Prefixes of the instructions in a stub's body, in all supported versions of Python.  None of
+#: them stores, computes, decides or returns anything.
 _STEPS = (
     "CACHE", "CALL", "COPY_FREE_VARS", "EXTENDED_ARG", "LOAD_", "MAKE_CELL", "NOP", "NOT_TAKEN",
     "POP_TOP", "PRECALL", "PUSH_NULL", "RAISE_VARARGS", "RESUME",
@@ -88,10 +88,10 @@ _STEPS = (
 
 
 def is_stub(defined: Any) -> bool:
-    """Whether a function does nothing but raise ``NotImplementedError``.
+    """Return whether a function does nothing but raise ``NotImplementedError``.
 
-    Of a class, whether all its methods are such.  What stands behind the ``raise`` is never
-    run, but somebody has written it, so that is no stub any more.
+    A class is a stub if all its methods are.  Code after the ``raise`` never runs, but the
+    student has written it, so that the function is no stub any more.
     """
     if isinstance(defined, (staticmethod, classmethod)):
         defined = defined.__func__
@@ -104,11 +104,11 @@ def is_stub(defined: Any) -> bool:
         return bool(methods) and all(map(is_stub, methods))
     if isinstance(defined, property):
         return defined.fget is not None and is_stub(defined.fget)
-    # what a decorator has made of it remembers the function itself
+    # a decorator that uses functools.wraps keeps the function itself
     code = getattr(getattr(defined, "__wrapped__", defined), "__code__", None)
     if not isinstance(code, types.CodeType):
         return False
-    # a name that only dead code uses is there as well
+    # names that only dead code uses are among these as well
     named = {*code.co_names, *code.co_freevars, *code.co_cellvars}
     if not {"NotImplementedError"} <= named <= _NAMES:
         return False
@@ -124,20 +124,20 @@ class LoadedProgram:
     """A program loaded in this process.
 
     Attributes:
-        failed: by name, why the statement that defines it could not be run.
+        failed: by name, the statement that should define it, and the exception it raised.
     """
 
     def __init__(self, namespace: dict[str, Any], *live: Any) -> None:
         self._namespace = namespace
-        self._live = live  # one value, whatever it is, or none
+        self._live = live  # one value of any type, or none
         self.failed: dict[str, tuple[Unit, BaseException]] = {}
 
     def entry(self, name: str) -> Any:
-        """What to call.
+        """Return the value of a name, or the live function.
 
         Raises:
-            NotDefined: no statement defines it, or the one that should failed;
-                then that exception is the cause.
+            NotDefined: no statement defines the name, or that statement failed;
+                then its exception is the cause.
         """
         if self._live:
             return self._live[0]
@@ -149,7 +149,7 @@ class LoadedProgram:
         raise NotDefined(name)
 
     def unwritten(self, name: str) -> bool:
-        """Whether what is to be called is still the stub."""
+        """Return whether the value of a name is still the stub."""
         try:
             return is_stub(self.entry(name))
         except NotDefined:
@@ -157,10 +157,10 @@ class LoadedProgram:
 
 
 def load(program: Program) -> LoadedProgram:
-    """Run a program's definitions, one by one.
+    """Run a program's definitions, one by one, and return the loaded program.
 
-    A statement that raises costs only the names it defines, as a notebook's
-    cell would; what becomes of that shows when the answer is called.
+    A statement that raises costs only the names that it defines, as a cell of a notebook would;
+    its exception is reported when one of these names is called.
     """
     return loader(program)()
 
@@ -168,11 +168,11 @@ def load(program: Program) -> LoadedProgram:
 def loader(
     program: Program, own: Callable[[str], bool] = lambda file: False
 ) -> Callable[[], LoadedProgram]:
-    """Loads a program again and again, each time as a process of its own would.
+    """Return a function that loads a program anew, each time as a process of its own would.
 
     Global variables, classes with their attributes, and imported modules whose file is
-    ``own`` are made anew.  The code is shared: a thousand copies of it would have to be
-    fetched from memory by turns, and Python would have to learn to run each of them fast.
+    ``own`` are made anew.  The code objects are shared: a thousand copies would be fetched from
+    memory in turn, and Python would have to specialize each of them.
     """
     make = _live_loader(program.live) if program.live else _unit_loader(program.units)
 
@@ -181,7 +181,7 @@ def loader(
         try:
             return make()
         finally:
-            # what was imported just now stands last
+            # modules that were imported just now are the last ones
             for name in list(itertools.islice(reversed(sys.modules), len(sys.modules) - known)):
                 if own(getattr(sys.modules[name], "__file__", None) or ""):
                     del sys.modules[name]
@@ -216,8 +216,8 @@ def _live_loader(live: bytes) -> Callable[[], LoadedProgram]:
     def function(code: types.CodeType, *rest: Any) -> Any:
         return cloudpickle._make_function(shared.setdefault(code, code), *rest)
 
-    # A class that cloudpickle has made once it would give again to whoever loads the same
-    # bytes, to be one class with the one that is there; without its number, it is made anew.
+    # cloudpickle returns the same class again when the same bytes are loaded twice; without the
+    # id that it tracks classes by, the class is made anew
     def plain_class(kind: Any, name: Any, bases: Any, options: Any, _: Any, extra: Any) -> Any:
         return cloudpickle._make_skeleton_class(kind, name, bases, options, None, extra)
 

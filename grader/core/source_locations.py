@@ -1,4 +1,4 @@
-"""Which line of the student's source is running now."""
+"""Source locations: which line of the student's is running, and the text of a line."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ __all__ = [
     "with_source",
 ]
 
-#: What lines are quoted for.
+#: A verdict or failure for which lines are quoted.
 _Failed = TypeVar("_Failed", Failure, CaseVerdict)
 
-#: Lines of a deadlock that are quoted.
+#: Limit on the lines of a deadlock that are quoted.
 _QUOTED = 6
 
-#: Where the grader's modules are in a sandbox, see :mod:`grader.launch.sandbox`.
+#: The folder of the grader's modules in a sandbox, see :mod:`grader.launch.sandbox`.
 SANDBOX = "/course"
 
 
 def _torch() -> Path:
-    """Where torch is; who only reads files asks this, and importing torch takes seconds."""
+    """Return torch's folder without importing torch, which takes seconds."""
     spec = find_spec("torch")
     assert spec is not None, "torch is not installed: pip install -r requirements.txt"
     assert spec.origin is not None
@@ -51,7 +51,7 @@ def _torch() -> Path:
 
 
 def _library_roots() -> tuple[str, ...]:
-    # what a rank says in a sandbox is read outside of it
+    # paths that a rank reports from inside a sandbox are looked up outside of it
     roots = {_torch(), Path(SANDBOX, "grader"), Path(__file__).parent.parent}
     paths = sysconfig.get_paths()
     roots.update(Path(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -61,7 +61,7 @@ def _library_roots() -> tuple[str, ...]:
 
 _LIBRARIES = _library_roots()
 
-#: Characters of a name and of a text that are told; longer ones are cut.
+#: Characters of a name and of a text that are sent; longer ones are cut.
 NAME, TEXT = 1024, 2000
 
 #: The module of ``dist.send`` and ``dist.recv``.
@@ -70,28 +70,28 @@ _DISTRIBUTED = str(_torch() / "distributed" / "distributed_c10d.py")
 
 @functools.lru_cache(maxsize=4096)
 def is_students(filename: str) -> bool:
-    """Whether code of this file name is the student's: no library's, none of ours."""
-    # what Cython has compiled goes by the name of its source, wherever that was
+    """Return whether a file name is the student's: neither a library's nor the grader's."""
+    # code compiled by Cython has the name of its source, wherever that was
     compiled = filename.endswith((".pyx", ".pxi"))
     return not compiled and not filename.startswith(("<frozen ", "<__array", *_LIBRARIES))
 
 
 @functools.lru_cache(maxsize=4096)
 def told(name: str) -> str:
-    """A name of a file or a function as it is told: its end, if it is very long.
+    """Return the name of a file or a function as it is sent: its end, if it is very long.
 
-    A path need not be UTF-8, and then holds what no message can.
+    A path need not be UTF-8, and a message must be; other bytes are replaced.
     """
     return name[-NAME:].encode("utf-8", "replace").decode()
 
 
 def line_here() -> tuple[str, int, bool]:
-    """Where the student's innermost frame is, and whether it made a blocking call.
+    """Return the file and line of the student's innermost frame, and whether its call blocks.
 
-    Gives file, line, and whether ``dist.send`` or ``dist.recv`` stands between
-    the student's frame and this one: these wait for their request at once.
-    In a thread that runs no line of the student's, such as one whose target is ``dist.recv``
-    itself, the line that started the thread.  ``("", 0, …)`` without either.
+    The call blocks if ``dist.send`` or ``dist.recv`` is between the student's frame and this
+    one, since these wait for their request at once.  In a thread without a frame of the
+    student's, such as one whose target is ``dist.recv`` itself, the line is the one that started
+    the thread.  It is ``("", 0, …)`` if there is neither.
     """
     frame: FrameType | None = sys._getframe(1)
     blocking = False
@@ -106,14 +106,14 @@ def line_here() -> tuple[str, int, bool]:
     return *_thread_starts.get(threading.current_thread(), ("", 0)), blocking
 
 
-#: Where the student's threads were started, see :func:`remember_thread_starts`.
+#: The file and line at which each thread was started, see :func:`remember_thread_starts`.
 _thread_starts: weakref.WeakKeyDictionary[threading.Thread, tuple[str, int]] = (
     weakref.WeakKeyDictionary()
 )
 
 
 def remember_thread_starts() -> None:
-    """Note from now on at which line of the student's each thread of this process is started."""
+    """Record from now on at which line of the student's each thread of this process starts."""
     start = threading.Thread.start
 
     def noting(self: threading.Thread) -> None:
@@ -126,7 +126,7 @@ def remember_thread_starts() -> None:
 
 
 def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
-    """The student's part of a traceback: file, line and function, outermost first."""
+    """Return the student's frames of a traceback: file, line and function, outermost first."""
     found = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -137,7 +137,7 @@ def lines_of(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
 
 
 def students_part(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of libraries and of the grader."""
+    """Return a traceback without the frames of libraries and of the grader."""
     if traceback is None:
         return None
     rest = students_part(traceback.tb_next)
@@ -147,19 +147,20 @@ def students_part(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def live_line(site: Site) -> str:
-    """The source of a line of this process's own program, or of a cell that it has run.
+    """Return the source of a line of this process's own program, or of a cell that it has run.
 
-    For nothing else: a file name that came from a stranger's process could be any file's.
+    It must not be used for a file name reported by a rank of another user's submission, which
+    could be the name of any file on this machine.
     """
     return linecache.getline(site.file, site.line).strip()
 
 
 def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
-    """Quote the lines that a failure points at.
+    """Return a failure with the lines quoted that it points at.
 
     Args:
         failed: a failure, or the verdict on a case.
-        line_of: gives the text of a line, or nothing if it is not known.
+        line_of: returns the text of a line, or an empty string if it is not known.
     """
     frames = failed.frames or tuple(map(SourceLine, _sites(failed)[:_QUOTED]))
     several = len({frame.site.file for frame in frames}) > 1
@@ -177,14 +178,14 @@ def with_source(failed: _Failed, line_of: Callable[[Site], str]) -> _Failed:
 
 
 def _sites(failed: Failure | CaseVerdict) -> list[Site]:
-    """The places that a failure names, once each, those of a deadlock's circle first."""
+    """Return the places that a failure names, once each, those of a deadlock's cycle first."""
     inner = [wait.site for wait in failed.waits if wait.rank in failed.cycle]
     every = [failed.site, *inner, *(wait.site for wait in failed.waits)]
     return list(dict.fromkeys(site for site in every if site is not None and site.file))
 
 
 def _place(site: Site) -> str:
-    """A line and its file, as the student calls it: a cell by the number that stands beside it."""
+    """Return a line with its file as the student knows it: a cell has the number beside it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     label = site.file if site.file.startswith("cell ") else os.path.basename(site.file)

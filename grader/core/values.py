@@ -1,28 +1,40 @@
-"""Values that travel between the judge and a rank, and how they read in a message."""
+"""Values that travel between the judge and a rank, and how a message shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-__all__ = ["DEEP", "Opaque", "describe", "dtype_name", "reduction_name", "show", "tensors_in"]
+__all__ = [
+    "DEEP",
+    "MOST_RANKS",
+    "Opaque",
+    "Tag",
+    "describe",
+    "dtype_name",
+    "reduction_name",
+    "show",
+    "tag_of",
+    "tagged",
+    "tensors_in",
+]
 
-#: Lists inside lists deeper than this are no answer.
+#: Deepest nesting of lists in an answer.
 DEEP = 16
 
-#: a rank's result takes at most this much of a line in a report
+#: Characters that a rank's result takes in a report at most.
 SHORT = 72
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Something a rank returned that has no place in an answer.
+    """A placeholder of a value that cannot be part of an answer.
 
-    Only its type and a short text travel, so a generator, a module or a tensor
-    on another device can be named in a message and does no harm.
+    Only the value's type and a short text travel, so that a generator, a module or a tensor on
+    another device can be named in a message.
     """
 
     kind: str
@@ -30,17 +42,17 @@ class Opaque:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """``torch.float32`` as ``float32``."""
+    """Return the name of a dtype without its module: ``float32`` for ``torch.float32``."""
     return str(dtype).removeprefix("torch.")
 
 
 def with_article(name: str) -> str:
-    """``an int64``, and ``a float32``: the name of a type with the article that it takes."""
+    """Return the name of a type with its article: ``an int64``, ``a float32``."""
     return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
 
 
 def describe(value: Any) -> str:
-    """What kind of thing a value is, for "expected …, got …"."""
+    """Return what kind of value it is, for messages such as "should be …, but is …"."""
     if value is None:
         return "None"
     if isinstance(value, torch.Tensor):
@@ -55,12 +67,12 @@ def describe(value: Any) -> str:
 
 
 def show(value: Any, width: int = SHORT) -> str:
-    """A value in one short line, tensors as plain numbers."""
+    """Return a value in one short line, with tensors as plain numbers."""
     return short(_show(value), width)
 
 
 def short(text: str, width: int = SHORT) -> str:
-    """The text, cut to one line of at most ``width`` characters."""
+    """Return the text, cut to one line of at most ``width`` characters."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -98,7 +110,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def duration(seconds: float) -> str:
-    """``2.0476 ms``: a time in the largest unit of which it has one."""
+    """Return a time in the largest unit of which it has at least one, such as ``2.0476 ms``."""
     for unit, name in _TIMES:
         if seconds >= unit:
             return f"{seconds / unit:.5g} {name}"
@@ -106,7 +118,7 @@ def duration(seconds: float) -> str:
 
 
 def amount(nbytes: int) -> str:
-    """``8.4 MB``: bytes in the largest unit, of powers of 1000, of which there is one."""
+    """Return bytes in the largest unit (of powers of 1000) that fits, such as ``8.4 MB``."""
     for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if nbytes >= unit:
             return f"{nbytes / unit:.3g} {name}"
@@ -114,7 +126,7 @@ def amount(nbytes: int) -> str:
 
 
 def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
-    """Every tensor inside a value, in order, down to ``deep`` lists inside lists."""
+    """Return every tensor inside a value, in order, down to ``deep`` nested lists."""
     if isinstance(value, torch.Tensor):
         return [value]
     if deep == 0:
@@ -127,6 +139,71 @@ def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
 
 
 def reduction_name(reduction: Any) -> str:
-    """``SUM`` of torch's several ways to spell a reduction."""
+    """Return the name of a reduction, such as ``SUM``, for all of torch's types of reductions."""
     inner = getattr(reduction, "op", reduction)
     return str(getattr(inner, "name", inner))
+
+
+# Tags: numbers that show where they come from, after any number of copies and sums. ----
+#
+# The element ``i`` of rank ``r`` is the float64 number ``16**r + i * 2**32``.  In
+# a sum, each hexadecimal digit of the lower part counts how often a rank's
+# element went in, and the upper part is ``i`` times the number of terms.  So the
+# contents of any cell can be read off its value: ``A2``, ``A0+B0``, and also the
+# mistakes, ``A0+A0`` or ``A1+B2``.
+
+#: Eight hexadecimal digits fill the lower 32 bits.
+MOST_RANKS = 8
+
+#: The letters of the ranks.
+LETTERS = "ABCDEFGH"
+
+_SHIFT = 2**32
+_MOST_PLACES = 2**15
+
+
+@dataclass(frozen=True)
+class Tag:
+    """The elements that a number is the sum of.
+
+    Attributes:
+        owners: their ranks, lowest first, each as often as it contributed.
+        place: the index of the elements; None if elements of several indices were mixed.
+    """
+
+    owners: tuple[int, ...]
+    place: int | None
+
+    def __str__(self) -> str:
+        place = "?" if self.place is None else str(self.place)
+        if len(self.owners) <= 3:
+            return "+".join(f"{LETTERS[rank]}{place}" for rank in self.owners)
+        low, high = self.owners[0], self.owners[-1]
+        if self.owners == tuple(range(low, high + 1)):
+            return f"{LETTERS[low]}…{LETTERS[high]}{place}"
+        return "".join(LETTERS[rank] for rank in self.owners) + place
+
+
+def tagged(rank: int, places: Sequence[int] | range) -> torch.Tensor:
+    """Return the tagged elements of a rank with these indices, as a float64 tensor.
+
+    Raises:
+        ValueError: the rank is :data:`MOST_RANKS` or more.
+    """
+    if not 0 <= rank < MOST_RANKS:
+        raise ValueError(f"no tag for rank {rank}: there are {MOST_RANKS}")
+    return torch.tensor([float(16**rank + i * _SHIFT) for i in places], dtype=torch.float64)
+
+
+def tag_of(value: float) -> Tag | None:
+    """Return the tag of a number; None if it is no sum of tagged elements."""
+    if not 0 < value < 2**52 or value != int(value):
+        return None
+    upper, lower = divmod(int(value), _SHIFT)
+    owners = tuple(r for r in range(MOST_RANKS) for _ in range(lower >> 4 * r & 15))
+    if not owners:
+        return None
+    place, rest = divmod(upper, len(owners))
+    if place >= _MOST_PLACES:
+        return None
+    return Tag(owners, None if rest else place)

@@ -1,15 +1,28 @@
-"""The messages between the judge and a rank; :mod:`grader.core.framing` puts them into frames."""
+"""The wire between the judge and a rank: the messages, and the frames that hold them.
+
+A frame is four bytes of length, little-endian, and a msgpack body.  Bodies decode into the structs
+of this module and of :mod:`grader.core.events`, or not at all.
+"""
 
 from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Iterator
 
 import msgspec
 
 from grader.core.events import Event, Matched, Outside, Signature
 from grader.core.outline import Outline
-from grader.core.verdict import Volume
+from grader.core.verdict import Diagnosis, Volume
 
 __all__ = [
     "Answered",
+    "BrokenFrame",
+    "FrameReader",
+    "FrameWriter",
     "RunCall",
     "FromRank",
     "Inspect",
@@ -21,6 +34,7 @@ __all__ = [
     "Put",
     "Raised",
     "Ready",
+    "Refused",
     "Resolved",
     "Returned",
     "Setup",
@@ -28,22 +42,25 @@ __all__ = [
     "Simulated",
     "Tally",
     "ToRank",
+    "TooManyMessages",
     "StoreEntry",
+    "read_frames",
 ]
 
 
 class Setup(msgspec.Struct, tag="setup", frozen=True):
-    """The first frame to a rank: who it is, and what it finds around it.
+    """The first frame to a rank: its number, and its environment.
 
     Attributes:
-        rank, size: of the rank in its world.
-        path: what to put on ``sys.path``.
-        folder: the working directory.
+        rank: the number of the rank.
+        size: the number of ranks.
+        path: its ``sys.path``; empty to leave it as it is.
+        folder: its working directory.
         memory: bytes that the rank may allocate beyond what it starts with.
-        sealed: give up what could reach beyond it, once it has joined.
-        subgroups: whether it may make groups; if sealed, it needs to connect for that.
+        sealed: whether it gives up all system calls that reach beyond it, once it has joined.
+        subgroups: whether it may make groups, for which a sealed rank keeps the right to connect.
         backend: what carries the messages, see :mod:`grader.rank.transports`.
-        surroundings: variables for the rank's environment.
+        environment: variables to set in the rank's environment.
     """
 
     rank: int
@@ -54,7 +71,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     sealed: bool = False
     subgroups: bool = True
     backend: str = "gloo"
-    surroundings: dict[str, str] = {}
+    environment: dict[str, str] = {}
 
 
 class Parse(msgspec.Struct, tag="parse", frozen=True):
@@ -64,7 +81,7 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
         data: the contents of the file.
         label: its path.
         wanted: names to keep however they are defined.
-        sealed: give up first what could reach beyond the process.
+        sealed: whether the process first gives up all system calls that reach beyond it.
     """
 
     data: bytes
@@ -74,12 +91,12 @@ class Parse(msgspec.Struct, tag="parse", frozen=True):
 
 
 class Tally(msgspec.Struct, array_like=True, frozen=True):
-    """What was sent, in all and by rank; a bound is judged on it as on a trace.
+    """The traffic of simulated ranks; a bound is judged on it as on a trace.
 
     Attributes:
-        messages: received, in all.
-        sent: bytes, by rank.
-        elements: by rank.
+        messages: the number of messages received, in all.
+        sent: bytes sent, by rank.
+        elements: elements sent, by rank.
         strangers: messages to ranks that are no neighbours on the ring.
     """
 
@@ -90,7 +107,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def traffic(self) -> Volume:
-        """The numbers that exercises put limits on, but for rounds: those need a trace."""
+        """The numbers that exercises put limits on, except for rounds, which need a trace."""
         return Volume(self.messages, sum(self.sent), max(self.sent, default=0))
 
     @property
@@ -100,7 +117,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def max_sent_elements(self) -> int:
-        """The most elements that any one rank sent."""
+        """The largest number of elements that one rank sent."""
         return max(self.elements, default=0)
 
 
@@ -108,19 +125,19 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
     """The only frame to a process that simulates ranks, see :mod:`grader.launch.simulation`.
 
     Attributes:
-        program: packed, see :class:`grader.core.program.Program`.
+        program: a packed :class:`grader.core.program.Program`.
         entry, adapter: as in :class:`RunCall`.
         arguments: a packed tuple for every rank.
-        cluster: what messages cost, a :class:`grader.simulation.clusters.Cluster` as MessagePack.
+        cluster: a :class:`grader.simulation.clusters.Cluster` as MessagePack.
         eager: bytes up to which a message leaves at once; −1 for none.
-        recorded: events that are kept; 0 for none.
+        recorded: the largest number of events to report; 0 for none.
         counted: whether to count what each rank sends.
-        answered: whether to tell what the ranks hold.
+        answered: whether to report what the ranks hold.
         memory: bytes that the process may allocate.
         path, folder, sealed: as in :class:`Setup`.
         answer_limit, allowed: as in :class:`RunCall`.
         answers: bytes that all ranks together may answer.
-        algorithms: names, by collective, of those that are not done by the default.
+        algorithms: by collective, the name of an algorithm other than the default.
     """
 
     program: bytes
@@ -155,12 +172,12 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         entry: the name to call.
         arguments: a packed tuple, this rank's own.
         adapter: a pickled function that calls the entry, or empty.
-        allowed: names of the collectives that may be called; None is all.
+        allowed: names of the collectives that may be called; None allows all.
         strict: see :class:`grader.rank.recorder.Recorder`.
         watched: elements of the largest tensor whose contents are reported.
-        answer_limit: bytes of a tensor that is still sent back.
-        library: call what this compiled library has under the name; empty for the
-            program itself.
+        answer_limit: bytes of tensors that may be sent back.
+        library: the path of a built library whose function is called instead of the
+            program's; empty for none.
     """
 
     entry: str
@@ -177,8 +194,8 @@ class StoreEntry(msgspec.Struct, tag="told", frozen=True):
     """An entry of the store that the ranks share, see :mod:`grader.rank.rank_store`.
 
     Attributes:
-        key, value: of the entry.
-        rank, number: whose request has put it there, and its number.
+        key, value: the entry.
+        rank, number: the rank whose request has put it there, and the request's number.
     """
 
     key: str
@@ -195,19 +212,19 @@ class Resolved(msgspec.Struct, tag="resolved", frozen=True):
 
 
 class Inspect(msgspec.Struct, tag="inspect", frozen=True):
-    """Say what your threads do: the answer is an :class:`~grader.core.events.Inspected`."""
+    """A question about the rank's threads; :class:`~grader.core.events.Inspected` answers it."""
 
 
 ToRank = Parse | Simulate | Setup | Load | RunCall | Inspect | Resolved | StoreEntry
 
 
 class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
-    """Something for the store that the ranks share.
+    """A rank's request to change the store that the ranks share.
 
     Attributes:
-        key, value: of the entry.
-        amount: add this to the number that is there, and ignore ``value``.
-        number: of this rank's requests.
+        key, value: the entry.
+        amount: if given, it is added to the number that is there, and ``value`` is ignored.
+        number: the number of the request among this rank's.
     """
 
     key: str
@@ -217,7 +234,7 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
 
 
 class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
-    """The rank has joined its group; from here on a stranger's code may speak."""
+    """The rank has joined its group; from here on the student's code may send, too."""
 
 
 class Ready(msgspec.Struct, tag="ready", array_like=True, frozen=True):
@@ -232,11 +249,10 @@ class Returned(msgspec.Struct, tag="returned", array_like=True, frozen=True):
     Attributes:
         value: the packed result.
         arguments: the arguments as they are after the call, packed.
-        aliases: pairs of places, in the result and in the arguments, that
-            share memory.
-        time: nanoseconds when the call had returned.
-        replaced: places of arguments that hold other tensors than before the call.
-        omitted: what of the result was too much to be sent; empty if nothing was.
+        aliases: positions of arguments that share memory with the result, as text.
+        time: when the call returned, in nanoseconds.
+        replaced: positions of arguments that hold other tensors than before the call.
+        omitted: the part of the result that was too large to be sent; empty if nothing was.
     """
 
     value: bytes
@@ -251,16 +267,17 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
     """The call, or loading the program, raised.
 
     Attributes:
-        stage: ``join`` and ``simulate`` (the grader's own), ``load``, ``call`` or ``pack``.
-        kind: name of the exception's class.
+        stage: ``join`` or ``simulate`` (in the grader's code), ``load``, ``call`` or ``pack``.
+        kind: the name of the exception's class.
         message: its text.
         frames: the student's frames, outermost first: file, line, function.
         transport: whether the transport raised it, as it does when a peer dies.
+        expired: whether a wait has reached its time limit.
         unwritten: whether it is the ``NotImplementedError`` of an untouched stub.
         memory: whether an allocation failed.
-        forbidden: whether something was called that the exercise refuses.
-        code: exit status, for ``SystemExit``.
-        earlier: the exception that this one followed from, in a few words.
+        forbidden: whether a call was made that the exercise refuses.
+        code: the exit status, for ``SystemExit``.
+        earlier: the exception that led to this one, in a few words.
     """
 
     stage: str
@@ -277,15 +294,15 @@ class Raised(msgspec.Struct, tag="raised", array_like=True, frozen=True):
 
 
 class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
-    """What a file defines; the fields are those of a ``Submission``.
+    """The definitions of a file; the fields are those of a ``Submission``.
 
     Attributes:
         program: the packed :class:`grader.core.program.Program`.
-        names, sources: as there.
-        broken, unparsed: as there; a fault is a label, a line and a message.
+        names, sources: as of a ``Submission``.
+        broken, unparsed: the same, where a fault is a label, a line and a message.
         prints: fingerprints of the wanted functions, see :mod:`grader.submission.winnowing`.
-        outlines: what the source of the wanted functions says, see :mod:`grader.core.outline`.
-        error: why it is no submission at all, or empty.
+        outlines: outlines of the wanted functions, see :mod:`grader.core.outline`.
+        error: why the file is no submission at all; empty if it is one.
     """
 
     program: bytes
@@ -299,18 +316,18 @@ class Parsed(msgspec.Struct, tag="parsed", array_like=True, frozen=True):
 
 
 class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):
-    """One end of a message that has no other end when nothing goes on any more.
+    """An operation that is not complete when a simulation ends.
 
-    Or one that nobody has seen complete, although all ranks have returned; or a rank's
-    call of a collective that others have not made.
+    It is one end of a message without its other end, an operation that no rank has waited for
+    although all have returned, or a call of a collective that other ranks have not made.
 
     Attributes:
-        rank, kind, peer, tag, group, count, nbytes, dtype, detail: as of an operation.
+        rank, kind, peer, tag, group, count, nbytes, dtype, detail, signatures: as of
+            :class:`~grader.core.events.Posted`.
         awaited: whether its rank waits for it.
         file, line: where it was posted.
-        stands: where its rank stands, if it waits.
+        stands: the file and line at which its rank waits, if it does.
         matched: whether it has its other end.
-        signatures: of a collective, as of an operation.
     """
 
     rank: int
@@ -331,10 +348,10 @@ class UnmatchedEnd(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
-    """What the next simulated rank holds, if all have returned and it was asked for.
+    """The result of the next simulated rank, if all have returned and results were asked for.
 
     Attributes:
-        value, arguments, omitted: as of :class:`Returned`.
+        value, arguments, omitted: as in :class:`Returned`.
     """
 
     value: bytes
@@ -343,22 +360,22 @@ class Answered(msgspec.Struct, tag="answered", array_like=True, frozen=True):
 
 
 class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
-    """How a simulation has ended.
+    """The end of a simulation.
 
     Attributes:
-        ended: ticks when each rank had returned, as text: they are more than 64 bits
-            hold; empty unless all have.
-        messages, nbytes: that were received.
-        raised: by rank, of those that raised.
-        returned: ranks that have.
-        pending: what nobody had answered, what did not fit, or was left over.
-        groups: members of the groups that were made, by name.
-        events: what was recorded, with the ranks; empty if it was too much.
-        overflow: whether it was.
+        ended: the ticks at which each rank returned, as text, since they may exceed 64 bits;
+            empty unless all have returned.
+        messages, nbytes: the numbers of messages and bytes received.
+        raised: the exceptions, by rank.
+        returned: the ranks that have returned.
+        pending: the operations that are not complete, did not fit, or were left over.
+        groups: the members of the groups that were made, by name.
+        events: the record, each event with its rank; empty if it is too long.
+        overflow: whether it is too long.
         tally: what each rank has sent, if that was counted.
         outside: calls of ranks on groups that they are not in.
         excess: bytes that the ranks hold, as far as they were counted, if that is too much
-            to be told.
+            to be sent; else 0.
     """
 
     ended: list[str]
@@ -376,3 +393,121 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
 
 
 FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
+
+
+# Exceptions between the judge and a rank, for use inside this package. ------------
+
+
+class BrokenFrame(Exception):
+    """Bytes from a rank that the grader's code in it never sends, so that they were forged."""
+
+
+class Refused(BrokenFrame):
+    """A report that an honest rank may send, and that the judge does not take.
+
+    Args:
+        what: a text that continues "rank 2".
+        diagnosis: the diagnosis of the failure.
+    """
+
+    def __init__(self, what: str, diagnosis: Diagnosis) -> None:
+        super().__init__(what)
+        self.diagnosis = diagnosis
+
+
+class TooManyMessages(Refused):
+    """More operations or events than the judge takes from a rank."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, Diagnosis.TOO_MANY_MESSAGES)
+
+
+# Frames. --------------------------------------------------------------------------
+
+_HEADER = struct.Struct("<I")
+
+#: Largest size of a frame from a rank in bytes; only an answer comes near.
+LONGEST = 1 << 30
+
+#: Bytes of frames that may wait to be sent together.
+_PENDING = 1 << 20
+
+_from_rank = msgspec.msgpack.Decoder(FromRank)
+_to_rank = msgspec.msgpack.Decoder(ToRank)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class FrameWriter:
+    """A writer of frames to a socket, from any thread; small ones may wait to be sent together."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._pending = bytearray()
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def write(self, message: msgspec.Struct, flush: bool = True) -> None:
+        """Frame a message; with ``flush``, it is sent before this returns.
+
+        Raises:
+            RuntimeError: this process is a child of the one that made the writer.
+        """
+        if os.getpid() != self._owner:
+            raise RuntimeError(
+                "this process was forked by a rank and is none itself: it cannot communicate,"
+                " nor return for it"
+            )
+        body = _encode(message)
+        with self._lock:
+            self._pending += _HEADER.pack(len(body))
+            self._pending += body
+            if flush or len(self._pending) > _PENDING:
+                self._sock.sendall(self._pending)
+                self._pending.clear()
+
+
+class FrameReader:
+    """A reader that cuts a rank's stream of bytes into messages, however it is chunked.
+
+    Args:
+        longest: the largest size of a frame in bytes.
+    """
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self.longest = longest
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes | memoryview) -> Iterator[FromRank]:
+        """Yield the messages that ``data`` completes.
+
+        Raises:
+            BrokenFrame: a frame is too long, or holds no message of this module.
+        """
+        self._buffer += data
+        start = 0
+        try:
+            while len(self._buffer) - start >= _HEADER.size:
+                (length,) = _HEADER.unpack_from(self._buffer, start)
+                if length > self.longest:
+                    raise BrokenFrame(f"a frame of {length} bytes")
+                end = start + _HEADER.size + length
+                if len(self._buffer) < end:
+                    break
+                body = bytes(memoryview(self._buffer)[start + _HEADER.size : end])
+                start = end
+                try:
+                    yield _from_rank.decode(body)
+                except msgspec.MsgspecError as error:
+                    raise BrokenFrame(f"a frame that is no message: {error}") from error
+        finally:
+            del self._buffer[:start]
+
+
+def read_frames(sock: socket.socket) -> Iterator[ToRank]:
+    """Yield the judge's messages to this rank, until the judge closes the socket."""
+    stream = sock.makefile("rb")
+    while True:
+        header = stream.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return
+        yield _to_rank.decode(stream.read(*_HEADER.unpack(header)))

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grader.core.provenance import tagged
-from grader.core.values import dtype_name
+from grader.core.values import dtype_name, tagged
 
 __all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
 
@@ -92,7 +91,7 @@ class Case:
 
 
 def tags(n: int, count: int) -> PerRank:
-    """Return a tensor of ``count`` tags for every rank, see :mod:`grader.core.provenance`."""
+    """Return a tensor of ``count`` tags for every rank, see :class:`grader.core.values.Tag`."""
     return PerRank(tagged(rank, range(count)) for rank in range(n))
 
 

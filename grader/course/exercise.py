@@ -247,7 +247,7 @@ class Exercise:
             right; returns a failure or ``None``.
         adapter: makes the call where it is more than passing arguments; it is pickled
             by value and runs in the ranks, so it must not refer to the oracle.
-        demo: a case whose data are :mod:`grader.core.provenance`, for a replay.
+        demo: a case whose data are :mod:`grader.core.values`, for a replay.
         point: whether a case that failed with a diagnosis misses the point of the
             exercise, as a limit can; see :func:`grader.course.limits.point`.
         remark: a remark on a run that passes all the same; empty if there is none.

@@ -1,5 +1,5 @@
-"""An exercise, a submission and a launcher: the verdict.
+"""The judge: it makes a verdict of an exercise, a submission and a launcher.
 
-Which case is run next, what came of it, what it earns, and a learner's progress.
-Its door: :class:`~grader.judge.judge.Judge`.
+This room decides which case is run next, assesses its outcome, counts what it earns, and keeps a
+learner's progress.  Its door: :class:`~grader.judge.judge.Judge`.
 """

@@ -1,4 +1,4 @@
-"""What came of a case, compared with what should have: the verdict on it."""
+"""Assessment: the verdict on a case, from its outcome and the expected values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
 
 
 def ranks(n: int, simulated: bool = False) -> str:
-    """``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
+    """Return a number of ranks in words: ``1 rank``, ``2 ranks``, ``64 simulated ranks``."""
     if simulated:
         return f"{n} simulated ranks"
     return "1 rank" if n == 1 else f"{n} ranks"
@@ -32,9 +32,10 @@ def assess(
     """Compare what the ranks hold with what they should hold.
 
     Args:
-        exercise, case: what was asked.
-        outcome: what came.
-        repeated: whether the same processes have been asked the same before.
+        exercise: the exercise.
+        case: the input.
+        outcome: the outcome of the run.
+        repeated: whether the same processes have run the same case before.
     """
     actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
     failure = outcome.failure
@@ -70,7 +71,7 @@ def assess(
 
 
 def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
-    """What each rank holds: the returned value, or the argument that holds the result."""
+    """Return what each rank holds: the returned value, or the argument for the result."""
     if exercise.result is None:
         return [result.value for result in outcome.results]
     place = _place_of(exercise, case)
@@ -78,7 +79,7 @@ def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:
 
 
 def _place_of(exercise: Exercise, case: Case) -> int:
-    """The position of the argument that holds the result."""
+    """Return the position of the argument that holds the result."""
     return list(case.columns).index(exercise.result or "")
 
 
@@ -89,10 +90,10 @@ def _terms(exercise: Exercise, case: Case) -> tuple[int, Sequence[Any]]:
 
 
 def rounding(exercise: Exercise, case: Case) -> bool:
-    """Whether a right result may still depend on the order in which values are reduced.
+    """Return whether a right result may still depend on the order in which values are reduced.
 
-    It may not where it must be exact: integers, the smallest and the largest
-    (nothing is rounded there, so their magnitude is 0), one rank, no elements.
+    It must not where the result is exact: of integers, of a minimum or maximum (nothing is
+    rounded there, so that their magnitude is 0), on one rank, and without elements.
     """
     terms, scales = _terms(exercise, case)
     if terms < 2:
@@ -161,10 +162,10 @@ def _compare(
 def _told_otherwise(
     exercise: Exercise, case: Case, outcome: Outcome, expected: Sequence[Any], repeated: bool
 ) -> Failure | None:
-    """Whether right values came by another road than the network, which carried too little.
+    """Return a failure if the values are right, but the network carried too little for them.
 
-    A program may remember what it has been told before, or know beforehand what does not
-    depend on the seed.  Nothing else that it may do brings numbers that were drawn.
+    A program may remember values from an earlier call, or compute values that do not depend on
+    the seed.  It has no other honest way to get numbers that were drawn.
     """
     if outcome.moved is None or exercise.least is None:
         return None
@@ -185,7 +186,7 @@ def _told_otherwise(
 
 
 def _predictable(exercise: Exercise, case: Case) -> bool:
-    """Whether what the ranks should hold is the same whatever the seed is."""
+    """Return whether the expected values are the same for every seed."""
     held = []
     for seed in (1, 2):
         drawn = (one for one in exercise.cases(seed, case.n) if one.name == case.name)
@@ -196,7 +197,7 @@ def _predictable(exercise: Exercise, case: Case) -> bool:
 def assess_again(
     exercise: Exercise, case: Case, outcome: Outcome, again: Outcome
 ) -> tuple[CaseVerdict, JudgedCase]:
-    """Judge another run of a case whose outcome was right, in another order of arrival.
+    """Assess another run of a case whose outcome was right, in another order of arrival.
 
     Where the exercise asks for the same bits, they are compared between ranks
     and between the runs.
@@ -237,7 +238,7 @@ def _changed_argument(
 
 
 def _explain(exercise: Exercise, failure: Failure) -> Failure:
-    """Say what a TypeError without a line of the student's means."""
+    """Return the failure, with the meaning of a TypeError that has no line of the student's."""
     if failure.site is None and "TypeError" in failure.message and exercise.adapter is None:
         what = failure.message.split("TypeError: ", 1)[-1]
         return replace(
@@ -250,7 +251,7 @@ def _explain(exercise: Exercise, failure: Failure) -> Failure:
 def _rows(
     exercise: Exercise, case: Case, expected: Sequence[Any], actual: Sequence[Any]
 ) -> tuple[RankRow, ...]:
-    """What each rank should hold, and holds; nothing if all are right: the fault lies elsewhere."""
+    """Return what each rank should hold and holds; nothing if all are right."""
     if not actual:
         return ()
     rows = tuple(
@@ -261,7 +262,7 @@ def _rows(
 
 
 def _where_it_matters(exercise: Exercise, message: str) -> str:
-    """A message without the number of the rank, where there is one rank only."""
+    """Return a message without the number of the rank, where there is only one rank."""
     if exercise.world_sizes != (1,):
         return message
     return message.removeprefix("rank 0: ").removeprefix("rank 0, ")
@@ -273,7 +274,7 @@ def assess_limit(
     right: Sequence[tuple[Case, Outcome]],
     verdicts: Iterable[CaseVerdict],
 ) -> tuple[CaseVerdict, JudgedCase | None]:
-    """Judge the traffic of the runs whose values were right, and that ask for something."""
+    """Return the verdict on a limit, from the runs whose values were right."""
     bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
     if not bounds:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)

@@ -1,4 +1,4 @@
-"""Which cases of an answer are worth a run, and what is said of the others."""
+"""The order in which the cases of an answer are run, and the verdicts on those that are not."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from grader.judge.assessment import ranks
 
 __all__ = ["CaseOrder", "not_run", "too_late"]
 
-#: How the message on a case that was not run begins.
+#: The prefix of the message on a case that was not run.
 _GIVEN_UP = "not run: "
 
-#: After so many deadlocks in a row, see :class:`CaseOrder`; each costs a new world.
+#: Deadlocks in a row after which the order is reversed; each costs a new world.
 _HOPELESS = 2
 
 
 class CaseOrder:
-    """In which order the cases of one world size are run, and which are given up.
+    """The order in which the cases of one world size are run, with those that are given up.
 
-    Cases of a kind stand together.  After two deadlocks in a row the rest is run from
-    its other end, so that other kinds have their chance; at the next deadlock, what is
-    left is taken to end the same way.
+    Cases of a kind are neighbours.  After two deadlocks in a row the rest is run from its other
+    end, so that other kinds are run as well; at the next deadlock the remaining cases are given
+    up, since they would probably end the same way.
     """
 
     def __init__(self, cases: Sequence[Case]) -> None:
@@ -36,7 +36,7 @@ class CaseOrder:
             yield self._left.pop() if self._backwards else self._left.popleft()
 
     def give_up(self, verdict: CaseVerdict) -> list[tuple[int, Case]]:
-        """The cases that need not be run after this verdict on the last one."""
+        """Return the cases that need not be run after this verdict on the last one."""
         given_up: list[tuple[int, Case]] = []
         if verdict.diagnosis is not Diagnosis.DEADLOCK:
             self._stuck = 0
@@ -50,13 +50,13 @@ class CaseOrder:
 
 
 def too_late(case: Case, seconds: float) -> CaseVerdict:
-    """A case that comes after the ``seconds`` that an exercise may take."""
+    """Return the verdict on a case after the ``seconds`` that an exercise may take."""
     message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
     return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
 
 
 def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
-    """A case that was given up because of another, or of one that was given up for that."""
+    """Return the verdict on a case that was given up because of another one's verdict."""
     message = because.message
     if not message.startswith(_GIVEN_UP):
         where = f"{because.name} on {ranks(because.world_size, because.simulated)}"

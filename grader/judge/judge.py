@@ -1,8 +1,9 @@
-"""An exercise, a submission and a launcher: the verdict."""
+"""The judge: from an exercise, a submission and a launcher to the verdict."""
 
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,43 +16,44 @@ from grader.core.errors import WorldError, shortage
 from grader.core.outline import Outline
 from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import with_source
-from grader.core.values import tensors_in
+from grader.core.values import describe, tensors_in
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
 from grader.course.cases import Case
-from grader.course.exercise import Evidence, Exercise, JudgedCase
+from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
 from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
 from grader.judge.case_order import CaseOrder, not_run, too_late
-from grader.judge.native import Native, build
 from grader.judge.simulated_checks import grown
-from grader.launch.process_group_handle import Launcher
-from grader.launch.processes import SETUP_SECONDS, ProcessWorld
+from grader.launch.backends import require_backend
+from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
+from grader.launch.launchers import Launcher
+from grader.launch.process_world import SETUP_SECONDS, ProcessWorld, largest_world
 from grader.launch.world import Job, Outcome, World
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
-__all__ = ["Judge", "Settings", "asks", "missed_point", "score"]
+__all__ = ["Judge", "Native", "Settings", "asks", "is_code", "missed_point", "score"]
 
 
-# What an answer earns: its share of the cases that ask for something, and the point of it all. ----
+# The score: an answer's share of the cases that ask for something. -----------------
 #
-# A case *asks for nothing* if a function that does nothing would pass it: there is one
-# rank in an exercise about communication, the tensors are empty, a shift is by 0.  Such a
-# case is run and must pass, and costs as much as any other if it does not; but it earns
-# nothing.  Which cases these are follows from the oracle, so that no exercise has to say.
+# A case *asks for nothing* if a function that does nothing would pass it: there is one rank in an
+# exercise about communication, the tensors are empty, or a shift is by 0.  Such a case is run and
+# must pass, and costs as much as any other if it does not; but it earns nothing.  Which cases these
+# are follows from the oracle, so that no exercise has to declare it.
 
-#: These cost the whole exercise.
+#: The diagnoses that cost the whole exercise.
 _WORTHLESS = frozenset({Diagnosis.FORBIDDEN_CALL, Diagnosis.TAMPERING, Diagnosis.NOT_ATTEMPTED})
 
 
 def asks(exercise: Exercise, case: Case) -> bool:
-    """Whether a function that does nothing would fail a case.
+    """Return whether a function that does nothing would fail a case.
 
-    It would pass where every rank is to hold nothing but what it was given, zeros, or
-    nothing at all, and the record of a run without a single message proves no mistake;
-    where the argument has to be refused, which a function that always raises does; and
-    on one rank, where there is nobody to communicate with.
+    It would pass where every rank has to hold only what it was given, zeros, or nothing at all,
+    and the record of a run without a message proves no mistake; where the argument has to be
+    refused, as a function that always raises does; and on one rank, which has no other rank to
+    communicate with.
     """
     if case.n == 1 and _communicates(exercise):
         return False
@@ -63,7 +65,7 @@ def asks(exercise: Exercise, case: Case) -> bool:
 
 
 def _communicates(exercise: Exercise) -> bool:
-    """Whether ranks need each other: not if all is worked out by each rank alone."""
+    """Return whether ranks have to communicate, and not each compute its result alone."""
     most = max(exercise.world_sizes)
     if most == 1:
         return False
@@ -76,7 +78,7 @@ def _communicates(exercise: Exercise) -> bool:
 
 
 def _is_new(exercise: Exercise, case: Case, rank: int, expected: Any) -> bool:
-    """Whether a rank is to hold something that it was not given."""
+    """Return whether a rank has to hold something that it was not given."""
     if expected == {"raises": True}:
         return False
     own = (
@@ -88,7 +90,7 @@ def _is_new(exercise: Exercise, case: Case, rank: int, expected: Any) -> bool:
 
 
 def _adds(value: Any, own: Sequence[torch.Tensor]) -> bool:
-    """Whether a value is more than nothing, zeros and copies of one's own tensors."""
+    """Return whether a value is more than nothing, zeros and copies of the rank's tensors."""
     if isinstance(value, torch.Tensor):
         return bool(value.any()) and not any(
             t.dtype == value.dtype and torch.equal(t, value) for t in own
@@ -96,18 +98,18 @@ def _adds(value: Any, own: Sequence[torch.Tensor]) -> bool:
     if isinstance(value, Mapping):
         return any(_adds(entry, own) for entry in value.values())
     if isinstance(value, (list, tuple)):
-        # a number in a list says where it stands, be it 0
+        # in a list, even the number 0 is information
         return any(_adds(entry, own) or isinstance(entry, (int, float)) for entry in value)
     return bool(value)
 
 
 def missed_point(cases: Iterable[CaseVerdict]) -> CaseVerdict | None:
-    """The first case that shows that an answer misses the point of its exercise."""
+    """Return the first case that shows that an answer misses the point of its exercise."""
     return next((case for case in cases if case.misses_point), None)
 
 
 def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdict]) -> float:
-    """The points that a failed answer earns.
+    """Return the points that a failed answer earns.
 
     Args:
         exercise: the exercise.
@@ -132,9 +134,97 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
     return exercise.points * (min(share, 0.5) if missed_point(cases) else share)
 
 
+# An answer that is C++ source: fetched from a rank, compiled, and called like any other. ---
+
+#: Comments of C++, includes, and the stub of the chapter: all that is no answer.
+_NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|^\s*#\s*include[^\n]*|^\s*raise NotImplementedError\s*$",
+    re.S | re.M,
+)
+
+#: The marks around a solution, which the instructor's edition has inside the string.
+_SOLUTION_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.M)
+
+
+@dataclass(frozen=True)
+class Native:
+    """The result of building an answer's C++ source.
+
+    Attributes:
+        library: the path of the library; empty if there is none.
+        failure: why there is none, where that is the answer's fault.
+        unavailable: why there is none, where this machine cannot compile anything.
+    """
+
+    library: str = ""
+    failure: Failure | None = None
+    unavailable: str = ""
+
+
+def _build(
+    exercise: Exercise,
+    run: Callable[[Job], Outcome],
+    cpp_builder: Callable[[], CppBuilder],
+    size: int,
+    seconds: float,
+) -> Native:
+    """Ask a rank for the text, and build it.
+
+    Args:
+        exercise: the exercise; its ``compiled`` names the function that the text must define.
+        run: runs a job in the answer's first world.
+        cpp_builder: returns the builder for these ranks.
+        size: the size of that world.
+        seconds: the time limit of its ranks.
+    """
+    outcome = run(Job(exercise.name, ((),) * size, adapter=packed(_itself), seconds=seconds))
+    if outcome.failure is not None:
+        return Native(failure=outcome.failure)
+    text = outcome.results[0].value
+    name = exercise.name
+    if not isinstance(text, str):
+        told = f"{name} is {describe(text)}; a str that holds C++ source is needed"
+        return Native(failure=Failure(Diagnosis.WRONG_TYPE, told))
+    if not is_code(text):
+        return Native(failure=Failure(Diagnosis.NOT_ATTEMPTED, "not written yet"))
+    unavailable = missing()
+    if unavailable:
+        return Native(unavailable=unavailable)
+    source = CppSource(
+        name, _SOLUTION_MARKS.sub("", text), exercise.function, len(exercise.parameters)
+    )
+    built = cpp_builder().build(source)
+    if built.library:
+        return Native(library=built.library)
+    return Native(failure=_compile_failure(source, built))
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text in C++ is more than comments and the stub of the chapter."""
+    return bool(_NO_CODE.sub("", text).strip())
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _compile_failure(source: CppSource, built: Built) -> Failure:
+    if built.late:
+        return Failure(Diagnosis.TIMEOUT, f"{source.name}: {built.complaint}")
+    told = built.complaint[:500]
+    if built.line is None:
+        return Failure(Diagnosis.SYNTAX_ERROR, f"{source.name} does not compile: {told}")
+    lines = source.text.splitlines()
+    code = lines[built.line - 1].strip()[:200] if 0 < built.line <= len(lines) else ""
+    quoted = f" ({code})" if code else ""
+    site = Site(source.name, built.line)
+    message = f"{source.name} does not compile, line {built.line} of the text{quoted}: {told}"
+    return Failure(Diagnosis.SYNTAX_ERROR, message, None, site)
+
+
 # The judge. -----------------------------------------------------------------------
 
-#: After these no further case can tell anything new, or each costs its time limit.
+#: Diagnoses after which further cases show nothing new, or each takes its whole time limit.
 _FINAL = frozenset(
     {
         Diagnosis.NOT_ATTEMPTED,
@@ -144,44 +234,45 @@ _FINAL = frozenset(
     }
 )
 
-#: How much longer than a call hundreds of simulated ranks may take, one after the other.
+#: The time limit of a simulation as a multiple of a call's, since its ranks run in turn.
 _CROWD = 6
 
-#: The part of its time that a call may compute or sleep; it is for waiting, on a busy machine.
+#: The part of its time limit that a call may compute or sleep; the rest is for a busy machine.
 _EFFORT = 0.2
 
 
-#: Orders of arrival that are tried of the first case of a world size that has several.
+#: Orders of arrival tried of the first case of a world size that has several.
 _ORDERS = 12
 
-#: The same of further cases, whose data differ and seldom their orders.
+#: Orders tried of further cases, in which the data differ and the orders seldom do.
 _FEW_ORDERS = 2
 
-#: Orders that are tried to find one that passes, where the first does not.
+#: Orders tried to find one that passes, where the first does not.
 _ORDERS_TO_PASS = 6
 
 #: How wildcards are matched in the first run of a case.
 _USUAL = WildcardPolicy()
 
-#: A run of a case, and what is made of it.
+#: A run of a case, the verdict on it, and the evidence for hints.
 _Run = tuple[Outcome, CaseVerdict, JudgedCase]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to judge.
+    """Seed, sizes, limits and backend of a check.
 
     Attributes:
-        seed: of the inputs.
-        world_sizes: judge at these only; ``None`` is what each exercise says.
-        seconds: wall clock that one call may take.
+        seed: the seed of the inputs.
+        world_sizes: the sizes to judge at; None for those of each exercise.
+        seconds: the time limit of one call, by the wall clock.
         memory: bytes that a rank may allocate.
-        first_failure: stop there; the score is then of no use.
-        until_hint: stop when all is known that a hint is chosen by; the verdict's
-            message and hint are those of a whole check, its score is of no use.
+        first_failure: whether to stop at the first failure; the score is then meaningless.
+        until_hint: whether to stop when the hint is known; message and hint are then those
+            of a whole check, and the score is meaningless.
         patience: seconds that an exercise may take in all; cases that would
             start later fail.
         answer: bytes of tensors that a rank may send back.
+        backend: what carries the messages, see :mod:`grader.launch.backends`.
     """
 
     seed: int
@@ -192,27 +283,32 @@ class Settings:
     until_hint: bool = False
     patience: float = math.inf
     answer: int = DEFAULTS.answer
+    backend: str = "gloo"
 
 
 class Judge:
-    """Judges submissions against exercises.
+    """The judge of submissions.
 
     Args:
         launcher: starts the ranks.
         settings: seed, sizes and limits.
+
+    Raises:
+        RequestError: the backend cannot be used here; the message says the mend.
     """
 
     def __init__(self, launcher: Launcher, settings: Settings) -> None:
+        require_backend(settings.backend)
         self._launcher = launcher
         self._settings = settings
 
     @property
     def backend(self) -> str:
-        """What the ranks speak."""
-        return self._launcher.setting.backend
+        """The name of the backend."""
+        return self._settings.backend
 
     def judge(self, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
-        """The verdict on one exercise of a submission; never raises for what a student did."""
+        """Return the verdict on one exercise; a mistake of the student's never raises."""
         started = time.monotonic()
         verdict = self._judge(exercise, submission)
         return replace(verdict, seconds=round(time.monotonic() - started, 3))
@@ -221,7 +317,7 @@ class Judge:
         absent = _absent(exercise, submission)
         if absent is not None:
             return self._verdict(exercise, Status.FAILED, (), absent)
-        least, most = min(exercise.world_sizes), self._launcher.largest
+        least, most = min(exercise.world_sizes), largest_world(self._launcher, self.backend)
         sizes = [n for n in self._settings.world_sizes or exercise.world_sizes if n >= least]
         possible = [n for n in sizes if most is None or n <= most]
         if not possible:
@@ -241,8 +337,8 @@ class Judge:
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
         found = _Findings(time.monotonic() + self._settings.patience)
-        # what a world being made sends would be counted as the other's
-        ahead = not self._launcher.setting.sealed
+        # the kernel would count what a new world sends as the running world's
+        ahead = not self._launcher.environment.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
@@ -287,11 +383,11 @@ class Judge:
         )
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
-        run, workshop = partial(worlds.run, n), self._launcher.workshop
-        return build(exercise, run, workshop, n, self._settings.seconds)
+        run, cpp_builder = partial(worlds.run, n), self._launcher.cpp_builder
+        return _build(exercise, run, cpp_builder, n, self._settings.seconds)
 
     def _uncompiled(self, exercise: Exercise, native: Native) -> ExerciseVerdict:
-        """The verdict on an answer of which there is nothing to run."""
+        """Return the verdict on an answer that could not be built."""
         if native.unavailable:
             return self._verdict(exercise, Status.SKIPPED, (), message=native.unavailable)
         return self._verdict(exercise, Status.FAILED, (), native.failure)
@@ -299,12 +395,12 @@ class Judge:
     def _run_cases(
         self, exercise: Exercise, cases: Sequence[Case], worlds: _Worlds, found: _Findings
     ) -> list[tuple[Case, Outcome]]:
-        """Judge the cases of one world size; those that are right, with what came of them."""
+        """Judge the cases of one world size; return those that are right, with their outcomes."""
         verdicts: dict[int, CaseVerdict] = {}
         judged: dict[int, JudgedCase] = {}
         right: dict[int, tuple[Case, Outcome]] = {}
-        turns = CaseOrder(cases)
-        for i, case in turns:
+        order = CaseOrder(cases)
+        for i, case in order:
             if found.stop is not None:
                 verdicts[i] = not_run(case, found.stop)
                 continue
@@ -320,9 +416,9 @@ class Judge:
                     found.remark = exercise.remark(case, outcome.trace)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure:
                 found.stop = verdict
-            for j, other in turns.give_up(verdict):
+            for j, other in order.give_up(verdict):
                 verdicts[j] = not_run(other, verdict)
-        # they may have been run in another order
+        # the cases may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
         for i in sorted(judged):
             found.see(judged[i])
@@ -347,10 +443,9 @@ class Judge:
     def _explore(
         self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings, first: _Run
     ) -> _Run:
-        """Run a case in other orders of arrival: it must be right in all of them.
+        """Run a case in other orders of arrival, in all of which it must be right.
 
-        If the first run is wrong, one that is right is looked for, to name the choice
-        that decides.
+        If the first run is wrong, a right one is looked for, to name the choice that decides.
         """
         most = _FEW_ORDERS if case.n in found.explored else _ORDERS
         if not first[1].passed:
@@ -388,6 +483,7 @@ class Judge:
                 self._settings.memory,
                 subgroups,
                 min(self._settings.patience, SETUP_SECONDS),
+                self.backend,
             )
 
         return open_world
@@ -439,23 +535,23 @@ class Judge:
         )
 
 
-#: World sizes that have to fail before all is known that a hint is chosen by.
+#: World sizes that have to fail before the hint is known.
 _TELLING_SIZES = 2
 
 
 @dataclass
 class _Findings:
-    """What is known of an answer so far.
+    """The findings on an answer so far.
 
     Attributes:
-        deadline: when no further case is started, on the monotonic clock.
-        verdicts: on the cases and limits, in the order of the exercise.
-        judged: what a hint is chosen by.
-        failing: sizes of worlds of several ranks that have failed.
+        deadline: the time on the monotonic clock after which no further case is started.
+        verdicts: the verdicts on cases and limits, in the order of the exercise.
+        judged: the cases from which a hint is chosen.
+        failing: the number of world sizes above 1 that have failed.
         failed: whether a case has failed.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
-        remark: on the first right run of which there is something to remark.
+        remark: the exercise's remark on the first right run that deserves one.
     """
 
     deadline: float
@@ -469,22 +565,22 @@ class _Findings:
 
     @property
     def known(self) -> bool:
-        """Whether enough is known to choose a hint; what comes later is not kept for it."""
+        """Whether enough is known to choose a hint; later cases are not kept for it."""
         return self.stop is not None or self.failing >= _TELLING_SIZES
 
     def see(self, seen: JudgedCase | None) -> None:
-        """Keep what was judged."""
+        """Keep a judged case for the choice of a hint."""
         if seen is not None and self.failing < _TELLING_SIZES:
             self.judged.append(seen)
 
     def end(self, n: int) -> None:
-        """A world size has been judged whole."""
+        """Note that all cases of a world size have been judged."""
         if n > 1 and any(one.case.n == n and not one.passed for one in self.judged):
             self.failing += 1
 
 
 class _Worlds:
-    """The worlds of one check, each started while the one before is at work, if ``ahead``."""
+    """The worlds of one check; with ``ahead``, each is started while the one before works."""
 
     def __init__(
         self, open_world: Callable[[int], World], sizes: Sequence[int], ahead: bool
@@ -493,7 +589,7 @@ class _Worlds:
         self._ahead = ahead
         self._coming = list(sizes)
         self._worlds: dict[int, World] = {}
-        #: what jobs call, if it is not the program itself
+        #: the library that jobs call, if they do not call the program itself
         self.library = ""
 
     def run(self, n: int, job: Job) -> Outcome:
@@ -505,7 +601,7 @@ class _Worlds:
         return self._worlds[n].run(replace(job, library=self.library))
 
     def _following(self, n: int) -> list[int]:
-        """The next size, once; the worlds before ``n`` are done with."""
+        """Close the worlds before ``n``; return the next size, if its world is to be started."""
         index = self._coming.index(n)
         for size in self._coming[:index]:
             self._worlds.pop(size).close()
@@ -522,7 +618,7 @@ class _Worlds:
 
 
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
-    """Why there is nothing to run, if there is nothing."""
+    """Return why a submission has nothing to run for an exercise, if it has nothing."""
     name = exercise.name
     if name in submission.broken:
         fault = submission.broken[name]
@@ -534,18 +630,18 @@ def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
 
 
 def _worth_exploring(first: _Run, found: _Findings) -> bool:
-    """Whether other orders of a case's messages would tell anything that is reported."""
+    """Return whether other orders of a case's messages could change what is reported."""
     _, verdict, _ = first
-    # of failures the first one is reported, and with it the choice that decides
+    # only the first failure is reported, and with it the choice that decides
     return verdict.passed or not (found.failed or verdict.diagnosis in _FINAL)
 
 
 def _telling(
     exercise: Exercise, cases: Sequence[Case], right: list[tuple[Case, Outcome]]
 ) -> list[tuple[Case, Outcome]]:
-    """The right runs that the traffic of an answer can be judged by.
+    """Return the right runs by which the traffic of an answer can be judged.
 
-    Where some cases of a size ask for something and the answer passes the others only, its
+    Where some cases of a size ask for something and the answer passes only the others, its
     traffic is that of doing nothing.
     """
     if not any(asks(exercise, case) for case in cases):
@@ -554,12 +650,12 @@ def _telling(
 
 
 def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict]) -> str:
-    """What is wrong first, and whether the answer misses the point of the exercise."""
+    """Return what is wrong first, and whether the answer misses the point of the exercise."""
     if failed.diagnosis is Diagnosis.NOT_ATTEMPTED:
         return "not written yet"
-    # a limit's own name stands in its message
+    # the message on a limit names it already
     name = "" if failed.bounds else f"{failed.name}: "
-    # a plain function is called on one rank, which says nothing
+    # a plain function is called on one rank, which is not worth saying
     world = ranks(failed.world_size, failed.simulated) + ", "
     found = f"{world if exercise.world_sizes != (1,) else ''}{name}{failed.message}"
     missed = missed_point(cases)

@@ -1,7 +1,7 @@
-"""Where a learner stands: which checks count, where they are kept, what they add up to.
+"""A learner's progress: which checks count, where they are kept, and what they add up to.
 
-A check is never slower or weaker for it: whatever goes wrong with the file is
-kept for the moment when somebody asks for the progress itself.
+A check never fails for it, and waits for it for two seconds at most: an error with the file is
+kept until the user asks for the progress itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import msgspec
 
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.launch.backends import entry_of
 
 if TYPE_CHECKING:
     from grader.course.chapters import Catalogue
@@ -42,36 +43,42 @@ __all__ = [
 ]
 
 
-# The progress file: what a learner has checked, in a small file of their own. -----------
+# The progress file: the learner's checks, in a small file of their own. --------------
 #
-# The file may be deleted at any time; then the course begins anew.  It is
-# replaced as a whole, so a reader never sees half of it, and under a lock, so
-# that two kernels do not lose each other's checks.
+# The file may be deleted at any time; then the course begins anew.  It is replaced as a whole, so
+# that a reader never sees half of it, and under a lock, so that two kernels do not lose each
+# other's checks.
+#
+# The lock is ``flock`` itself, which the kernel releases when a process dies.  The package
+# ``filelock`` would save a few lines and lose some safety: on a file system without ``flock`` it
+# raises an error, or takes a file as its lock, which stays if its process is killed on another
+# host.  Its timeout does not end a call that hangs in a network's file system, so that the thread
+# in :func:`note` would be needed all the same.
 
-#: Raised whenever an older grader would misread the file.
+#: The version of the format, which grows whenever an older grader would misread the file.
 VERSION = 1
 
-#: No course has so many exercises that its progress file is larger.
+#: Largest size of the file in bytes; no course has so many exercises that it is larger.
 LARGEST = 1 << 20
 
-#: What a file system without locks says.  Then two kernels that end a check
-#: within the same millisecond may lose one of both; better than losing all.
+#: Errors of a file system without locks.  There, two kernels that end a check within the same
+#: millisecond may lose one of the two, which is better than losing all.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 _Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ExerciseRecord(msgspec.Struct, frozen=True):
-    """What is known of one exercise.
+    """The record of one exercise.
 
     Attributes:
-        passed: whether any check passed; a later failure does not take it back.
+        passed: whether any check has passed; a later failure does not change that.
         best: the best score so far.
-        max_score: what could be earned.
-        checks: how many checks were made.
+        max_score: the exercise's points.
+        checks: the number of checks.
         when: the time of the last check, in UTC.
-        seconds: how long it took.
-        last_passed: whether it passed.
+        seconds: how long the last check took.
+        last_passed: whether the last check passed.
     """
 
     passed: bool
@@ -93,22 +100,21 @@ class _Book(msgspec.Struct):
 
 
 class ProgressFile:
-    """The file at ``path``.
+    """The file of a learner's progress.
 
     Args:
-        path: it need not exist, nor its folder; they are made when there is
-            something to write.
+        path: the path of the file; it is made with its folder at the first entry.
     """
 
     def __init__(self, path: Path) -> None:
-        # where a link leads: replacing the link itself would part the two
+        # the target of a link: replacing the link itself would separate the two
         self.path = Path(os.path.realpath(path))
 
     def read(self) -> dict[str, ExerciseRecord]:
-        """The entries by exercise; none if there is no file.
+        """Return the records by exercise; none if there is no file.
 
         Raises:
-            LogbookError: the file cannot be read or understood.
+            ProgressFileError: the file cannot be read or understood.
         """
         if not self._exists():
             return {}
@@ -124,7 +130,7 @@ class ProgressFile:
 
     def _exists(self) -> bool:
         if os.path.lexists(self.path) and not os.path.isfile(self.path):
-            # never replaced: it may be a folder, or /dev/null
+            # it is never replaced, since it may be a folder, or /dev/null
             raise ProgressFileError(
                 f"{self.path} is no file; set GRADER_PROGRESS to the path of a file, or to"
                 " nothing to keep no progress"
@@ -152,7 +158,7 @@ class ProgressFile:
         """Enter the verdicts of a check that ended at ``when``.
 
         Raises:
-            LogbookError: the file cannot be read, understood or written.
+            ProgressFileError: the file cannot be read, understood or written.
         """
         self._exists()
         try:
@@ -166,10 +172,10 @@ class ProgressFile:
             raise self._unwritable(error) from None
 
     def rehearse(self) -> None:
-        """Try whether the file could be written now, and leave no trace.
+        """Check whether the file could be written now, without a trace.
 
         Raises:
-            LogbookError: it could not.
+            ProgressFileError: it could not.
         """
         folder = self.path.parent
         while not os.path.lexists(folder):
@@ -188,7 +194,7 @@ class ProgressFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        # a file of its own, since the other one is replaced
+        # a file of its own, since the progress file is replaced
         lock = self.path.with_name(f"{self.path.name}.lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -227,18 +233,18 @@ def _after(
     )
 
 
-# Where a learner stands. ----------------------------------------------------------
+# The progress. --------------------------------------------------------------------
 
-#: Where progress is kept, if not with the course; empty for nowhere.
+#: The environment variable with the path of the file; if it is empty, no progress is kept.
 VARIABLE = "GRADER_PROGRESS"
 
-#: nbgrader says here what it runs a notebook for.
+#: The environment variable in which nbgrader says why it runs a notebook.
 _NBGRADER = "NBGRADER_EXECUTION"
 
-#: Seconds that a check waits for its entry; a sound file takes a thousandth of it.
+#: Seconds that a check waits for its entry, which normally takes 2 ms.
 PATIENCE = 2.0
 
-#: Folders of the course that hold answers which are not the learner's.
+#: Folders of the course with answers that are not the learner's.
 _NOT_THEIRS = frozenset({"solutions", "tests"})
 
 _NOTHING_DONE = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
@@ -254,7 +260,7 @@ class ProgressState(str, Enum):
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """How far a learner is with one exercise; ``entry`` is ``None`` before the first check."""
+    """A learner's progress with one exercise; ``entry`` is None before the first check."""
 
     exercise: Exercise
     entry: ExerciseRecord | None
@@ -269,37 +275,36 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class CourseProgress:
-    """How far a learner is with the course.
+    """A learner's progress with the course.
 
     Attributes:
-        file: where it is kept; ``None`` if progress is switched off.
-        standings: one for each exercise, in the order of the course; none if
-            the file cannot be read, since nobody knows then.
+        file: the path of the file; None if progress is switched off.
+        exercises: the progress with each exercise, in the order of the course; empty if the
+            file cannot be read.
         unknown: exercises in the file that this course does not have.
-        trouble: why the file cannot be read, or checks are not entered; each
-            with the mend.
+        trouble: why the file cannot be read, or checks are not entered, each with the mend.
     """
 
     file: Path | None
-    standings: tuple[ExerciseProgress, ...]
+    exercises: tuple[ExerciseProgress, ...]
     unknown: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
 
     @property
     def passed(self) -> int:
-        """How many exercises are passed."""
-        return sum(standing.state is ProgressState.PASSED for standing in self.standings)
+        """The number of exercises that are passed."""
+        return sum(one.state is ProgressState.PASSED for one in self.exercises)
 
     def chapters(self) -> dict[str, list[ExerciseProgress]]:
-        """The standings of each chapter."""
+        """Return the progress with the exercises of each chapter."""
         found: dict[str, list[ExerciseProgress]] = {}
-        for standing in self.standings:
-            found.setdefault(standing.exercise.chapter, []).append(standing)
+        for one in self.exercises:
+            found.setdefault(one.exercise.chapter, []).append(one)
         return found
 
 
 def overview(catalogue: Catalogue) -> CourseProgress:
-    """How far the learner is; never raises for what is wrong with the file."""
+    """Return the learner's progress; an error with the file is in it, and never raised."""
     path = location(catalogue)
     if path is None:
         return CourseProgress(None, ())
@@ -325,15 +330,14 @@ def overview(catalogue: Catalogue) -> CourseProgress:
     )
 
 
-# Where it is kept. ----------------------------------------------------------------
+# The location of the file. --------------------------------------------------------
 
 
 def location(catalogue: Catalogue) -> Path | None:
-    """The file of the learner's progress; ``None`` if it is switched off.
+    """Return the path of the learner's progress file; None if progress is switched off.
 
-    It lies in the course that one works in: the one around the working
-    folder, or else the one that this package is a part of.  Where there is
-    neither, it lies with the user's other small files.
+    The file is in the course that the learner works in: the one around the working folder, or
+    else the one that this package is a part of.  Without either, it is in the user's state folder.
     """
     chosen = os.environ.get(VARIABLE)
     if chosen is not None:
@@ -346,7 +350,7 @@ def location(catalogue: Catalogue) -> Path | None:
 
 
 def _own_course(catalogue: Catalogue) -> Path | None:
-    """The course that the learner works in, if there is one; see :func:`location`."""
+    """Return the folder of the course that the learner works in, see :func:`location`."""
     for start in (_here(), Path(os.path.abspath(__file__)).parent):
         root = None if start is None else _course_around(start, catalogue)
         if root is not None:
@@ -357,12 +361,12 @@ def _own_course(catalogue: Catalogue) -> Path | None:
 def _here() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # somebody has deleted it
+    except OSError:  # it has been deleted
         return None
 
 
 def _course_around(place: Path, catalogue: Catalogue) -> Path | None:
-    """The innermost folder around a place whose ``notebooks`` are this course's."""
+    """Return the innermost folder around a place whose ``notebooks`` are this course's."""
     chapters = [f"{chapter}.ipynb" for chapter in catalogue.chapters()]
     for folder in (place, *place.parents):
         notebooks = folder / "notebooks"
@@ -371,14 +375,14 @@ def _course_around(place: Path, catalogue: Catalogue) -> Path | None:
     return None
 
 
-# What counts. ---------------------------------------------------------------------
+# Which checks count. ------------------------------------------------------------------
 
-#: Why the last check of this process could not be entered; empty if it was.
+#: Why the last check of this process could not be entered; empty if it was entered.
 _missed: list[str] = []
 
 
 def origin_of(answer: Callable[..., Any] | str) -> Path | None:
-    """Where a live answer was written: its module's file, or the folder of its notebook."""
+    """Return where a live answer was written: its module's file, or its notebook's folder."""
     module = sys.modules.get(getattr(answer, "__module__", None) or "")
     file = getattr(module, "__file__", None)
     return Path(file) if file else _here()
@@ -392,21 +396,21 @@ def note(
     backend: str = "gloo",
     file: bool = False,
 ) -> None:
-    """Enter a check of the learner's; what does not count, or cannot be entered, is not.
+    """Enter a check of the learner's, if it counts and can be entered.
 
     Args:
-        verdicts: of the check.
+        verdicts: the verdicts of the check.
         catalogue: the exercises of the course.
         origin: the file, or folder, that the answers come from.
         sizes: the numbers of ranks that were asked for, if any were.
         backend: what carried the messages.
-        file: whether ``origin`` was named to be judged, and may be somebody else's work;
-            a live answer is the learner's own, unless the course has brought it.
+        file: whether ``origin`` is a file that was named to be judged, which may be another
+            person's work; a live answer is the learner's own, unless the course has brought it.
     """
-    if backend == "nccl":
-        return  # the GPUs say at how many ranks it was judged, and not the exercise
+    if not entry_of(backend).keeps_progress:
+        return
     if os.environ.get(_NBGRADER) == "autograde":
-        return  # a class's answers, on the instructor's machine
+        return  # nbgrader judges a class's answers on the instructor's machine
     ended = datetime.now(timezone.utc)
 
     def enter() -> None:
@@ -419,11 +423,12 @@ def note(
                 return
             ProgressFile(path).add(counted, ended)
             _missed.clear()
-        except Exception as error:  # no fault here is worth a verdict
+        except Exception as error:  # no error here may cost a verdict
             _missed[:] = [str(error)]
 
-    # A network's file system may hang where it should fail.  The thread does
-    # not keep the program alive, and leaves the file whole wherever it ends.
+    # Any call on a network's file system may hang instead of failing, and only a thread can be
+    # left behind then.  It does not keep the program alive, and the file stays whole wherever it
+    # ends.
     thread = threading.Thread(target=enter, daemon=True)
     thread.start()
     thread.join(PATIENCE)
@@ -435,7 +440,7 @@ def note(
 
 
 def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] | None) -> bool:
-    """Whether a verdict says something of the learner's work on the whole exercise."""
+    """Return whether a verdict is on the learner's work, and on the whole exercise."""
     if verdict.status not in (Status.PASSED, Status.FAILED):
         return False
     whole = sizes is None or set(exercise.world_sizes) <= set(sizes)
@@ -443,21 +448,21 @@ def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] |
 
 
 def _in_notebooks(origin: Path | None, catalogue: Catalogue) -> bool:
-    """Whether a file lies in the ``notebooks`` of the learner's course.
+    """Return whether a file is in the ``notebooks`` of the learner's course.
 
-    A file from elsewhere, such as a friend's notebook or a student's submission, is
-    somebody else's work until it is known to be the learner's.
+    A file from elsewhere, such as a friend's notebook or a student's submission, is not taken
+    for the learner's work.
     """
     if origin is None:
         return False
     place = Path(os.path.realpath(origin))
-    # nobody says which course is the learner's, where neither folder nor package is in one
+    # where neither the working folder nor the package is in a course, the file's course is taken
     root = _own_course(catalogue) or _course_around(place.parent, catalogue)
     return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
 
 
 def _not_theirs(origin: Path | None, catalogue: Catalogue) -> bool:
-    """Whether answers come with the course: its solutions, and the answers of its tests."""
+    """Return whether answers come with the course, as its solutions and tests do."""
     if origin is None:
         return False
     place = Path(os.path.realpath(origin))

@@ -1,10 +1,9 @@
-"""Whether an answer grows with the number of ranks as it should: on simulated ranks.
+"""Checks on simulated ranks: whether an answer's cost grows with their number as it should.
 
-Eight processes do not show what an algorithm costs on hundreds.  So an answer
-that is right on real ranks is run on simulated ones as well, many more of them,
-and what they hold and have sent is judged by the same oracle and the same limits.
-Rounds are not: those are of a replay of what happened (:mod:`grader.trace.trace`),
-and a record of hundreds of ranks is too long to keep.
+Eight processes do not show what an algorithm costs on hundreds.  So an answer that is right on
+real ranks is also run on many more simulated ranks, and what they hold and have sent is judged by
+the same oracle and the same limits.  Rounds are not judged: they are counted in a replay of the
+record (:mod:`grader.trace.trace`), and the record of hundreds of ranks is too long to keep.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from grader.course.exercise import Exercise
 from grader.course.limits import Limit
 from grader.judge.assessment import assess
 from grader.judge.case_order import not_run
-from grader.launch.process_group_handle import Launcher
+from grader.launch.launchers import Launcher
 from grader.launch.simulation import Simulation, simulate
 from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Cluster, Flat
@@ -28,18 +27,18 @@ from grader.trace.trace import Trace
 
 __all__ = ["SimulatedOutcome", "grown", "run_grown"]
 
-#: What a trace can be measured by, and a tally not.
+#: The quantity that a tally does not have, and a trace has.
 _ROUNDS = "rounds"
 
 
 @dataclass(frozen=True)
 class SimulatedOutcome:
-    """What became of an answer on simulated ranks.
+    """The outcome of an answer on simulated ranks.
 
     Attributes:
-        case: its input.
+        case: the input.
         simulation: the run.
-        verdicts: on what the ranks hold, and on each limit but rounds.
+        verdicts: the verdicts on what the ranks hold, and on each limit except rounds.
     """
 
     case: Case
@@ -56,14 +55,14 @@ def grown(
     memory: int,
     failed: CaseVerdict | None,
 ) -> list[CaseVerdict]:
-    """The verdicts on an answer at the sizes that its exercise says.
+    """Return the verdicts on an answer at the sizes that its exercise's growth names.
 
     Args:
         launcher: starts the process.
-        exercise: has a growth.
-        program: the answer's.
-        seed: of the inputs.
-        seconds: of the wall clock that one size may take.
+        exercise: an exercise with a growth.
+        program: the answer's code.
+        seed: the seed of the inputs.
+        seconds: the time limit of one size, by the wall clock.
         memory: bytes that all ranks together may allocate.
         failed: a case that the answer has failed before, after which nothing is run.
     """
@@ -100,12 +99,12 @@ def run_grown(
     """Run an answer on ``n`` simulated ranks, and judge what they hold and have sent.
 
     Args:
-        launcher, exercise, program, seed, seconds, memory: as of :func:`grown`; the
-            exercise may have no growth, and its first input is taken.
-        n: how many ranks.
-        cluster: says what messages cost.
+        launcher, exercise, program, seed, seconds, memory: as in :func:`grown`; of an exercise
+            without a growth, the first input is taken.
+        n: the number of ranks.
+        cluster: gives the costs of messages.
         eager: bytes up to which a send does not wait for its receive; −1 for none.
-        algorithms: of built-in collectives.
+        algorithms: by collective, the name of an algorithm other than the default.
     """
     case = _case(exercise, seed, n)
     growth = exercise.growth
@@ -141,7 +140,7 @@ def _case(exercise: Exercise, seed: int, n: int) -> Case:
 
 
 def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bool) -> CaseVerdict:
-    """The verdict on what the ranks hold, as far as they have been asked."""
+    """Return the verdict on what the ranks hold, as far as that was asked for."""
     if answered or simulation.failure is not None:
         nothing = Trace(((),) * case.n)
         output = (simulation.output,) if simulation.output else ()
@@ -151,7 +150,7 @@ def _values(exercise: Exercise, case: Case, simulation: Simulation, answered: bo
         verdict, _ = assess(exercise, case, outcome)
     else:
         verdict = CaseVerdict(case.name, case.n, Status.PASSED)
-    # hundreds of rows would say no more than the message does
+    # hundreds of rows would tell no more than the message
     return replace(verdict, traffic=None, by_rank=())
 
 

@@ -1,5 +1,6 @@
-"""Worlds from outside: how ranks are started, supervised and ended, and why they failed.
+"""The judge's side of a world: how its ranks are started, supervised and ended, and why it failed.
 
-The fork server's client, sandboxes and their pool, the supervisor and the cause that it names,
-what the kernel counted, and C++ answers.  Its door: :mod:`grader.launch.launchers`.
+This room has the launchers, the sandboxes, the supervisor and the root cause that it names, the
+kernel's counters, the registry of backends, and the building of C++ answers.  Its door:
+:mod:`grader.launch.launchers`.
 """

@@ -1,14 +1,13 @@
-"""Makes a library of a stranger's C++ source; what is in it only a rank will run.
+"""Building of a library from a student's C++ source; only a rank runs what is in it.
 
-The compiler runs as a process of its own: behind bubblewrap where ranks do,
-with no network, nothing to read but what ranks can read, and a folder in
-memory that is gone afterwards.  The library goes into a folder that ranks can
-read, and nobody but its workshop can write.
+The compiler runs as a process of its own, in bubblewrap if the ranks do: with no network, nothing
+to read but what ranks can read, and a folder in memory that is gone afterwards.  The library goes
+into a folder that ranks can read, and that only its builder can write.
 
-Reading torch's headers is what takes long.  ``torch/types.h`` has all that a
-function on tensors needs, and takes half as long as ``torch/extension.h``, so
-that is tried first; where that fails and more headers could help, the source is
-compiled with all of them, and only what is said of that counts.
+Most of the time is spent in reading torch's headers.  ``torch/types.h`` has all that a function
+on tensors needs and takes half as long as ``torch/extension.h``, so it is tried first.  Where that
+fails and more headers could help, the source is compiled with all of them, and only the errors of
+that second attempt are reported.
 """
 
 from __future__ import annotations
@@ -29,42 +28,44 @@ from pathlib import Path
 
 from grader.core.program import NAMESPACE
 from grader.core.source_locations import SANDBOX
-from grader.launch.sandbox import SCRATCH
 
-__all__ = ["Built", "CppSource", "CppBuilder", "compiler", "missing"]
+__all__ = ["SCRATCH", "Built", "CppBuilder", "CppSource", "compiler", "missing"]
 
-#: Seconds that a compiler may take, on a machine with other work to do.
+#: Where a compiler writes in a sandbox; no folder that could hold a Python, as /tmp may.
+SCRATCH = "/scratch"
+
+#: Seconds that a compiler may take, on a machine that is busy with other work.
 PATIENCE = 300.0
 
-#: Who runs the compiler, here and as it is seen in a sandbox.
+#: The script that runs the compiler: its path here, and in a sandbox.
 _PROGRAM = str(Path(__file__).resolve().parent.parent / "server" / "compiler.py")
 _PROGRAM_INSIDE = f"{SANDBOX}/grader/server/compiler.py"
 
 _INSTALL = "apt install g++" if sys.platform == "linux" else "xcode-select --install"
 
-#: Headers that torch/types.h stands for at first.
+#: Includes that the first attempt replaces by ``torch/types.h``.
 _LARGER = re.compile(r'^(\s*#\s*include\s*)[<"]torch/(?:extension|torch|all)\.h[>"]', re.M)
 
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
 )
 
-#: What needs more than torch/types.h.
+#: Names that need more headers than ``torch/types.h``.
 _MORE = re.compile(r"\b(?:py::|pybind|PYBIND|torch::(?:nn|jit|optim|data|serialize|python)\b)")
 
-#: Where the lines stand that bind the function; they are ours.
+#: The file name that errors in the added lines have, which bind the function.
 _BINDING = "binding"
 
 
 @dataclass(frozen=True)
 class CppSource:
-    """What is to be compiled.
+    """A text in C++, and the function in it that is called from Python.
 
     Attributes:
-        name: what the student calls the text.
-        text: in C++.
-        function: that is called from Python.
-        tensors: how many it takes.
+        name: the student's name of the text.
+        text: the source.
+        function: the name of the function.
+        tensors: the number of tensors that it takes.
     """
 
     name: str
@@ -75,13 +76,13 @@ class CppSource:
 
 @dataclass(frozen=True)
 class Built:
-    """What came of a source: a library, or a complaint.
+    """The result of a build: a library, or an error.
 
     Attributes:
-        library: its path, as ranks see it; empty if there is none.
-        complaint: the first error of the compiler.
-        line: of the source, where the complaint is about one.
-        late: whether the compiler was stopped.
+        library: its path as ranks see it; empty if there is none.
+        complaint: the compiler's first error.
+        line: the line of the source that the error is about, if it is about one.
+        late: whether the compiler was stopped at its time limit.
     """
 
     library: str = ""
@@ -91,7 +92,7 @@ class Built:
 
 
 def compiler() -> str | None:
-    """The C++ compiler of this machine; ``CXX`` names another one."""
+    """Return the path of this machine's C++ compiler, or of the one that ``CXX`` names."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
@@ -100,7 +101,7 @@ def compiler() -> str | None:
 
 
 def missing() -> str:
-    """Why nothing can be compiled here, and the mend; empty if it can."""
+    """Return why nothing can be compiled here, with the mend, or an empty string."""
     if sys.platform == "win32":
         return "C++ is compiled on Linux and macOS only; on Windows, use WSL"
     if compiler() is None:
@@ -117,16 +118,15 @@ def _torch() -> Path:
 
 
 class CppBuilder:
-    """Compiles, and keeps what it has made until it is closed.
+    """A builder of libraries, which it keeps until it is closed.
 
-    Nothing is shared between workshops: what one student's source has become, no other
-    student's ranks can see.
+    Builders share nothing, so that no student's ranks can see another student's library.
 
     Args:
-        folder: where libraries are put; one of its own if there is none.
-        seen: the same folder, as ranks see it.
+        folder: the folder for libraries; by default a temporary one.
+        seen: the path of the same folder as ranks see it.
         sandbox: the command to compile under, which gives the compiler :data:`SCRATCH`.
-        user: to become in there.
+        user: the user id of the compiler in there.
     """
 
     def __init__(
@@ -144,11 +144,11 @@ class CppBuilder:
         self._made: dict[CppSource, Built] = {}
 
     def build(self, source: CppSource) -> Built:
-        """A library of this source; the second time, the one of the first."""
+        """Return the library of a source, which is built once."""
         if source not in self._made:
             built = self._build(source)
             if built.late:
-                return built  # the machine may have had no time for it
+                return built  # the machine may have been busy: it is tried again the next time
             self._made[source] = built
         return self._made[source]
 
@@ -175,7 +175,7 @@ class CppBuilder:
         return f"{self._seen}/{name}"
 
     def _compile(self, unit: str) -> tuple[int, bytes, str]:
-        """The compiler's status, the library, and what the compiler says."""
+        """Return the compiler's exit status, the library, and what the compiler printed."""
         with tempfile.TemporaryDirectory(prefix="grader-") as scratch:
             program, where = (_PROGRAM_INSIDE, SCRATCH) if self._sandbox else (_PROGRAM, scratch)
             user = "-" if self._user is None else str(self._user)
@@ -194,7 +194,7 @@ class CppBuilder:
             return process.returncode, library, said.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Forget what was made."""
+        """Remove all libraries."""
         for built in self._made.values():
             if built.library:
                 (self._folder / Path(built.library).name).unlink(missing_ok=True)
@@ -204,7 +204,7 @@ class CppBuilder:
 
 
 def _unit(source: CppSource, header: str) -> str:
-    """What the compiler reads: the header, the source as it is, and what binds its function."""
+    """Return the compiler's input: a header, the source, and the lines that bind its function."""
     text = source.text
     if header == "torch/types.h":
         text = _LARGER.sub(r"\1<torch/types.h>", text)
@@ -220,7 +220,7 @@ def _unit(source: CppSource, header: str) -> str:
 
 
 def _command() -> list[str]:
-    """A compiler and its options, those of torch's own builder; what it writes is added."""
+    """Return the compiler with the options of torch's own builder, without an output file."""
     include, lib = _torch() / "include", _torch() / "lib"
     places = (
         include,
@@ -238,13 +238,13 @@ def _command() -> list[str]:
 
 
 def _may_lack_headers(source: CppSource, built: Built) -> bool:
-    """Whether more headers could mend an error: not a slip of the pen, nor a missing function."""
+    """Return whether more headers could mend an error, as they cannot mend a syntax error."""
     slip = built.line is None or built.complaint.startswith("expected")
     return bool(_MORE.search(source.text)) or not slip
 
 
 def _complaint(source: CppSource, said: str) -> Built:
-    """The first error that is about the source, in one line."""
+    """Return the first error that is about the source, in one line."""
     errors = list(_ERROR.finditer(said))
     for error in errors:
         line = int(error["line"])
@@ -254,7 +254,7 @@ def _complaint(source: CppSource, said: str) -> Built:
             what = error["what"].removeprefix("static assertion failed: ")
             return Built(complaint=f"{source.function} cannot be called from Python: {what}")
     if errors:
-        # deep in a header; what the compiler said first tells who went there
+        # the error is deep in a header, and the lines before it say which line led there
         through = re.search(rf"^\s*{re.escape(source.name)}:(\d+)", said, re.M) or re.search(
             rf"from {re.escape(source.name)}:(\d+)", said
         )

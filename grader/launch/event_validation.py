@@ -1,10 +1,9 @@
-"""What a rank says, looked at before it is believed.
+"""Validation of the events that a rank reports, before the judge computes with them.
 
-The recorder lives in the stranger's process, so anything may come over a
-rank's socket.  Frames have the right types when they get here; this says
-whether they can be meant.  What passes can still be a lie, but one that the
-judge can compute with: no rank, operation, group or word that is not there,
-and not more of anything than an honest rank would send.
+The recorder runs in the student's process, so that anything may come over a rank's socket.  The
+frames have the right types when they get here; this module checks their values.  An event that
+passes may still be false, but it names only ranks, operations, groups and words that exist, and
+a rank reports no more of them than an honest one would.
 """
 
 from __future__ import annotations
@@ -27,38 +26,37 @@ from grader.core.events import (
     Seen,
     Violated,
 )
-from grader.core.framing import BrokenFrame, TooManyMessages
 from grader.core.source_locations import NAME, TEXT
 from grader.core.verdict import Diagnosis
-from grader.core.wire import Raised
+from grader.core.wire import BrokenFrame, Raised, TooManyMessages
 from grader.rank.recorder import GROUPS
 from grader.rank.signatures import COLLECTIVES
 from grader.trace.message_matcher import MessageMatcher
 
 __all__ = ["NAME", "EventValidator", "clipped"]
 
-#: Operations of one rank in one call, and news of them: far above what any exercise needs.
+#: Limits on one rank in one call, operations and events: far above what any exercise needs.
 OPERATIONS, MANY = 40_000, 200_000
 
-#: Threads of one rank beside what it has begun.
+#: Limit on the waiting threads and callbacks of one rank, beside its operations.
 THREADS = 10_000
 
-#: What the recorder itself finds fault with.
+#: The violations that the recorder itself can report.
 _FAULTS = frozenset(one.value for one in Diagnosis if one.reported_by_rank)
 
 _KINDS = frozenset({"send", "recv", "new_group", *COLLECTIVES.values()})
 
 
 class EventValidator:
-    """Looks at the events of one call.
+    """The validator of the events of one call.
 
     Args:
-        matcher: where they are entered if they can be meant.
-        allowed: the collectives that may be called; ``None`` is all.
+        matcher: takes the events that are valid.
+        allowed: the collectives that may be called; None allows all.
         subgroups: whether ranks may make groups.
-        watched: whether contents of tensors were asked for.
-        views: by rank, members of each group as that rank sees it; ranks may disagree, which
-            is no forgery.  Groups outlive a call.
+        watched: whether the contents of tensors were asked for.
+        views: by rank, the members of each group as that rank reports them; ranks may disagree,
+            which is a mistake and no forgery.  Groups outlive a call.
     """
 
     def __init__(
@@ -77,13 +75,13 @@ class EventValidator:
         self._views = views if views is not None else [{} for _ in range(matcher.size)]
 
     def look(self, rank: int, event: object) -> None:
-        """Let an event pass.
+        """Check an event.
 
         Raises:
-            BrokenFrame: no recorder of ours would say that.
+            BrokenFrame: the recorder would never report it.
         """
         if isinstance(event, Polled):
-            return  # an honest rank may ask very often, and nothing is kept
+            return  # an honest rank may poll very often, and nothing is kept of it
         self._events[rank] += 1
         if self._events[rank] > MANY:
             raise TooManyMessages(
@@ -188,7 +186,7 @@ def _name(text: str) -> None:
 
 
 def clipped(raised: Raised) -> Raised:
-    """An exception with texts as long as a message may have them."""
+    """Return an exception with its texts cut to the lengths that a message may have."""
     frames = [(file[:NAME], line, function[:NAME]) for file, line, function in raised.frames[-20:]]
     return msgspec.structs.replace(
         raised,

@@ -1,12 +1,11 @@
-"""What the kernel says was sent, to compare with what the ranks say.
+"""The kernel's counters of a sandbox's network, compared with the record of a run.
 
-The record of a run is written by code in the stranger's own process.  The
-kernel counts for itself: how many TCP segments with data left in the sandbox's
-network, and how many bytes.  gloo sends every message in three pieces (each
-side announces itself, then the data; ``gloo/transport/tcp/pair.cc``), each
-behind a header of 48 bytes, and a small piece is never cut.  So an unreported
-message shows, even one of a byte that went around gloo, and so does a reported
-one that was never sent.
+The record of a run is written by code in the student's own process, which could forge it.  The
+kernel counts independently how many TCP segments with data were sent in the sandbox's network,
+and how many bytes.  gloo sends every message in three pieces (each side announces itself, then
+the data; ``gloo/transport/tcp/pair.cc``), each behind a header of 48 bytes, and a small piece is
+never cut.  So an unreported message shows, even one byte sent around gloo, and so does a
+reported message that was never sent.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from grader.trace.trace import Operation, Trace
 
 __all__ = ["Counts", "contradiction", "read_counts"]
 
-#: Of gloo: pieces of a message, and bytes of each one's header.
+#: gloo's pieces of a message, and the bytes of each piece's header.
 _PIECES, _HEADER = 3, 48
 
-#: Bytes of a data segment's own header: IPv4, TCP, and the option with time stamps.
+#: Bytes of a data segment's own header: IPv4, TCP, and TCP's time stamps.
 _ENVELOPE = 52
 
-#: The most that a segment of the loopback carries: its MTU less the headers.
+#: The largest payload of a segment on the loopback: its MTU less the headers.
 _SEGMENT = 65536 - _ENVELOPE
 
-#: Of all that the kernel counts.
+#: The counters that are read, as ``/proc/net`` names them.
 _COUNTERS = frozenset(
     {"Tcp:OutSegs", "Tcp:RetransSegs", "IpExt:OutOctets", "TcpExt:TCPOrigDataSent"}
 )
 
-#: Larger messages travel in several segments, how many depends on buffers.
+#: Larger messages travel in several segments; how many depends on buffers.
 _SMALL = 32 << 10
 
 
@@ -43,8 +42,8 @@ class Counts:
     """A network's counters.
 
     Attributes:
-        segments: TCP segments with data, sent for the first time.
-        payload: bytes in TCP segments, those that were sent twice counted twice.
+        segments: TCP segments with data that were sent for the first time.
+        payload: bytes in TCP segments; those that were sent twice count twice.
         resent: segments that were sent again.
     """
 
@@ -61,14 +60,14 @@ class Counts:
 
 
 def read_counts(pid: int) -> Counts:
-    """The counters of the network that a process lives in.
+    """Return the counters of the network namespace of a process.
 
     Raises:
         OSError: the process is gone.
     """
     before = _read(pid, "snmp")
     while True:
-        # two files, and an acknowledgement may leave between them
+        # two files have to be read, and an acknowledgement may be sent between them
         found, after = _read(pid, "netstat"), _read(pid, "snmp")
         if after["Tcp:OutSegs"] == before["Tcp:OutSegs"]:
             break
@@ -94,7 +93,7 @@ def _read(pid: int, name: str) -> dict[str, int]:
 
 @lru_cache(maxsize=32)
 def _places(names: str) -> tuple[tuple[str, int], ...]:
-    """Which of the counters named in a line are of use, and where they stand."""
+    """Return the counters of :data:`_COUNTERS` named in a line, with their positions."""
     protocol, *keys = names.split()
     return tuple(
         (protocol + key, place) for place, key in enumerate(keys, 1) if protocol + key in _COUNTERS
@@ -102,11 +101,11 @@ def _places(names: str) -> tuple[tuple[str, int], ...]:
 
 
 def contradiction(trace: Trace, counts: Counts) -> Failure | None:
-    """Whether more or less was sent than the record says, beyond any doubt.
+    """Return a failure if more or less was certainly sent than the record says.
 
-    Nothing is said of records with collectives, whose traffic is gloo's
-    business.  Bytes are exact unless something was sent twice, which can only
-    make them more; segments are exact for small messages, which are never cut.
+    Records with collectives are not judged, since how much a collective sends is up to gloo.
+    Bytes are exact unless something was sent twice, which can only make them more; segments are
+    exact for small messages, which are never cut.
     """
     operations = [op for rank in trace.operations for op in rank]
     if any(not op.is_message for op in operations):
@@ -114,7 +113,7 @@ def contradiction(trace: Trace, counts: Counts) -> Failure | None:
     sizes = [op.nbytes for op in operations if op.kind == "send"]
     claimed = len(sizes)
     unreported = counts.payload - sum(sizes) - _PIECES * _HEADER * claimed
-    # what the transport did not take, or lost, may have been carried in part or not at all
+    # a message that the transport refused or lost may have been carried in part or not at all
     lost = [op.nbytes for op in operations if op.kind == "send" and (op.failed or lost_end(op))]
     missing = -unreported - sum(lost) - _PIECES * _HEADER * len(lost)
     # the kernel may count a large segment as two that share an envelope
@@ -128,7 +127,7 @@ def contradiction(trace: Trace, counts: Counts) -> Failure | None:
 
 
 def lost_end(op: Operation) -> bool:
-    """Whether the receive of a send has failed."""
+    """Return whether the receive that a send was matched with has failed."""
     return op.partner is not None and op.partner.failed
 
 

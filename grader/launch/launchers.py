@@ -1,67 +1,564 @@
-"""Which launcher this process starts its ranks with."""
+"""Launchers start the processes of a world: by a fork server, or as fresh interpreters.
+
+A launcher returns a handle of the processes, through which the supervisor reads from them,
+signals them and ends them.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
+import json
+import math
 import os
+import select
 import signal
 import socket
+import struct
 import subprocess
+import sys
+import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any, Protocol
 
 import psutil
 
-from grader.core.errors import RequestError, WorldError
-from grader.core.resource_limits import DEFAULTS
+from grader.core.errors import WorldError, shortage
 from grader.launch.cpp_build import CppBuilder
-from grader.launch.fork_server_client import ForkServer, start
 from grader.launch.kernel_counters import Counts
-from grader.launch.process_group_handle import (
-    ChannelEnds,
-    Launcher,
-    ProcessGroupHandle,
-    RankEnvironment,
-    living,
-)
-from grader.launch.sandbox_pool import Sandbox, SandboxPool
-from grader.rank.transports.base import NAMES
 
 __all__ = [
+    "HELPER_START",
+    "KILL_PATIENCE",
+    "Client",
+    "ForkServer",
+    "Helper",
+    "Launcher",
+    "ProcessGroupHandle",
+    "RankEnvironment",
     "Spawner",
-    "backends",
-    "call_seconds",
     "default_launcher",
     "discard_launcher",
-    "launcher_on",
-    "new_sandbox",
+    "readable",
     "warm_up",
 ]
 
 
-# Ranks as fresh interpreters: seconds instead of milliseconds, and safe anywhere. ----
+# A launcher, and the handle that it gives of the processes of a world. ------------
+
+#: Seconds in which a rank must read from its socket once the socket's buffer is full.
+DEAF = 2
+
+
+@dataclass(frozen=True)
+class RankEnvironment:
+    """The environment of ranks.
+
+    Attributes:
+        path: their ``sys.path``; empty to leave it as it is.
+        folder: their working directory.
+        sealed: whether they give up all system calls that reach beyond them, see
+            :mod:`grader.rank.seccomp`.
+    """
+
+    path: list[str]
+    folder: str
+    sealed: bool = False
+
+    @classmethod
+    def here(cls) -> RankEnvironment:
+        """Return the environment of this process."""
+        folder = str(Path.cwd())
+        return cls([entry or folder for entry in sys.path], folder)
+
+
+class Launcher(Protocol):
+    """Starts the processes of worlds."""
+
+    @property
+    def environment(self) -> RankEnvironment:
+        """The environment of its ranks."""
+        ...
+
+    def launch(self, size: int) -> ProcessGroupHandle:
+        """Start ``size`` ranks, which wait for their setup, and return their handle.
+
+        Raises:
+            WorldError: they cannot be started.
+        """
+        ...
+
+    def counts(self) -> Counts | None:
+        """Return the kernel's counters, or None if the ranks share a network with others."""
+        ...
+
+    def cpp_builder(self) -> CppBuilder:
+        """Return the builder of C++ answers; it compiles in a sandbox if the ranks run in one."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until the processes of every closed world are gone."""
+        ...
+
+    def close(self) -> None:
+        """End every world, and the launcher itself."""
+        ...
+
+
+class ProcessOwner(Protocol):
+    """What has started the processes of a world, and can end them."""
+
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
+        """Return a descriptor that is readable when a rank may have ended, if there is one."""
+        ...
+
+    def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
+        """Enter the ranks that have ended in ``statuses``; wait up to ``patience`` seconds."""
+        ...
+
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
+        """Send a signal to every rank that still runs."""
+        ...
+
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
+        """Return the ranks that still run, by rank."""
+        ...
+
+    def kill(self, handle: ProcessGroupHandle) -> None:
+        """Kill every process of the world."""
+        ...
+
+
+@dataclass
+class ProcessGroupHandle:
+    """The processes of one world, as their supervisor holds them.
+
+    Attributes:
+        controls: one socket per rank, for messages to and from it.
+        outputs: one descriptor per rank, from which its output is read.
+        faults: one descriptor per rank, from which the dumps of Python's fault handler are read.
+        pids: process ids in rank order; empty until they are known.
+        owner: the launcher that has started the processes.
+        name: the name of the world at its owner.
+        statuses: exit status by rank, of the ranks known to have ended; negative for a signal.
+        closed: whether the processes were told to end.
+    """
+
+    controls: list[socket.socket]
+    outputs: list[int]
+    faults: list[int]
+    pids: list[int]
+    owner: ProcessOwner
+    name: str = ""
+    statuses: dict[int, int] = field(default_factory=dict)
+    closed: bool = False
+
+    @property
+    def notices(self) -> int | None:
+        """A descriptor that is readable when a rank may have ended, if there is one."""
+        return self.owner.notices(self)
+
+    def poll(self) -> None:
+        """Update ``statuses`` without blocking."""
+        self.owner.poll(self)
+
+    def status(self, rank: int, patience: float = 2.0) -> int | None:
+        """Return the exit status of a rank that is about to end; None after ``patience`` s."""
+        until = time.monotonic() + patience
+        while rank not in self.statuses and time.monotonic() < until:
+            self.owner.poll(self, 0.02)
+        return self.statuses.get(rank)
+
+    def processes(self) -> dict[int, psutil.Process]:
+        """Return the ranks that still run, by rank, as far as they are known."""
+        return self.owner.processes(self)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to every rank that still runs."""
+        self.owner.signal(self, number)
+
+    def close(self) -> None:
+        """Kill every process of the world; :meth:`Launcher.settle` waits until they are gone."""
+        if self.closed:
+            return
+        self.closed = True
+        self.owner.kill(self)
+        for control in self.controls:
+            control.close()
+        for fd in (*self.outputs, *self.faults):
+            os.close(fd)
+
+
+@dataclass
+class ChannelEnds:
+    """Both ends of the channels of every rank; ``theirs`` has three descriptors per rank."""
+
+    controls: list[socket.socket] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    faults: list[int] = field(default_factory=list)
+    theirs: list[int] = field(default_factory=list)
+
+    @classmethod
+    def make(cls, size: int) -> ChannelEnds:
+        """Open the channels of ``size`` ranks.
+
+        Raises:
+            WorldError: the system allows no more of them; none is left open.
+        """
+        ends = cls()
+        try:
+            for _ in range(size):
+                ours, theirs = socket.socketpair()
+                ends.controls.append(ours)
+                ends.theirs.append(theirs.detach())
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", DEAF, 0))
+                for own in (ends.outputs, ends.faults):
+                    reading, writing = os.pipe()
+                    own.append(reading)
+                    ends.theirs.append(writing)
+        except OSError as error:
+            ends.close_theirs()
+            for control in ends.controls:
+                control.close()
+            for fd in (*ends.outputs, *ends.faults):
+                os.close(fd)
+            raise WorldError(f"no channels for {size} ranks: {shortage(error)}") from error
+        return ends
+
+    def close_theirs(self) -> None:
+        """Close the ranks' ends, once they have been passed on."""
+        for fd in self.theirs:
+            os.close(fd)
+        self.theirs.clear()
+
+
+def readable(fd: int, seconds: float) -> bool:
+    """Wait up to ``seconds`` until a descriptor can be read, and return whether it can.
+
+    :func:`select.select` takes no descriptor above 1023, and ``epoll`` takes one itself.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0, math.ceil(seconds * 1000))))
+
+
+def living(pids: Sequence[int]) -> dict[int, psutil.Process]:
+    """Return the processes that exist, by their position among ``pids``."""
+    found = {}
+    for place, pid in enumerate(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found[place] = psutil.Process(pid)
+    return found
+
+
+# Helper processes, which serve this one over a socket and end with it. ------------
+
+#: Seconds in which a helper must have imported torch, on the slowest machine.
+HELPER_START = 120.0
+
+#: Seconds in which killed processes must be gone.
+KILL_PATIENCE = 10.0
+
+
+class Helper:
+    """A process that serves this one, but not the children that this one forks.
+
+    Args:
+        module: the module that it runs.
+        theirs: its end of the socket, which is closed here.
+        prefix: a command to run it under.
+    """
+
+    def __init__(self, module: str, theirs: socket.socket, prefix: Sequence[str] = ()) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        with theirs:
+            self._process = start(module, [theirs.fileno()], self._errors, prefix)
+        self._owner = os.getpid()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the helper, or of the command that it runs under."""
+        return self._process.pid
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process has started it."""
+        return self._owner == os.getpid()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs and this process has started it."""
+        return self.ours and self._process.poll() is None
+
+    def last_line(self) -> str:
+        """Return the last line of its standard error, else its exit status, else nothing."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return lines[-1]
+        try:
+            return f"exit status {self._process.wait(1)}"
+        except subprocess.TimeoutExpired:
+            return ""
+
+    def end(self) -> None:
+        """Wait until it has ended, now that its socket is closed; kill it if that takes long."""
+        try:
+            self._process.wait(KILL_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+
+def _variables() -> dict[str, str]:
+    """Return the environment variables of servers and ranks: loopback only, one thread, quiet."""
+    root = str(Path(__file__).resolve().parent.parent.parent)
+    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "PYTHONSAFEPATH": "1",
+        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+        "OMP_NUM_THREADS": "1",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
+
+
+def start(
+    module: str,
+    fds: Sequence[int],
+    errors: IO[bytes],
+    prefix: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    """Run a module of this package in a new interpreter, in a session of its own.
+
+    Args:
+        module: the module to run.
+        fds: descriptors to leave open; their numbers are its arguments.
+        errors: the file for its standard error.
+        prefix: a command to run it under, such as that of a sandbox.
+    """
+    return subprocess.Popen(
+        [*prefix, sys.executable, "-m", module, *map(str, fds)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        pass_fds=fds,
+        env=_variables(),
+        # away from the current folder, where a student's random.py may lie
+        cwd=Path(__file__).resolve().parent.parent.parent,
+        # Ctrl-C in a terminal, and Stop in Jupyter, go to the whole group
+        start_new_session=True,
+    )
+
+
+# The client of a fork server, which forks ranks in milliseconds. ------------------
+
+
+class Client(ABC):
+    """A launcher that asks a fork server for its ranks.
+
+    Args:
+        environment: the environment of its ranks; by default this process's.
+    """
+
+    def __init__(self, environment: RankEnvironment | None = None) -> None:
+        self._environment = environment
+        self._socket, self._theirs = socket.socketpair()
+        self._reading = threading.Lock()
+        self._buffer = b""
+        self._names = map(str, itertools.count(1))
+        self._handles: dict[str, ProcessGroupHandle] = {}
+        self._dying: set[str] = set()
+        self._ready: dict[str, Any] | None = None
+        self._cpp_builder: CppBuilder | None = None
+
+    @property
+    def environment(self) -> RankEnvironment:
+        """The environment of its ranks."""
+        return self._environment or RankEnvironment.here()
+
+    def dangers(self) -> list[str]:
+        """Return what makes it unsafe to fork from the server: ``threads``, ``cuda`` or nothing."""
+        self._wait(lambda: self._ready is not None, HELPER_START)
+        assert self._ready is not None
+        return [what for what in ("threads", "cuda") if self._ready[what]]
+
+    def launch(self, size: int) -> ProcessGroupHandle:
+        """Ask for the ranks of a world, which are forked while the caller goes on."""
+        ends, name = ChannelEnds.make(size), next(self._names)
+        handle = ProcessGroupHandle(ends.controls, ends.outputs, ends.faults, [], self, name)
+        self._handles[name] = handle
+        request = json.dumps({"fork": name, "size": size}).encode() + b"\n"
+        try:
+            socket.send_fds(self._socket, [request], ends.theirs)
+        except OSError as error:
+            handle.close()
+            raise WorldError(f"the fork server does not answer: {error}") from error
+        finally:
+            ends.close_theirs()
+        return handle
+
+    def notices(self, handle: ProcessGroupHandle) -> int | None:
+        """Return the server's socket, on which the server reports that a rank has ended."""
+        return self._socket.fileno()
+
+    def poll(self, handle: ProcessGroupHandle | None = None, patience: float = 0.0) -> None:
+        """Read what the server has reported."""
+        if not readable(self._socket.fileno(), patience):
+            return
+        with self._reading:
+            try:
+                data = self._socket.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return  # another thread has read it, and nothing more may come
+            except OSError as error:
+                raise WorldError(f"the fork server does not answer: {error}") from error
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        if not data:
+            raise WorldError(f"the fork server has ended: {self._last_line()}")
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._ready = message
+        elif "forked" in message:
+            handle = self._handles.get(message["forked"])
+            if handle is not None:
+                handle.pids[:] = message["pids"]
+        elif "exited" in message:
+            handle = self._handles.get(message["exited"])
+            if handle is not None:
+                handle.statuses[message["rank"]] = message["status"]
+        elif "gone" in message:
+            self._dying.discard(message["gone"])
+
+    def _wait(self, done: Callable[[], bool], patience: float) -> None:
+        until = time.monotonic() + patience
+        while not done():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WorldError(f"the fork server took over {patience:.0f} s to answer")
+            self.poll(patience=min(left, 1.0))
+
+    @abstractmethod
+    def _last_line(self) -> str:
+        """Return why the server has ended, as far as it said."""
+
+    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
+        """Ask for a signal to every rank of a world that still runs."""
+        request = {"signal": handle.name, "number": int(number)}
+        # the ranks of a server end with it
+        with contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
+        """Return the ranks of a world that still run."""
+        return living(handle.pids)
+
+    def kill(self, handle: ProcessGroupHandle) -> None:
+        """Ask for the end of a world, for which :meth:`settle` waits."""
+        self._handles.pop(handle.name, None)
+        self._send_kill(handle.name)
+
+    def _send_kill(self, name: str) -> None:
+        self._dying.add(name)
+        try:
+            self._socket.sendall(json.dumps({"kill": name}).encode() + b"\n")
+        except OSError:
+            # the server is gone, and its ranks with it
+            self._dying.discard(name)
+
+    def cpp_builder(self) -> CppBuilder:
+        """Return the builder of C++ answers, made when it is first asked for."""
+        if self._cpp_builder is None:
+            self._cpp_builder = self._new_cpp_builder()
+        return self._cpp_builder
+
+    def _new_cpp_builder(self) -> CppBuilder:
+        return CppBuilder()
+
+    def _close_cpp_builder(self) -> None:
+        """Remove the libraries that were built."""
+        if self._cpp_builder is not None:
+            self._cpp_builder.close()
+            self._cpp_builder = None
+
+    def counts(self) -> Counts | None:
+        """Return None: other processes use the same network."""
+        return None
+
+    def settle(self) -> None:
+        """Wait until every world that was asked to end is gone."""
+        with contextlib.suppress(WorldError):
+            self._wait(lambda: not self._dying, KILL_PATIENCE)
+
+    def _disconnect(self) -> None:
+        """Close the socket, at which the server ends."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class ForkServer(Client):
+    """A launcher with a fork server of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._helper = Helper("grader.server.fork_server", self._theirs)
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the server runs and this process, not its parent, has started it."""
+        return self._helper.usable
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        return self._helper.pid
+
+    def _last_line(self) -> str:
+        return self._helper.last_line()
+
+    def close(self) -> None:
+        """End the server and all its worlds."""
+        if not self._helper.ours:
+            return
+        atexit.unregister(self.close)
+        self._close_cpp_builder()
+        self._disconnect()
+        self._helper.end()
+
+
+# Ranks as fresh interpreters: slow to start, and safe on every platform. -----------
 
 
 class Spawner:
-    """Starts every rank as a fresh interpreter: slow, and safe anywhere."""
+    """A launcher that starts every rank as a fresh interpreter, which takes seconds."""
 
     def __init__(self) -> None:
         self._processes: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._names = map(str, itertools.count(1))
-        self._workshop: CppBuilder | None = None
+        self._cpp_builder: CppBuilder | None = None
 
     @property
-    def setting(self) -> RankEnvironment:
-        """As in this process."""
+    def environment(self) -> RankEnvironment:
+        """The environment of its ranks, which is this process's."""
         return RankEnvironment.here()
-
-    @property
-    def largest(self) -> int | None:
-        """No bound."""
-        return None
 
     def launch(self, size: int) -> ProcessGroupHandle:
         """Start the ranks of a world."""
@@ -82,7 +579,7 @@ class Spawner:
         return handle
 
     def notices(self, handle: ProcessGroupHandle) -> int | None:
-        """Nothing tells; the supervisor polls."""
+        """Return None: the supervisor has to poll."""
         return None
 
     def poll(self, handle: ProcessGroupHandle, patience: float = 0.0) -> None:
@@ -97,11 +594,11 @@ class Spawner:
     def signal(self, handle: ProcessGroupHandle, number: int) -> None:
         """Send a signal to every rank of a world that still runs."""
         for process in self._processes.get(handle.name, []):
-            # does nothing to one that has been reaped
+            # it does nothing to a process that has been reaped
             process.send_signal(number)
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
-        """The ranks of a world that still run."""
+        """Return the ranks of a world that still run."""
         return living(handle.pids)
 
     def kill(self, handle: ProcessGroupHandle) -> None:
@@ -117,35 +614,34 @@ class Spawner:
             process.wait()
 
     def counts(self) -> Counts | None:
-        """Nothing: others use the same network."""
+        """Return None: other processes use the same network."""
         return None
 
-    def workshop(self) -> CppBuilder:
-        """Compiles what its ranks are to run."""
-        if self._workshop is None:
-            self._workshop = CppBuilder()
-        return self._workshop
+    def cpp_builder(self) -> CppBuilder:
+        """Return the builder of C++ answers, made when it is first asked for."""
+        if self._cpp_builder is None:
+            self._cpp_builder = CppBuilder()
+        return self._cpp_builder
 
     def settle(self) -> None:
-        """Nothing to wait for: :meth:`kill` has."""
+        """Return at once, since :meth:`kill` has waited."""
 
     def close(self) -> None:
         """End every world."""
         for name in list(self._processes):
             self._end(name)
-        if self._workshop is not None:
-            self._workshop.close()
-            self._workshop = None
+        if self._cpp_builder is not None:
+            self._cpp_builder.close()
+            self._cpp_builder = None
 
 
-# Which launcher this process has. -------------------------------------------------
+# The launcher of this process. ----------------------------------------------------
 
 _current: ForkServer | Spawner | None = None
-_pool: SandboxPool | None = None
 
 
 def _cannot_fork() -> str:
-    """Why this machine cannot fork ranks; empty if it can."""
+    """Return why this machine cannot fork ranks, or an empty string if it can."""
     if os.environ.get("GRADER_START") == "spawn":
         return "GRADER_START=spawn asks for it"
     if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
@@ -154,14 +650,14 @@ def _cannot_fork() -> str:
 
 
 def warm_up() -> None:
-    """Start the fork server in the background, if there is to be one."""
+    """Start the fork server in the background, where this machine can fork."""
     global _current
     if _current is None and not _cannot_fork():
         _current = ForkServer()
 
 
 def discard_launcher() -> None:
-    """End this process's launcher and all its worlds; a new one starts."""
+    """End this process's launcher and all its worlds, and start a new one."""
     global _current
     if _current is not None:
         _current.close()
@@ -170,10 +666,10 @@ def discard_launcher() -> None:
 
 
 def default_launcher() -> ForkServer | Spawner:
-    """This process's launcher, started if it is not running.
+    """Return this process's launcher, and start it if it is not running.
 
-    Falls back to spawning, and says so once, where forking is unsafe: the
-    platform cannot, or something has given the server threads or CUDA.
+    Where forking is unsafe, because the platform cannot fork or the server has started threads
+    or CUDA, ranks are started as fresh interpreters, and one warning says so.
     """
     global _current
     if isinstance(_current, ForkServer) and not _current.usable:
@@ -192,59 +688,3 @@ def default_launcher() -> ForkServer | Spawner:
         )
         _current = Spawner()
     return _current
-
-
-def launcher_on(backend: str) -> Launcher:
-    """What starts ranks that speak a backend.
-
-    Raises:
-        RequestError: it is not to be had here, or there is none of this name; the message
-            says the mend.
-    """
-    if backend not in NAMES:
-        raise RequestError(f"the backends are {', '.join(NAMES)}, and {backend!r} is none of them")
-    if backend == "mpi":
-        from grader.launch.mpiexec import MpiLauncher
-
-        return MpiLauncher(default_launcher())
-    if backend == "nccl":
-        from grader.launch.nccl import nccl_launcher
-
-        return nccl_launcher(default_launcher())
-    return default_launcher()
-
-
-def backends() -> dict[str, str]:
-    """Which of ``gloo``, ``mpi`` and ``nccl`` can be used here.
-
-    Returns:
-        By name: why it cannot be used, in one line; empty if it can.
-    """
-    from grader.launch import mpiexec, nccl
-
-    return {"gloo": "", "mpi": mpiexec.missing(), "nccl": nccl.missing()}
-
-
-def call_seconds(backend: str) -> float:
-    """Wall clock that one call may take; a GPU makes its connections when they are first used."""
-    return DEFAULTS.gpu_call if backend == "nccl" else DEFAULTS.call
-
-
-def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
-    """A sandbox that nothing has run in; the first one of a process takes seconds.
-
-    Args:
-        hidden: folders that must not be seen inside even if they lie within
-            Python's.
-
-    Raises:
-        RequestError: there can be no sandbox here; the message says the mend.
-        WorldError: it cannot be started.
-    """
-    global _pool
-    if _pool is not None and not (_pool.usable and _pool.hidden == tuple(hidden)):
-        _pool.close()
-        _pool = None
-    if _pool is None:
-        _pool = SandboxPool(hidden)
-    return _pool.sandbox()

@@ -1,8 +1,9 @@
-"""Holds a rank's place under ``mpiexec``: tells its surroundings, and stays.
+"""A stub that holds a rank's place under ``mpiexec``: it sends its environment, and stays.
 
-Run as a script by an interpreter with nothing of ours on its path, so that it
-starts in some ten milliseconds.  The rank itself is started as always, and
-takes over the environment in which ``mpiexec`` expects a rank.
+It is run as a script by its path (``launch/backends.py``), in an interpreter with nothing of this
+package on its path, so that it starts in about ten milliseconds; therefore it is a module of its
+own.  The rank itself is started by a launcher, and takes over the stub's environment, by which
+``mpiexec``'s process manager knows it.
 """
 
 import json
@@ -12,11 +13,11 @@ import sys
 
 
 def main(address: str) -> None:
-    """Say what the environment is to whoever listens at ``address``, and wait for the end."""
+    """Send the environment to the socket at ``address``, and wait until that is closed."""
     with socket.socket(socket.AF_UNIX) as channel:
         channel.connect(address)
         channel.sendall(json.dumps(dict(os.environ)).encode() + b"\n")
-        channel.recv(1)  # nobody sends anything: it returns when the other end is gone
+        channel.recv(1)  # nothing is sent: it returns when the other end is closed
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Reading a stranger's file where strangers' code runs.
+"""Parsing of a submitted file in a process of its own, where a sandbox runs if there is one.
 
-Python's own parser has crashed on hostile source before, and notebooks are
-JSON as deep as somebody cared to make it.  So the file's bytes go to a process
-like a rank's, and data come back: names, faults, texts, and the compiled
-definitions as bytes that only a rank will load.
+Python's own parser has crashed on hostile source before, and a notebook is JSON of any depth.
+So the file's bytes go to a process like a rank's, and data come back: names, faults, texts, and
+the compiled definitions as bytes that only a rank will load.
 """
 
 from __future__ import annotations
@@ -12,47 +11,47 @@ import contextlib
 import time
 from collections.abc import Iterable
 
-from grader.core.errors import UnreadableFile
-from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
+from grader.core.errors import LARGEST_FILE, UnreadableFile
 from grader.core.program import Program
-from grader.core.reading import LARGEST
 from grader.core.resource_limits import DEFAULTS
-from grader.core.wire import Parse, Parsed
-from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
+from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
+from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
 from grader.submission.submission import Submission
 
 __all__ = ["parse"]
 
-#: Seconds that a file may take: the longest solved notebook takes a tenth of one.
+#: Seconds that a file may take: the longest solved notebook takes 0.1 s.
 SECONDS = DEFAULTS.parsing
 
-#: Bytes that may come back for a file: its text, its code, its names.
+#: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
 _GROWTH, _FLOOR = 8, 1 << 20
 
 
 def parse(
     launcher: Launcher, data: bytes, label: str, wanted: Iterable[str], seconds: float = SECONDS
 ) -> Submission:
-    """A file's definitions, read in a process of the launcher's.
+    """Return a file's definitions, read in a process of the launcher's.
 
     Args:
         launcher: starts the process.
         data: the contents of the file.
-        label: its path, which says by its ending what it is.
-        wanted: see :func:`grader.submission.definitions.select`.
-        seconds: after which it has failed.
+        label: its path, whose suffix says whether it is a notebook.
+        wanted: names to keep, see :func:`grader.submission.definitions.select`.
+        seconds: the time limit of the parsing.
 
     Raises:
         UnreadableFile: it is no Python and no notebook, or cannot be read
             within the limits.
         WorldError: the process cannot be started.
     """
-    if len(data) > LARGEST:
-        raise UnreadableFile(f"{label} is larger than {LARGEST >> 20} MB")
+    if len(data) > LARGEST_FILE:
+        raise UnreadableFile(f"{label} is larger than {LARGEST_FILE >> 20} MB")
     handle = launcher.launch(1)
     try:
-        parsed = _ask(handle, Parse(data, label, list(wanted), launcher.setting.sealed), seconds)
+        parsed = _ask(
+            handle, Parse(data, label, list(wanted), launcher.environment.sealed), seconds
+        )
     except (BrokenFrame, OSError) as error:
         raise UnreadableFile(f"{label} cannot be read: {error}") from None
     finally:
@@ -75,12 +74,12 @@ def parse(
 
 
 def _ask(handle: ProcessGroupHandle, request: Parse, seconds: float) -> Parsed | None:
-    """The answer to a request; nothing if the process died over it."""
+    """Return the answer to a request, or None if the process died over it."""
     control = handle.controls[0]
     until = time.monotonic() + seconds
     control.settimeout(seconds)
     reader = FrameReader(_GROWTH * len(request.data) + _FLOOR)
-    # one that has died does not hear, and the answer will be missing
+    # a process that has died cannot be written to, and its answer will be missing
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         FrameWriter(control).write(request)
     while True:

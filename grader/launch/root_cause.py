@@ -1,8 +1,8 @@
-"""Why a world failed: the cause among its consequences.
+"""Why a world failed: the root cause among its consequences.
 
-When one rank raises, dies or waits for what never comes, the others soon fail
-too, and which failure is heard of first is chance.  So everything that went
-wrong is collected, and the cause is chosen by kind and by rank, never by time.
+When one rank raises, dies or waits for a message that never comes, the others soon fail too, and
+which failure is reported first is chance.  So all failures are collected, and the cause is chosen
+by kind and by rank, never by time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function
 
 
 def site_in_dump(dump: str) -> Site | None:
-    """The innermost line of the student's in a dump of Python's fault handler."""
+    """Return the innermost line of the student's in a dump of Python's fault handler."""
     for match in _FRAME.finditer(dump):
         if is_students(match["file"]):
             return Site(match["file"], int(match["line"]))
@@ -30,10 +30,13 @@ def site_in_dump(dump: str) -> Site | None:
 
 
 class RootCause:
-    """Everything that went wrong in one job.
+    """The failures of one job, of which one is the cause.
+
+    Args:
+        matcher: knows the failures that show in the matching of messages.
 
     Attributes:
-        urgent: whether to end the world at once, without hearing the others.
+        urgent: whether to end the world at once, without waiting for the other ranks.
     """
 
     def __init__(self, matcher: MessageMatcher) -> None:
@@ -44,12 +47,12 @@ class RootCause:
         self.urgent = False
 
     def first(self) -> Failure | None:
-        """The cause, if anything is wrong; of several of a kind the lowest rank's."""
+        """Return the cause, if anything is wrong; of several of a kind, that of the lowest rank."""
         found = self._found + self._matcher.failures or self._expired or self._victims
         return min(found, key=_precedence, default=None)
 
     def leftover(self) -> Failure | None:
-        """What is wrong although every rank has returned."""
+        """Return what is wrong although every rank has returned, such as an unreceived message."""
         for op in self._matcher.unreceived():
             return Failure(
                 Diagnosis.UNMATCHED_MESSAGE,
@@ -82,19 +85,19 @@ class RootCause:
         return None
 
     def forged(self, rank: int, what: str) -> None:
-        """A rank's pipe carried what no rank of ours writes."""
+        """Note that a rank's socket carried what the grader's code in it never writes."""
         self._found.append(
             Failure(Diagnosis.TAMPERING, f"rank {rank} sent the grader {what}", rank)
         )
         self.urgent = True
 
     def refused(self, rank: int, diagnosis: Diagnosis, what: str) -> None:
-        """A rank says what it may mean, and what the judge does not take."""
+        """Note that a rank reports what may be true, but more than the judge takes."""
         self._found.append(Failure(diagnosis, f"rank {rank} {what}", rank))
         self.urgent = True
 
     def flooded(self, rank: int, limit: int) -> None:
-        """A rank printed too much."""
+        """Note that a rank printed too much."""
         self._found.append(
             Failure(
                 Diagnosis.OUTPUT_LIMIT,
@@ -105,7 +108,7 @@ class RootCause:
         self.urgent = True
 
     def raised(self, rank: int, raised: Raised) -> None:
-        """A rank's call raised, or its program could not be loaded."""
+        """Note that a rank's call raised, or that its program could not be loaded."""
         site = Site(*raised.frames[-1][:2]) if raised.frames else None
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         what = f"{raised.kind}: {raised.message}" if raised.message else raised.kind
@@ -125,18 +128,18 @@ class RootCause:
                 what = f"{raised.frames[-1][2]} still raises NotImplementedError"
             diagnosis, message = Diagnosis.EXCEPTION, f"{where}: {what}"
         if raised.expired:
-            # one that is over is no deadlock; but what it was for is what one wants to know
+            # a wait that has given up is no deadlock, but the reader wants to know what it was for
             facts = given_up(self._matcher, rank)
             detail = (f"rank {rank} {facts}", *detail) if facts else detail
         failure = Failure(diagnosis, message, rank, site, detail, frames)
         if raised.expired:
-            # a limit that ends where another rank has failed is no cause, but what follows is
+            # a time limit that ends after another rank has failed is a consequence of that
             self._expired.append(failure)
         else:
             (self._victims if raised.transport else self._found).append(failure)
 
     def ended(self, rank: int, status: int | None, site: Site | None, printed: str) -> None:
-        """A rank's process is gone."""
+        """Note that a rank's process has ended before its answer."""
         where = f"rank {rank}, {site}" if site else f"rank {rank}"
         if "bad_alloc" in printed:
             diagnosis, message = Diagnosis.MEMORY_LIMIT, f"{where}: out of memory"
@@ -150,7 +153,7 @@ class RootCause:
         self._found.append(Failure(diagnosis, message, rank, site))
 
     def timed_out(self, running: list[int], sites: dict[int, Site | None], after: str) -> None:
-        """Ranks are still running when time is up; ``after`` says what time that was."""
+        """Note the ranks that still run at a time limit, which ``after`` names."""
         if not running:
             return
         rank = running[0]
@@ -177,6 +180,6 @@ def _signal_name(number: int) -> str:
 
 
 def _asked(message: str) -> str:
-    """How much memory torch says was asked for."""
+    """Return how much memory was asked for, if torch's message says it."""
     found = re.search(r"allocate (\d+) bytes", message)
     return f": asked for {int(found[1]) / 1e9:.1f} GB" if found else ""

@@ -1,38 +1,66 @@
-"""The command under which sandboxes are made: bubblewrap, and what can be seen inside.
+"""Sandboxes: the command of bubblewrap under which they are made, and a pool that forks them.
 
-Inside there is Python with its packages, read-only, and those modules of the
-grader that a rank runs: no oracle, no solution, no test, nobody's files, no
-home, no environment, no ``/proc``, nothing that can be written, and no network
-but a loopback of its own.  What the ranks in it may ask the kernel for is in
-:mod:`grader.rank.seccomp`; ``docs/security.md`` says what is promised.
+Inside there is Python with its packages, read-only, and those rooms of the grader that a rank
+imports.  There is no oracle, no solution, no test, no file of any user, no home, no environment,
+no ``/proc``, nothing that can be written, and no network but a loopback of its own.  Which system
+calls the ranks in it may make is said in :mod:`grader.rank.seccomp`; ``docs/security.md`` says
+what is promised.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import json
 import os
 import shutil
+import signal
+import socket
+import struct
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.core.errors import RequestError
+import psutil
+
+from grader.core.errors import RequestError, WorldError
 from grader.core.source_locations import SANDBOX
+from grader.launch.cpp_build import SCRATCH, CppBuilder
+from grader.launch.kernel_counters import Counts, read_counts
+from grader.launch.launchers import (
+    HELPER_START,
+    KILL_PATIENCE,
+    Client,
+    Helper,
+    ProcessGroupHandle,
+    RankEnvironment,
+    readable,
+)
 
-__all__ = ["BUILT", "ROOMS", "SCRATCH", "compiling_command", "missing", "sandbox_command"]
+__all__ = [
+    "BUILT",
+    "ROOMS",
+    "Sandbox",
+    "SandboxPool",
+    "compiling_command",
+    "missing",
+    "new_sandbox",
+    "sandbox_command",
+]
 
-#: Where ranks see the libraries that were compiled from their answers.
+#: The folder in which ranks see the libraries that were built from their answers.
 BUILT = "/built"
 
-#: Where a compiler writes; no folder that could hold a Python, as /tmp may.
-SCRATCH = "/scratch"
-
-#: Bytes of memory for the files of a compiler.
+#: Bytes of memory for the compiler's files.
 _SCRATCH = 256 << 20
 
-#: The rooms of the grader that are there: what a rank, a simulation and the parser import.
+#: The rooms of the grader that are shown: those that a rank, a simulation and the parser import.
 ROOMS = ("core", "submission", "trace", "rank", "simulation", "server")
 
-#: What a program needs of a Unix system besides Python.
+#: The parts of a Unix system that a program needs besides Python.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -54,7 +82,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def missing() -> str:
-    """Why there can be no sandbox here, and the mend; empty if there can."""
+    """Return why there can be no sandbox here, with the mend, or an empty string."""
     if sys.platform != "linux":
         return "bubblewrap needs Linux; on other systems, grade in a Linux virtual machine"
     if shutil.which("bwrap") is None:
@@ -69,32 +97,32 @@ def missing() -> str:
 
 
 def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> list[str]:
-    """The command under which :mod:`grader.server.sandbox_server` runs.
+    """Return the command under which :mod:`grader.server.sandbox_server` runs.
 
     Args:
         hidden: folders that must not be seen even if they lie within Python's.
-        built: a folder that is seen, read-only, as :data:`BUILT`.
+        built: a folder that is shown, read-only, as :data:`BUILT`.
 
     Raises:
         RequestError: there can be no sandbox here; the message says the mend.
     """
     shown = [] if built is None else ["--ro-bind", str(built), BUILT]
-    # what it takes to fork a sandbox into namespaces of its own, and to give all this up there
+    # needed to fork a sandbox into namespaces of its own, where all of them are given up
     rights = ("SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID", "SETPCAP")
-    return _walls(_files(hidden, shown), rights)
+    return _bubblewrap(_files(hidden, shown), rights)
 
 
 def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
-    """The command under which a stranger's source is compiled.
+    """Return the command under which a submission's C++ is compiled.
 
-    What ranks can see is seen, and :data:`SCRATCH` is a folder in memory.  Root has to become
-    somebody else inside.
+    The compiler sees what ranks see, and :data:`SCRATCH`, a folder in memory.  It keeps the
+    right to change its user, so that root can become another user inside.
     """
     memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
-    return _walls(_files(hidden, memory), ("SETUID", "SETGID"))
+    return _bubblewrap(_files(hidden, memory), ("SETUID", "SETGID"))
 
 
-def _walls(files: Sequence[str], rights: Sequence[str]) -> list[str]:
+def _bubblewrap(files: Sequence[str], rights: Sequence[str]) -> list[str]:
     reason = missing()
     if reason:
         raise RequestError(reason)
@@ -114,7 +142,7 @@ def _walls(files: Sequence[str], rights: Sequence[str]) -> list[str]:
 
 
 def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
-    """What can be seen, all of it read-only but for what ``more`` says."""
+    """Return bubblewrap's options for the files shown, read-only except for ``more``."""
     options = []
     for name in _SYSTEM:
         path = Path(name)
@@ -143,12 +171,12 @@ def _files(hidden: Sequence[Path], more: Sequence[str]) -> list[str]:
 
 
 def _open_folders(*names: str) -> list[str]:
-    """Folders that lead somewhere; left to itself, bubblewrap lets only its own user pass."""
+    """Return options that make folders passable, which bubblewrap makes for its user alone."""
     return [word for name in names for word in ("--perms", "0755", "--dir", name)]
 
 
 def _python() -> Iterator[Path]:
-    """The folders of this Python, outer ones first and none twice."""
+    """Yield the folders of this Python, outer ones first and none twice."""
     folders = {Path(folder) for folder in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
     # a link on the way to the interpreter must lead somewhere inside, too
     link = Path(sys.executable)
@@ -165,3 +193,234 @@ def _python() -> Iterator[Path]:
         if not any(folder.is_relative_to(top) for top in _SYSTEM):
             kept.append(folder)
     return iter(kept)
+
+
+# Sandboxes, forked from one process that has imported torch. ----------------------
+
+#: User ids that belong to no account: systemd's range for transient services.
+_USERS = range(61184, 65520)
+
+_CREDENTIALS = struct.Struct("=iII")
+
+
+class SandboxPool:
+    """A process in bubblewrap that forks sandboxes, and runs no submission's code itself.
+
+    Args:
+        hidden: folders that must not be seen inside even if they lie within
+            Python's.
+
+    Raises:
+        RequestError: there can be no sandbox here; the message says the mend.
+    """
+
+    @staticmethod
+    def rehearse() -> None:
+        """Make an empty sandbox, which takes a fraction of a second, to see whether it works.
+
+        Raises:
+            RequestError: there can be no sandbox here; the message says why.
+        """
+        command = [*sandbox_command(), sys.executable, "-m", "grader.server.sandbox_server"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            why = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+            raise RequestError(f"the sandbox does not start here: {why[0]}")
+
+    def __init__(self, hidden: Sequence[Path] = ()) -> None:
+        self.hidden = tuple(hidden)
+        self._built = tempfile.TemporaryDirectory(prefix="grader-")
+        self.built = Path(self._built.name)
+        # inside, users can read a library whose name they know, and cannot list the others
+        self.built.chmod(0o711)
+        command = sandbox_command(hidden, self.built)
+        self._socket, theirs = socket.socketpair()
+        self._helper = Helper("grader.server.sandbox_server", theirs, command)
+        # the kernel limits processes by user, so that graders on one machine need different
+        # ones; they have different process ids
+        self._user = _USERS[self.pid % len(_USERS)] if os.geteuid() == 0 else None
+        self._ready = False
+        atexit.register(self.close)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it runs and this process, not its parent, has started it."""
+        return self._helper.usable
+
+    @property
+    def pid(self) -> int:
+        """The process id of the command that it runs under."""
+        return self._helper.pid
+
+    def last_line(self) -> str:
+        """Return the last line that it, or a sandbox that failed, wrote to standard error."""
+        return self._helper.last_line() or "it says nothing"
+
+    def sandbox(self) -> Sandbox:
+        """Return a new sandbox; two at a time would share a user and its limits.
+
+        Raises:
+            WorldError: it cannot be started.
+        """
+        self._wait()
+        return Sandbox(self, self._user)
+
+    def _wait(self) -> None:
+        if self._ready:
+            return
+        self._socket.settimeout(HELPER_START)
+        try:
+            self._ready = bool(self._socket.recv(16))
+        except TimeoutError:
+            raise WorldError(f"sandboxes took over {HELPER_START:.0f} s to start") from None
+        if not self._ready:
+            raise WorldError(f"no sandbox can be started: {self.last_line()}")
+
+    def ask(self, user: int | None, passed: int) -> None:
+        """Ask for a sandbox.
+
+        Args:
+            user: the user id that it takes inside; None to keep the only one there is.
+            passed: the descriptor of its socket.
+
+        Raises:
+            WorldError: the pool's process is gone.
+        """
+        try:
+            socket.send_fds(self._socket, [json.dumps({"user": user}).encode()], [passed])
+        except OSError as error:
+            raise WorldError(f"no sandbox can be started: {error}; {self.last_line()}") from error
+
+    def close(self) -> None:
+        """End the pool and all its sandboxes."""
+        if not self._helper.ours:
+            return
+        atexit.unregister(self.close)
+        self._socket.close()
+        self._helper.end()
+        self._built.cleanup()
+
+
+class Sandbox(Client):
+    """A launcher whose fork server is in a sandbox; made by :meth:`SandboxPool.sandbox`."""
+
+    def __init__(self, pool: SandboxPool, user: int | None) -> None:
+        super().__init__(RankEnvironment(path=[], folder="/", sealed=True))
+        self._pool = pool
+        self._user = user
+        # the kernel then adds the sender's process id, as it is numbered out here
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        try:
+            with self._theirs as theirs:
+                pool.ask(user, theirs.fileno())
+            self.pid = self._introduction()
+            self._pidfds = self._watched()
+        except WorldError:
+            self._socket.close()
+            raise
+
+    def _introduction(self) -> int:
+        """Wait for the first message, and return the process id of its sender."""
+        self._socket.settimeout(HELPER_START)
+        try:
+            data, attached, _, _ = self._socket.recvmsg(1 << 16, socket.CMSG_SPACE(64))
+        except TimeoutError:
+            raise WorldError(f"a sandbox took over {HELPER_START:.0f} s to start") from None
+        except OSError as error:
+            raise WorldError(f"no sandbox can be started: {error}") from error
+        if not data:
+            raise WorldError(f"no sandbox can be started: {self._last_line()}")
+        self._socket.settimeout(None)
+        self._take(data)
+        for level, kind, content in attached:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                return int(_CREDENTIALS.unpack(content[: _CREDENTIALS.size])[0])
+        raise WorldError("a sandbox has not said who it is")
+
+    def _watched(self) -> list[int]:
+        """Return handles of its first process, and of the one outside that waits for it."""
+        handles = []
+        try:
+            for pid in (self.pid, psutil.Process(self.pid).ppid()):
+                handles.append(os.pidfd_open(pid))
+        except (OSError, psutil.NoSuchProcess) as error:
+            for handle in handles:
+                os.close(handle)
+            raise WorldError(f"a sandbox has ended at once: {self._last_line()}") from error
+        return handles
+
+    def counts(self) -> Counts:
+        """Return the counters of the sandbox's network.
+
+        Raises:
+            WorldError: the sandbox is gone.
+        """
+        try:
+            return read_counts(self.pid)
+        except OSError as error:
+            raise WorldError(f"the sandbox has ended: {error}") from error
+
+    def _new_cpp_builder(self) -> CppBuilder:
+        """Return a builder that compiles in a sandbox and shows its libraries to the ranks."""
+        pool = self._pool
+        return CppBuilder(pool.built, BUILT, compiling_command(pool.hidden), self._user)
+
+    def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
+        """Return the ranks of a world that still run."""
+        outside = {}
+        # the sandbox itself may have ended, and a rank may end meanwhile
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(self.pid).children():
+                with contextlib.suppress(OSError):
+                    outside[_name_inside(process.pid)] = process
+        return {rank: outside[pid] for rank, pid in enumerate(handle.pids) if pid in outside}
+
+    def _last_line(self) -> str:
+        return self._pool.last_line()
+
+    def close(self) -> None:
+        """End the sandbox and every process in it."""
+        self._close_cpp_builder()
+        self._disconnect()
+        until = time.monotonic() + KILL_PATIENCE
+        for pidfd in self._pidfds:
+            if not readable(pidfd, until - time.monotonic()):
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.close(pidfd)
+        self._pidfds.clear()
+
+
+def _name_inside(pid: int) -> int:
+    """Return a process's id in the innermost namespace that it is in.
+
+    Raises:
+        OSError: it is gone.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1])
+
+
+# This process's sandboxes. --------------------------------------------------------
+
+_pool: SandboxPool | None = None
+
+
+def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
+    """Return a fresh sandbox; the first one of a process takes seconds.
+
+    Args:
+        hidden: folders that must not be seen inside even if they lie within
+            Python's.
+
+    Raises:
+        RequestError: there can be no sandbox here; the message says the mend.
+        WorldError: it cannot be started.
+    """
+    global _pool
+    if _pool is not None and not (_pool.usable and _pool.hidden == tuple(hidden)):
+        _pool.close()
+        _pool = None
+    if _pool is None:
+        _pool = SandboxPool(hidden)
+    return _pool.sandbox()

@@ -1,7 +1,7 @@
-"""A simulation from outside: ask for it, and read what became of the ranks.
+"""The judge's side of a simulation: the request for it, and the outcome of its ranks.
 
-It runs in one process, forked like a rank's (:mod:`grader.simulation.process`):
-whatever the student's code does to torch or Python ends with it.
+All simulated ranks run in one process, forked like a rank's (:mod:`grader.simulation.process`), so
+that whatever the student's code does to torch or Python ends with it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,22 @@ import msgspec
 from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
-from grader.core.framing import BrokenFrame, FrameReader, FrameWriter
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
-from grader.core.wire import Answered, Raised, Simulate, Simulated, Tally
+from grader.core.wire import (
+    Answered,
+    BrokenFrame,
+    FrameReader,
+    FrameWriter,
+    Raised,
+    Simulate,
+    Simulated,
+    Tally,
+)
 from grader.launch.event_validation import NAME
-from grader.launch.process_group_handle import Launcher, ProcessGroupHandle
+from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
 from grader.launch.world import Job, RankResult
 from grader.simulation.algorithms.catalogue import choose
@@ -46,25 +54,25 @@ MEMORY = DEFAULTS.simulation_memory
 #: Bytes that all ranks together may answer.
 ANSWERS = DEFAULTS.simulated_answers
 
-#: What ranks print is read in pieces of this size, and kept up to a limit.
+#: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What became of simulated ranks.
+    """The outcome of a simulation.
 
     Attributes:
         results: by rank, if all have returned.
-        failure: why they have not, or what they have left over; or ``None``.
-        seconds: of virtual time, when the last rank had returned.
+        failure: why they have not, or what is wrong although they have; None if nothing is.
+        seconds: virtual time at which the last rank returned.
         ticks: the same, exactly, see :mod:`grader.simulation.network`.
-        messages, bytes: that were received.
+        messages, bytes: the numbers of messages and bytes received.
         output: what all ranks printed, in the order of virtual time.
-        trace: every message, if it was recorded and was not too much.
-        overflow: whether it was too much.
+        trace: the record of every message, if it was asked for and is not too long.
+        overflow: whether the record is too long.
         tally: what each rank has sent, if it was counted.
-        warnings: what is probably meant otherwise, though it breaks no rule.
+        warnings: calls that break no rule, and that the student probably meant otherwise.
     """
 
     results: tuple[RankResult, ...]
@@ -80,7 +88,7 @@ class Simulation:
 
     @property
     def seconds(self) -> float:
-        """Virtual time, when the last rank had returned."""
+        """Virtual time at which the last rank returned."""
         return seconds_of(self.ticks)
 
 
@@ -101,26 +109,26 @@ def simulate(
 
     Args:
         launcher: starts the process.
-        program: the answer's.
-        job: what to call; ``seconds`` are those of the wall clock.
-        cluster: says what messages cost.
-        eager: bytes up to which a message leaves its buffer at once, whether anybody
-            receives it or not; −1 for none.
-        recorded: events that are kept for a trace; 0 for none.
+        program: the answer's code.
+        job: the call; its ``seconds`` are those of the wall clock.
+        cluster: gives the costs of messages.
+        eager: bytes up to which a message leaves its buffer at once, whether or not a
+            receive is posted; −1 for none.
+        recorded: the largest number of events of a trace; 0 for no trace.
         counted: whether to count what each rank sends.
-        answered: whether to tell what the ranks hold; without, ``results`` are empty.
+        answered: whether to return what the ranks hold; otherwise ``results`` is empty.
         memory: bytes that all ranks together may allocate.
-        algorithms: names, by collective, of :mod:`grader.simulation.algorithms.catalogue`;
-            what is missing has the default.
+        algorithms: by collective, a name in :mod:`grader.simulation.algorithms.catalogue`;
+            collectives without one have the default.
 
     Raises:
         RequestError: there is no such collective, or no such algorithm of it, or the
-            cluster is not one for so many ranks, or for eager messages.
+            cluster cannot have so many ranks, or cannot send eager messages.
         WorldError: the process cannot be started.
     """
     choose(algorithms)
     _require_network(cluster, len(job.arguments), eager)
-    setting = launcher.setting
+    environment = launcher.environment
     request = Simulate(
         program=program.to_bytes(),
         entry=job.entry,
@@ -132,9 +140,9 @@ def simulate(
         counted=counted,
         answered=answered,
         memory=memory,
-        path=setting.path,
-        folder=setting.folder,
-        sealed=setting.sealed,
+        path=environment.path,
+        folder=environment.folder,
+        sealed=environment.sealed,
         answer_limit=job.answer_limit,
         answers=ANSWERS,
         allowed=None if job.allowed is None else sorted(job.allowed),
@@ -151,9 +159,9 @@ def simulate(
 
 
 def _require_network(cluster: Cluster, size: int, eager: int) -> None:
-    """Make sure, before there is a process, that the cluster can be made."""
+    """Check that the cluster can be made, before a process is started."""
     network = cluster.network(size)
-    # an eager message is on its way before it is known when it will have arrived
+    # an eager message is under way before the time of its arrival is known
     if eager >= 0 and hasattr(network, "following"):
         raise RequestError(
             "eager messages need links that carry one message at a time; this cluster shares"
@@ -162,7 +170,7 @@ def _require_network(cluster: Cluster, size: int, eager: int) -> None:
 
 
 def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
-    """The arguments of every rank; those that are the same objects are packed once."""
+    """Return the packed arguments of every rank; the same objects are packed once."""
     known: dict[tuple[int, ...], bytes] = {}
     packed = []
     for one in arguments:
@@ -174,7 +182,7 @@ def _packed(arguments: Sequence[tuple[Any, ...]]) -> list[bytes]:
 
 
 class _Listener:
-    """Hears the one process: its answer, what is printed, and its end."""
+    """The reader of what the process sends: its answer, its output, and its end."""
 
     def __init__(self, handle: ProcessGroupHandle, job: Job) -> None:
         self._handle = handle
@@ -191,11 +199,11 @@ class _Listener:
 
     @property
     def output(self) -> str:
-        """What was printed."""
+        """What the ranks have printed."""
         return self._printed.decode("utf-8", "replace")
 
     def ask(self, request: Simulate) -> None:
-        """Send the request and wait for the answer, or for the reason why there is none."""
+        """Send the request, and wait for the answer or for a failure."""
         control, printed = self._handle.controls[0], self._handle.outputs[0]
         try:
             FrameWriter(control).write(request)
@@ -224,7 +232,7 @@ class _Listener:
                             selector.unregister(printed)
                     else:
                         self._hear_process(control, reader)
-        # what was printed before its answer, or before its end, is there by now
+        # all output from before the answer, or before the end, can be read by now
         os.set_blocking(printed, False)
         with contextlib.suppress(BlockingIOError):
             while len(self._printed) < self._limit and self._take_output(printed):
@@ -300,16 +308,16 @@ def _read(listener: _Listener, request: Simulate, size: int) -> Simulation:
             _warnings(answer, size),
         )
     except BrokenFrame as error:
-        # the answer's code lives in the process that says this
+        # the student's code runs in the process that sends this
         message = f"the process of all ranks says what makes no sense: {error}"
         return Simulation((), Failure(Diagnosis.TAMPERING, message), output=listener.output)
 
 
 def _require_sense(answer: Simulated, request: Simulate, size: int, results: int) -> None:
-    """Make sure that an answer can be computed with.
+    """Check that an answer can be computed with.
 
     Raises:
-        BrokenFrame: nothing that simulates ranks would say that.
+        BrokenFrame: the simulation would never send it.
     """
     ranks = range(size)
     pending = answer.pending
@@ -338,7 +346,7 @@ def _too_much(nbytes: int) -> Failure:
 
 
 def _trace(answer: Simulated, size: int) -> Trace:
-    """The record of a run, from what its ranks have reported."""
+    """Return the record of a run, from the events that its ranks have reported."""
     matcher = MessageMatcher(size)
     try:
         for rank, event in answer.events:
@@ -365,7 +373,7 @@ def _warnings(answer: Simulated, size: int) -> tuple[str, ...]:
 
 
 def _failure(answer: Simulated, size: int) -> Failure | None:
-    """What went wrong: ranks raised, or wait for each other, or left something over."""
+    """Return what went wrong: ranks raised, wait for each other, or left something over."""
     matcher = MessageMatcher(size)
     causes = RootCause(matcher)
     for rank, raised in answer.raised.items():
@@ -385,7 +393,7 @@ def _failure(answer: Simulated, size: int) -> Failure | None:
             matcher.operations[end.rank][number].matched = True
         if end.awaited:
             waits.append((end.rank, Blocked(number, *end.stands, 0)))
-    # a rank that posts waits no more, and so what it waits for comes last
+    # a rank that posts an operation no longer waits, so the waits are entered last
     for rank, blocked in waits:
         matcher.take(rank, blocked)
     for rank in answer.returned:

@@ -1,7 +1,7 @@
-"""What a world is: ranks that run an answer, and tell what came of it.
+"""The interface of a world: ranks that run an answer and return its outcome.
 
-Worlds differ in where their ranks live (processes on gloo here; others can
-follow).  The judge sees :class:`World`, and nothing below it.
+Worlds differ in where their ranks live; those of :mod:`grader.launch.process_world` are
+processes.  The judge knows :class:`World`, and nothing below it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ class Job:
         arguments: one tuple of arguments per rank.
         adapter: a pickled function ``adapter(entry, *arguments)`` that makes
             the call; empty to call the entry itself.
-        allowed: names of the collectives that may be called; ``None`` is all.
-        strict: make mistakes with buffers show every time, see
+        allowed: names of the collectives that may be called; None allows all.
+        strict: whether mistakes with buffers are made to show every time, see
             :class:`grader.rank.recorder.Recorder`.
-        policy: which messages wildcard receives get.
+        policy: chooses the messages that wildcard receives get.
         watched: elements of the largest tensor whose contents are recorded; 0
             for none.
-        seconds: of wall clock after which the call has failed.
+        seconds: the time limit of the call, by the wall clock.
         effort: seconds of processor time that a rank may use, or that all may
-            sleep, before it has; see :class:`grader.launch.supervisor.CpuWatchdog`.
+            sleep, before the call fails; see
+            :class:`grader.launch.process_world.CpuWatchdog`.
         output_limit: bytes that a rank may print.
-        answer_limit: bytes of a tensor that is still sent back.
-        library: a library, compiled from the answer, that has the entry; see
+        answer_limit: bytes of tensors that a rank may send back.
+        library: the path of a library, built from the answer, that has the entry; see
             :mod:`grader.launch.cpp_build`.
     """
 
@@ -61,15 +62,15 @@ class Job:
 
 @dataclass(frozen=True)
 class RankResult:
-    """What one rank gave back.
+    """The result of one rank.
 
     Attributes:
-        value: what the call returned.
+        value: the returned value.
         arguments: the rank's arguments as they are after the call.
         aliases: positions of arguments that share memory with the value.
-        finished: nanoseconds, monotonic, when the call returned.
-        replaced: positions of arguments in which other tensors stand than before the call.
-        omitted: what of the value was too much to be sent; empty if nothing was.
+        finished: when the call returned, in nanoseconds of the monotonic clock.
+        replaced: positions of arguments that hold other tensors than before the call.
+        omitted: the part of the value that was too large to be sent; empty if nothing was.
     """
 
     value: Any
@@ -81,10 +82,10 @@ class RankResult:
 
 
 def omission(results: Sequence[RankResult], limit: int) -> Failure | None:
-    """Why results are not whole: a rank has returned more than ``limit`` bytes, or too many parts.
+    """Return a failure if a rank has returned more than ``limit`` bytes, or too many parts.
 
-    A check goes on without, since no right answer comes near; who asked for the results
-    themselves must not take what stands in their place for them.
+    A check goes on without them, since no right answer is that large.  A caller that asked for
+    the results themselves must not take their placeholders for them.
     """
     for rank, result in enumerate(results):
         if result.omitted:
@@ -100,12 +101,16 @@ def omission(results: Sequence[RankResult], limit: int) -> Failure | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a job: a result from every rank, or a failure.
+    """The outcome of a job: a result from every rank, or a failure.
 
-    ``results`` is empty after a failure that ended the world; after one that
-    was found when every rank had returned (a request never waited for, say)
-    both are there.  ``moved`` is how many bytes the kernel counted on the
-    network; ``None`` where there is no sandbox to count in.
+    Attributes:
+        results: by rank; empty after a failure that ended the world.  After a failure that was
+            found when every rank had returned (a request never waited for, say) both are there.
+        failure: why the job failed, if it did.
+        trace: the record of the messages.
+        output: what each rank printed.
+        seconds: how long the job took, by the wall clock.
+        moved: bytes that the kernel counted on the network; None outside a sandbox.
     """
 
     results: tuple[RankResult, ...]
@@ -121,7 +126,7 @@ class World(Protocol):
 
     @property
     def size(self) -> int:
-        """How many ranks it has."""
+        """The number of ranks."""
         ...
 
     @property
@@ -130,9 +135,9 @@ class World(Protocol):
         ...
 
     def run(self, job: Job) -> Outcome:
-        """Run a job on every rank; returns when all have ended or can never end."""
+        """Run a job on every rank, and return when all have ended or can never end."""
         ...
 
     def close(self) -> None:
-        """End every rank and what it left behind."""
+        """End every rank and every process that it left behind."""
         ...

@@ -99,7 +99,7 @@ def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: B
     device = backend.device(rank).type
     dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])
     _close_private_gloo()
-    _reroute_new_groups(backend.name)
+    _reroute_new_groups(backend.name, device)
     if backend.coalesces:
         _batch_in_the_group()
     with _guard.opened():
@@ -156,13 +156,13 @@ def _close_private_gloo() -> None:
     c10d.ProcessGroupGloo.__init__ = guarded  # type: ignore[method-assign]
 
 
-def _reroute_new_groups(spoken: str) -> None:
+def _reroute_new_groups(spoken: str, device: str) -> None:
     """``new_group(backend="gloo")`` gives a recording group, called gloo as asked.
 
     Args:
         spoken: the name of the world's backend.
+        device: the type of the device that its tensors are on.
     """
-    device = "cuda" if spoken == "nccl" else "cpu"
     make = c10d._new_process_group_helper
 
     def recorded(

@@ -17,9 +17,8 @@ from typing import Any
 
 from torch.distributed import distributed_c10d as c10d
 
-from grader.core.framing import BrokenFrame, Refused
 from grader.core.verdict import Diagnosis
-from grader.core.wire import Put, StoreEntry
+from grader.core.wire import BrokenFrame, Put, Refused, StoreEntry
 
 __all__ = ["RankStoreServer", "RankStore"]
 

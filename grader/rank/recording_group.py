@@ -139,7 +139,7 @@ class RecordingGroup(dist.ProcessGroup):
     get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
-        """The rank is at a named place, see :func:`grader.core.marks.mark`."""
+        """The rank is at a named place, see :func:`grader.core.events.mark`."""
         self._recorder.mark(text)
 
     def destroy(self, line: int) -> None:

@@ -139,10 +139,10 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
 
 def progress_html(overview: CourseProgress) -> str:
     """Return a learner's progress: a table with a part for each chapter, and the sum."""
-    done = bool(overview.standings) and overview.passed == len(overview.standings)
+    done = bool(overview.exercises) and overview.passed == len(overview.exercises)
     colour = Outcome.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
     parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
-    if overview.standings:
+    if overview.exercises:
         parts.append('<table style="margin: 0; border-collapse: collapse">')
         heads = "".join(
             f'<th scope="col" style="{_CELL}">{title}</th>'

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from grader.core import __version__
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
-from grader.core.version import __version__
 from grader.judge.progress import CourseProgress, ExerciseProgress
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
         "trouble": list(overview.trouble),
         "unknown": list(overview.unknown),
         "passed": overview.passed,
-        "exercises": [_standing(standing) for standing in overview.standings],
+        "exercises": [_standing(standing) for standing in overview.exercises],
     }
 
 

@@ -23,8 +23,7 @@ from importlib import resources
 from typing import Any
 
 from grader.core.events import Held, Seen
-from grader.core.provenance import Tag, read
-from grader.core.values import show
+from grader.core.values import Tag, show, tag_of
 from grader.report.drawing import FAINT, Cell, Sheet
 from grader.trace.trace import Operation, Trace
 
@@ -152,7 +151,7 @@ def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
     Args:
         trace: of a run with ``watched`` set.
         title: name of the function that ran.
-        tags: whether the values are :mod:`grader.core.provenance`.
+        tags: whether the values are tags, see :class:`grader.core.values.Tag`.
     """
     content = _tag_content if tags else _number_content
     rounds = trace.traffic.rounds
@@ -267,7 +266,7 @@ def _joined(contents: Sequence[Content]) -> Content | None:
 
 
 def _tag_content(value: float) -> Content:
-    tag: Tag | None = read(value)
+    tag: Tag | None = tag_of(value)
     if tag is not None:
         return Content(str(tag), tag.owners)
     # a buffer that has not been written to holds arbitrary numbers

@@ -142,6 +142,6 @@ def sum_of(overview: CourseProgress) -> str:
     """Return how much of the course is done, in one line."""
     if overview.file is None:
         return "Progress is not kept: GRADER_PROGRESS is set to nothing."
-    if not overview.standings:
+    if not overview.exercises:
         return "What you have passed is not known until that is mended."
-    return f"{overview.passed} of {len(overview.standings)} exercises passed"
+    return f"{overview.passed} of {len(overview.exercises)} exercises passed"

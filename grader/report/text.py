@@ -160,7 +160,7 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     """Report a learner's progress, chapter by chapter; the last line is the sum."""
     parts: list[RenderableType] = []
     # one width for all chapters, so that their columns are aligned
-    width = max((len(s.exercise.name) for s in overview.standings), default=0)
+    width = max((len(s.exercise.name) for s in overview.exercises), default=0)
     for chapter, standings in overview.chapters().items():
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)

@@ -1,6 +1,7 @@
-"""The processes that ranks are forked from, and what each of them does once forked.
+"""The processes that ranks are forked from, and the programs that their children run.
 
-The fork server, the server that makes sandboxes, and what runs in their children: a rank, many
-simulated ranks, the parser of a stranger's file, or a compiler.  Nothing here starts by itself:
-:mod:`grader.launch` does that.  Its door: :mod:`grader.server.fork_server`.
+There are the fork server, the server that makes sandboxes, and what runs in their children: a
+rank, many simulated ranks, the parser of a submitted file, or a compiler.  Each module is run in
+a process of its own, which :mod:`grader.launch` starts.  Its door:
+:mod:`grader.server.fork_server`.
 """

@@ -1,10 +1,10 @@
-"""Runs a compiler on a stranger's source, within limits; started as a program of its own.
+"""A program that runs a compiler on a submission's source, within limits.
 
-It is given a user to become (``-`` for none), a folder to work in, and the
-command; the source comes on standard input.  What has been compiled goes to
-standard output, and the beginning of what the compiler says to standard error.
-It imports nothing of ours, so that it starts in no time, and nothing that is
-compiled ever runs here.
+It is run as a script by its path (``launch/cpp_build.py``) and imports nothing of this package, so
+that it starts fast; therefore it is a module of its own.  Its arguments are a user id to take
+(``-`` for none), a folder to work in, and the compiler's command.  The source comes on standard
+input; the library goes to standard output, and the beginning of the compiler's output to standard
+error.  Nothing that is compiled ever runs here.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Seconds of processor time of each of the compiler's processes; torch's headers take twenty.
+#: Seconds of processor time for each of the compiler's processes; torch's headers take 20 s.
 CPU_SECONDS = 90
 
-#: Bytes that each may map; torch's headers take 1.5 GB.
+#: Bytes that each of them may map; torch's headers take 1.5 GB.
 MEMORY = 4 << 30
 
-#: Bytes of a file that it writes, of the library too.
+#: Largest size in bytes of a file that they write, such as the library.
 LARGEST = 64 << 20
 
-#: Bytes of what it says that are passed on.
+#: Bytes of the compiler's output that are passed on.
 TOLD = 1 << 16
 
-#: What it writes, in its folder.
+#: The file name of the library in the folder.
 LIBRARY = "answer.so"
 
 
 def main(user: str, folder: str, *command: str) -> int:
-    """Compile; the compiler's exit status."""
+    """Compile, and return the compiler's exit status."""
     if user != "-":
         os.setgroups([])
         os.setresgid(int(user), int(user), int(user))
@@ -48,7 +48,7 @@ def main(user: str, folder: str, *command: str) -> int:
         with contextlib.suppress(ValueError, OSError):  # macOS knows no limit on memory
             resource.setrlimit(kind, (limit, limit))
     os.chdir(folder)
-    # its words go to a file, where they are limited like all that it writes
+    # its output goes to a file, whose size is limited as that of every file
     with open("said", "w+b") as said:
         environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
         status = subprocess.run(

@@ -1,26 +1,25 @@
 """The fork server: a process that has imported torch and forks ranks on request.
 
-Why not ``multiprocessing``'s own fork server: it runs the caller's main module
-again in every child, there is one of it in a process and the student may want
-it, and it cannot end what its children leave behind.  This one forks a whole
-world per request, and kills and reaps it as a whole.
+``multiprocessing``'s own fork server would not do: it runs the caller's main module again in every
+child, a process has only one of it, which the student's code may want, and it cannot end what its
+children leave behind.  This one forks a whole world per request, and kills and reaps it as a whole.
 
-The server is a clean process: it runs nothing but imports before it forks, no
-tensor operation and no thread, and it never sees the student's code.  It
-serves one client over an inherited socket and ends with it.
+The server is a clean process: it runs nothing but imports before it forks, no tensor operation and
+no thread, and it never runs the student's code.  It serves one client over an inherited socket and
+ends with it.
 
 Requests (JSON, one per line):
 
 - ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
   output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
 - ``{"signal": id, "number": s}``: send a signal to every rank that still runs.
-- ``{"kill": id}``: end every process of the world, and whatever they left.
+- ``{"kill": id}``: end every process of the world, and all that they left running.
   Answered by ``{"gone": id}``.
 
-In a sandbox (``sealed``, see :mod:`grader.launch.sandbox_pool`) its ranks cannot start
-processes, so there are no strays, and there is no ``/proc`` to see them in.
+In a sandbox (``sealed``, see :mod:`grader.launch.sandbox`) its ranks cannot start processes, so
+there are no stray ones, and there is no ``/proc`` in which to find them.
 
-When a rank ends by itself: ``{"exited": id, "rank": r, "status": s}``, where a
+When a rank ends by itself, the server sends ``{"exited": id, "rank": r, "status": s}``, where a
 negative status is a signal.
 """
 
@@ -48,26 +47,25 @@ __all__ = ["gather", "get_ready", "main", "serve"]
 
 # Memory in large pages, so that a process with torch in it forks in half the time. ----
 #
-# A fork copies the table of pages, and the end of a child tears it down; torch
-# and its Python objects are nearly 40,000 small pages, or 75 large ones.  Linux
-# 6.1 and later can gather them on request (``MADV_COLLAPSE``, see ``madvise(2)``);
-# what a child writes to is still copied in small pages.
+# A fork copies the table of pages, and the end of a child tears it down; torch and its Python
+# objects are nearly 40,000 small pages, or 75 large ones.  Linux 6.1 and later can collapse small
+# pages into large ones on request (``MADV_COLLAPSE``, see ``madvise(2)``); memory that a child
+# writes to is still copied in small pages.
 
-#: Bits of an address within a large page, on x86-64 and on arm64 with small pages of 4 kB.
+#: Bits of an address within a large page, on x86-64, and on arm64 with small pages of 4 kB.
 _BITS = 21
 
 _MADV_COLLAPSE = 25
 
-#: The C library's heap is looked for so far down.
+#: Bytes below the end of the C library's heap that are searched for its pages.
 _LARGEST_HEAP = 4 << 30
 
 
 def gather() -> None:
-    """Have this process's heap and Python objects moved to large pages, where that can be.
+    """Move this process's heap and Python objects to large pages, where the kernel can.
 
-    To be called before ``gc.freeze``, which hides the objects.  A page that
-    cannot be moved, or a kernel that does not know how, is left as it is: it
-    only costs time.
+    It has to be called before ``gc.freeze``, which hides the objects.  Pages that cannot be moved
+    are left as they are, which only costs time.
     """
     if sys.platform != "linux":
         return
@@ -79,14 +77,14 @@ def gather() -> None:
 
 
 def _runs(pages: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbours together: each request has the whole machine settle its books first."""
+    """Yield runs of adjacent pages, since every request makes all processors synchronize."""
     for _, run in itertools.groupby(enumerate(pages), lambda pair: pair[1] - pair[0]):
         members = list(run)
         yield members[0][1], len(members)
 
 
 def _heap(libc: ctypes.CDLL) -> Iterator[int]:
-    """The large pages below the end of the heap that are in use (there may be no ``/proc``)."""
+    """Yield the large pages below the end of the heap that are in use, without ``/proc``."""
     size = 1 << _BITS
     resident = ctypes.create_string_buffer(size >> 12)
     libc.sbrk.restype = ctypes.c_void_p
@@ -99,7 +97,7 @@ def _heap(libc: ctypes.CDLL) -> Iterator[int]:
 
 # The fork server. -----------------------------------------------------------------
 
-#: descriptors per rank, see grader.server.process.Handles
+#: File descriptors of a rank, see :class:`grader.server.process.Handles`.
 FDS = 3
 
 
@@ -138,7 +136,7 @@ class _Server:
             self.client.sendall(json.dumps(message).encode() + b"\n")
 
     def request(self) -> bool:
-        """Read from the client; False when it is gone."""
+        """Read from the client; return False when it is gone."""
         data, fds, _, _ = socket.recv_fds(self.client, 1 << 16, 253)
         if not data:
             self.end()
@@ -162,7 +160,7 @@ class _Server:
     def fork(self, name: str, fds: list[int]) -> None:
         """Fork the ranks of a world."""
         world = self.worlds[name] = _World({})
-        # a child's first collection would write to all that was made since the last
+        # a child's first garbage collection would write to all newer objects
         gc.freeze()
         for rank in range(len(fds) // FDS):
             pid = os.fork()
@@ -175,7 +173,7 @@ class _Server:
         self.say({"forked": name, "pids": list(world.pids)})
 
     def become_rank(self, fds: list[int], rank: int) -> NoReturn:
-        """In the child: keep this rank's descriptors and no others."""
+        """In the child, keep this rank's descriptors and no others."""
         try:
             from grader.rank import process_limits
             from grader.server.process import Handles
@@ -204,7 +202,7 @@ class _Server:
                 os.kill(pid, number)
 
     def reap(self, reader: int) -> None:
-        """Collect children that have ended, and say so."""
+        """Reap the children that have ended, and report them."""
         with contextlib.suppress(BlockingIOError):
             while os.read(reader, 4096):
                 pass
@@ -224,7 +222,7 @@ class _Server:
                 self.say({"exited": name, "rank": world.pids[pid], "status": status})
 
     def kill(self, name: str) -> None:
-        """Kill and reap every process of a world, and whatever it left running."""
+        """Kill and reap every process of a world, and all that they left running."""
         world = self.worlds.pop(name, None)
         if world is None:
             return
@@ -243,8 +241,8 @@ class _Server:
     def kill_strays(self) -> None:
         """Kill processes that left their rank's process group.
 
-        The server is their reaper (see :func:`_adopt_orphans`), so they are
-        its children, and no child of the server but a rank is welcome.
+        The server is their reaper (see :func:`_adopt_orphans`), so they are its children, and
+        ranks are the only children that it should have.
         """
         while _has_children():
             ranks = {pid for world in self.worlds.values() for pid in world.alive}
@@ -252,20 +250,20 @@ class _Server:
             if not strays:
                 return
             for pid in strays:
-                # its own children become ours when it is gone, and are next
+                # its own children become the server's when it is gone, and are found next
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, 0)
 
     def end(self) -> None:
-        """The client is gone: leave nothing behind."""
+        """Kill every world, since the client is gone."""
         for name in list(self.worlds):
             self.kill(name)
 
 
 def _has_children() -> bool:
-    """Whether this process has any child, running or not; far cheaper than a list."""
+    """Return whether this process has any child, which is far cheaper than a list of them."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -274,7 +272,7 @@ def _has_children() -> bool:
 
 
 def _children() -> list[int]:
-    """Process ids of this process's children."""
+    """Return the process ids of this process's children."""
     return [process.pid for process in psutil.Process().children()]
 
 
@@ -286,7 +284,7 @@ def _open_descriptors() -> list[int]:
 
 
 def _adopt_orphans() -> None:
-    """Linux: a process whose rank has died becomes a child of the server."""
+    """On Linux, let processes whose rank has died become children of the server."""
     if sys.platform == "linux":
         import ctypes
 
@@ -295,14 +293,14 @@ def _adopt_orphans() -> None:
 
 
 def _dangers() -> dict[str, Any]:
-    """What would make forking unsafe; both should be false in a clean process."""
+    """Return what makes forking unsafe; both values are false in a clean process."""
     import torch
 
     return {"threads": threading.active_count() > 1, "cuda": torch.cuda.is_initialized()}  # type: ignore[no-untyped-call]
 
 
 def get_ready() -> object:
-    """Import all that a rank uses, so that children share it; keep what this returns."""
+    """Import all that a rank uses, so that children share it; the result has to be kept."""
     import grader.server.process  # noqa: F401 - with it torch
     from grader.rank.guard import override_dispatcher
     from grader.rank.process_limits import let_others_finish
@@ -310,8 +308,8 @@ def get_ready() -> object:
     let_others_finish()
     closed = override_dispatcher()
     gather()
-    # Objects made so far are never collected, so the collector does not touch
-    # their pages and children go on sharing them.
+    # objects made so far are never collected, so that the collector does not write to their
+    # pages, and children go on sharing them
     gc.collect()
     gc.freeze()
     gc.disable()

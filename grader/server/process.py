@@ -1,7 +1,7 @@
-"""What runs in a rank: join the group, load the program, answer calls.
+"""The program of a rank: it joins the group, loads the student's program, and answers calls.
 
-A rank is forked from the server or started by itself; either way it is given
-the file descriptors below and speaks :mod:`grader.core.wire` on the first.
+A rank is forked from the fork server or started as an interpreter of its own; either way it is
+given the file descriptors below, and exchanges messages of :mod:`grader.core.wire` on the first.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import torch
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left
-from grader.core.framing import FrameWriter, read_frames
 from grader.core.program import LoadedProgram, Program, load
 from grader.core.source_locations import remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
+    FrameWriter,
     Inspect,
     Joined,
     Load,
@@ -42,6 +42,7 @@ from grader.core.wire import (
     Setup,
     Simulate,
     StoreEntry,
+    read_frames,
 )
 from grader.rank import guard, process_limits
 from grader.rank.calling import aliases, raised, replaced, run
@@ -61,8 +62,8 @@ class Handles:
 
     Attributes:
         control: a stream socket to the judge.
-        output: a pipe for what the rank prints.
-        faults: a pipe for Python's fault handler: where it crashed or hangs.
+        output: a pipe for the rank's standard output and error.
+        faults: a pipe for Python's fault handler, which dumps where the rank crashed or hangs.
     """
 
     control: int
@@ -71,7 +72,7 @@ class Handles:
 
 
 def main(handles: Handles) -> NoReturn:
-    """Serve calls until the judge hangs up; never returns."""
+    """Serve calls until the judge closes the socket, and end the process."""
     _redirect(handles)
     sock = socket.socket(fileno=handles.control)
     try:
@@ -103,14 +104,14 @@ def _redirect(handles: Handles) -> None:
     _note_where_it_leaves(handles.faults)
 
 
-#: The grader's own way out.
+#: The original of ``os._exit``, for the grader's own use.
 _leave = os._exit
 
 
 def _note_where_it_leaves(faults: int) -> None:
-    """Let this process say at which line it calls ``os._exit`` or kills itself.
+    """Let this process dump the line at which it calls ``os._exit`` or kills itself.
 
-    Nothing can say so afterwards: the one runs no handler, the other cannot be handled.
+    This cannot be done later: the one runs no handler, and the other cannot be handled.
     """
     mine, kill = os.getpid(), os.kill
 
@@ -129,7 +130,7 @@ def _note_where_it_leaves(faults: int) -> None:
 
 
 class _UnbufferedWriter(io.BufferedWriter):
-    """Writes at once, and all of it: a rank may leave or be killed at any moment."""
+    """A writer that flushes every write, since a rank may exit or be killed at any moment."""
 
     def write(self, data: Any) -> int:
         written = super().write(data)
@@ -138,7 +139,7 @@ class _UnbufferedWriter(io.BufferedWriter):
 
 
 class _Rank:
-    """The rank's side of one world."""
+    """A rank's side of one world."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._writer = FrameWriter(sock)
@@ -163,7 +164,7 @@ class _Rank:
         except Exception as error:
             self._fail("join", error)
         self._writer.write(Joined())
-        # nobody's code runs while others join: it could end their connections
+        # the student's code must not run while others join: it could end their connections
         program = Program.from_bytes(self._programs.get())
         if not setup.subgroups:
             assert self._store is not None
@@ -177,27 +178,27 @@ class _Rank:
             self._answer(loaded, self._calls.get())
 
     def _simulate(self, request: Simulate) -> None:
-        """Run simulated ranks, and say what became of them."""
+        """Run simulated ranks, and send how they ended."""
         try:
             told = simulated(request, lambda answer: self._writer.write(answer, flush=False))
         except Exception as error:
-            # what ranks raise is told by them: this is for want of memory, or the grader's own
+            # an exception of a rank is in the answer; this one is for want of memory, or a fault
             self._writer.write(raised("simulate", error))
         else:
             self._writer.write(told)
 
     def _fail(self, stage: str, error: BaseException) -> NoReturn:
-        """Say what went wrong, and stay until the judge hangs up.
+        """Report an exception, and wait until the judge closes the socket.
 
-        A rank that left would break the connections of those that still join,
-        and it would be chance whose complaint came first.
+        A rank that exited would break the connections of those that still join, and it would
+        be chance which failure is reported first.
         """
         self._writer.write(raised(stage, error))
         while True:
             time.sleep(60)  # the listening thread ends the process, or the launcher does
 
     def _start(self, setup: Setup) -> None:
-        """Become rank ``setup.rank``: limits, thread count, process group."""
+        """Become rank ``setup.rank``: set limits and threads, and join the process group."""
         gc.enable()
         os.chdir(setup.folder)
         sys.path[:] = setup.path or sys.path
@@ -205,7 +206,7 @@ class _Rank:
             RANK=str(setup.rank),
             LOCAL_RANK=str(setup.rank),
             WORLD_SIZE=str(setup.size),
-            **setup.surroundings,
+            **setup.environment,
         )
         torch.set_num_threads(1)
         self._recorder = Recorder(setup.rank, self._emit)
@@ -219,7 +220,7 @@ class _Rank:
         backend = named(setup.backend)
         self._device = backend.device(setup.rank)
         if self._device.type != "cpu":
-            # an answer that says nothing of devices is to work on all
+            # an answer that names no device has to work on all of them
             torch.set_default_device(self._device)
         self._threads.install()
         guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
@@ -250,7 +251,7 @@ class _Rank:
                 self._programs.put(frame.program)
             elif isinstance(frame, RunCall):
                 self._calls.put(frame)
-        # the judge has hung up: whatever runs here runs for nobody
+        # the judge has closed the socket, and waits for no result any more
         _leave(0)
 
     def _answer(self, loaded: LoadedProgram, call: RunCall) -> None:
@@ -284,9 +285,9 @@ class _Rank:
             self._writer.write(reply)
 
     def _time(self, loaded: LoadedProgram, *call: Any) -> tuple[Any, int]:
-        """Make the call and report when it began and ended; its value, and the latter."""
+        """Make the call, report its begin and end, and return its value and its end."""
         assert self._threads is not None
-        # the first must leave now: a rank that never communicates sends nothing more
+        # the first is sent now: a rank that never communicates sends nothing else
         self._emit(Entered(time.monotonic_ns()), True)
         try:
             value = run(loaded, *call)
@@ -300,7 +301,7 @@ class _Rank:
 
 
 def _parsed(request: Parse) -> Parsed:
-    """A file's definitions, as data."""
+    """Return a file's definitions as data."""
     from grader.submission.submission import Submission
     from grader.submission.winnowing import prints_of
 
@@ -311,7 +312,7 @@ def _parsed(request: Parse) -> Parsed:
         seal(subgroups=False)
 
     def plain(text: str) -> str:
-        # a lone surrogate has no UTF-8, and a string literal may hold one
+        # a string literal may hold a lone surrogate, which has no UTF-8
         return text.encode("utf-8", "replace").decode()
 
     def row(fault: Broken) -> tuple[str, int, str]:

@@ -1,18 +1,17 @@
-"""A process that has imported torch, and forks sandboxes that have it, too.
+"""A process that has imported torch, and forks sandboxes that share it.
 
-It is started by bubblewrap, sees what a sandbox may see, and runs nobody's
-code.  For every request it forks a fork server (:mod:`grader.server.fork_server`)
-into namespaces of its own: processes, network, System V IPC, host name.  That
-one gives up every right before it forks a rank.  So a submission's sandbox
-costs milliseconds and shares nothing with the next one's but read-only files.
+It is started in bubblewrap, sees only what a sandbox may see, and runs no submission's code.  For
+every request it forks a fork server (:mod:`grader.server.fork_server`) into namespaces of its own:
+processes, network, System V IPC, host name.  That server gives up every right before it forks a
+rank.  So a submission's sandbox takes milliseconds, and shares nothing with the next one but
+read-only files.
 
-Requests are lines of JSON with one descriptor attached, the socket on which
-the new server's client speaks: ``{"user": u}``, where ``u`` is the user to
-become, or null where there is only one to be.  It ends when its client does,
-and all sandboxes with it.
+Requests are lines of JSON with one descriptor attached, the socket of the new server's client:
+``{"user": u}``, where ``u`` is the user id to take, or null to keep the only one there is.  The
+process and all its sandboxes end when its client does.
 
-Run without a socket, it makes one sandbox with nothing in it, to see whether
-that can be done here; its exit status says so.
+Run without a socket, it makes one empty sandbox to see whether that works here, as its exit status
+says.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from grader.server import fork_server
 
 __all__ = ["main", "rehearse"]
 
-#: Of a sandbox: two worlds of 8 ranks need about a hundred threads.
+#: Limit on the threads of a sandbox: two worlds of 8 ranks need about 100.
 THREADS = 1024
 
-#: Of one process in a sandbox: every rank has a connection with every other.
+#: Limit on the open files of a process in it: every rank has a connection with every other.
 FILES = 256
 
-#: A user of a trial, where root has the choice.
+#: The user id of the trial, where root runs it.
 _NOBODY = 65534
 
 # <linux/sched.h>, <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
@@ -74,7 +73,7 @@ def main(fd: int) -> None:
 
 
 def _reap(*_: object) -> None:
-    """Nobody asks how a sandbox has ended, but the kernel wants it to be noticed."""
+    """Reap sandboxes that have ended; their exit statuses are not used."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -85,7 +84,7 @@ def _serve(fd: int) -> None:
 
 
 def rehearse() -> int:
-    """Make a sandbox that ends at once; its exit status."""
+    """Make a sandbox that ends at once, and return its exit status."""
     seccomp.get_ready()
     made = os.fork()
     if made == 0:
@@ -94,7 +93,7 @@ def rehearse() -> int:
 
 
 def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
-    """In a child: be the one outside, that waits for the one inside."""
+    """In a child, stay outside the new namespaces and wait for the process inside."""
     status = 70
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -107,7 +106,7 @@ def _make_sandbox(user: int | None, act: Callable[[], None]) -> NoReturn:
         inside = os.fork()
         if inside == 0:
             _be_inside(act)
-        # the socket, too: whoever has it keeps the client waiting
+        # the socket too: the client would wait as long as it is open here
         os.closerange(3, FILES)
         status = os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1])
     except BaseException as error:
@@ -134,16 +133,16 @@ def _complain(error: BaseException) -> None:
 
 
 def _raise_loopback() -> None:
-    """A new network has a loopback that is down."""
+    """Start the loopback of a new network, which is down."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 def _give_up_rights(user: int | None) -> None:
-    """Become nobody in particular, for good.
+    """Give up all rights for good, and take another user id.
 
     Raises:
-        OSError: something of root's is left.
+        OSError: a right of root's is left.
     """
     _call("prctl", _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(64):
@@ -161,7 +160,7 @@ def _give_up_rights(user: int | None) -> None:
         raise PermissionError("a sandbox has kept rights of root's")
     if _libc().prctl(_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
         raise PermissionError("a sandbox could get rights by running a program")
-    # forgotten by the kernel when the user changes
+    # again, since the kernel drops this setting when the user changes
     process_limits.die_with_parent()
 
 
@@ -170,10 +169,10 @@ def _libc() -> ctypes.CDLL:
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call the C library.
+    """Call a function of the C library.
 
     Raises:
-        OSError: it says no.
+        OSError: the call has failed.
     """
     if getattr(_libc(), name)(*arguments) != 0:
         number = ctypes.get_errno()

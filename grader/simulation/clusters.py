@@ -17,8 +17,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from grader.core.errors import RequestError
-from grader.core.reading import contents
+from grader.core.errors import RequestError, contents
 from grader.simulation.network import Network, NodePorts, Places, Ports, SharedLinks, ticks_of
 
 __all__ = ["Cluster", "Flat", "Nodes", "PRESETS", "Preset", "Sharing", "Citation", "cluster_from"]

@@ -614,7 +614,7 @@ class SimulatedGroup(Collectives, dist.ProcessGroup):  # type: ignore[misc]
     get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
-        """The rank that runs is at a named place, see :func:`grader.core.marks.mark`."""
+        """The rank that runs is at a named place, see :func:`grader.core.events.mark`."""
         if self._world.recorder is not None:
             self._world.recorder.mark(text)
 

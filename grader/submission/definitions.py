@@ -1,13 +1,12 @@
-"""Which statements of a student's file are kept: what defines, not what does.
+"""Selection of the statements of a student's file that define something.
 
-A notebook or script that a student hands in is full of experiments: calls of
-``check``, plots, prints, loops that train.  The ranks need its definitions
-only.  Kept are imports, functions and classes; assignments of plain values;
-and assignments that call something if a kept definition uses the name (so
-``table = make_table()`` is run where ``broadcast`` reads ``table``, and
-``losses = train()`` is not).  ``if``, ``try``, ``with`` and ``for`` are kept
-with what is kept inside them.  Everything else is dropped: calls for their
-effect, ``if __name__ == "__main__"``, and whatever calls the grader itself.
+A notebook or script that a student submits is full of experiments: calls of ``check``, plots,
+prints, loops that train.  The ranks need only its definitions.  Imports, functions and classes are
+kept; so are assignments of plain values, and assignments that call something if a kept definition
+uses the name (so ``table = make_table()`` is run where ``broadcast`` reads ``table``, and
+``losses = train()`` is not).  ``if``, ``try``, ``with`` and ``for`` are kept with those of their
+statements that are kept.  Everything else is dropped: calls for their effect,
+``if __name__ == "__main__"``, and all statements that call the grader itself.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _DEFINES = re.compile(r"^[^\S\n]*(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of source that is parsed by itself: a file, or a cell."""
+    """A piece of source that is parsed on its own: a file, or a cell."""
 
     label: str
     source: str
@@ -41,7 +40,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Broken:
-    """A piece of source that is no Python."""
+    """A piece of source that does not parse: its label, and the line and message of the error."""
 
     label: str
     line: int
@@ -50,12 +49,12 @@ class Broken:
 
 @dataclass
 class Definitions:
-    """What a submission defines.
+    """The definitions of a submission.
 
     Attributes:
         program: the kept statements, compiled.
         names: every name defined at top level.
-        broken: names whose last definition does not parse, and why.
+        broken: by name, the error in a last definition that does not parse.
         unparsed: every piece that does not parse.
     """
 
@@ -90,7 +89,7 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
     for chunk in chunks:
         try:
             tree = ast.parse(chunk.source, chunk.label)
-            # a student's own function called run is not ours
+            # a student's own function called run is not the grader's
             graders -= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
             flags |= _future_flags(tree)
             found = [s for node in tree.body for s in _kept(chunk, node, flags, graders)]
@@ -113,7 +112,7 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
 
 
 def _future_flags(tree: ast.Module) -> int:
-    """Compiler flags of the ``from __future__`` imports; later cells inherit them."""
+    """Return the compiler flags of ``from __future__`` imports, which later cells inherit."""
     flags = 0
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -124,10 +123,10 @@ def _future_flags(tree: ast.Module) -> int:
 
 
 def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
-    """Drop calls on what the submission did not itself make a value of.
+    """Drop method calls on objects that the submission did not assign to a name itself.
 
-    ``table.append(1)`` builds a table that an assignment began;
-    ``torch.manual_seed(1)`` and ``verdict.show()`` build nothing.
+    ``table.append(1)`` changes a table that an assignment made; ``torch.manual_seed(1)`` and
+    ``verdict.show()`` change no value of the submission's.
     """
     assigned: set[str] = set()
     kept = []
@@ -149,7 +148,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _needed(statements: list[_Statement], wanted: set[str]) -> list[_Statement]:
-    """Drop the optional statements whose names nobody uses."""
+    """Drop the optional statements whose names no kept statement uses."""
     needed = set(wanted)
     kept = [s for s in statements if not s.optional]
     for statement in kept:
@@ -170,7 +169,7 @@ def _needed(statements: list[_Statement], wanted: set[str]) -> list[_Statement]:
 def _kept(
     chunk: Chunk, node: ast.stmt, flags: int, graders: frozenset[str]
 ) -> Iterator[_Statement]:
-    """The statement as it is kept, if it is, compiled on its own."""
+    """Yield the statement as it is kept, if it is, compiled on its own."""
     slim = _slim(node, graders)
     if slim is None:
         return
@@ -178,7 +177,7 @@ def _kept(
     try:
         code = compile(module, chunk.label, "exec", flags, dont_inherit=True)
     except SyntaxError:
-        # IPython allows await outside of functions; as a definition it is none
+        # IPython allows await outside of functions, but such a statement defines nothing
         compile(
             module, chunk.label, "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
         )
@@ -190,7 +189,7 @@ def _kept(
 
 
 def _slim(node: ast.stmt, graders: frozenset[str]) -> ast.stmt | None:
-    """A statement without what is not kept in it; None if nothing is left."""
+    """Return a statement with only the kept parts in it, or None if no part is kept."""
     if _calls_grader(node, graders) or _imports_grader(node):
         return None
     simple = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -245,7 +244,7 @@ def _imports_grader(node: ast.stmt) -> bool:
 
 
 def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
-    """What runs when the statement runs: not the bodies of functions in it."""
+    """Yield the nodes that run when the statement runs, without the bodies of functions."""
     yield node
     closed: tuple[type[ast.AST], ...] = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     if not into_classes:
@@ -259,7 +258,7 @@ def _eager(node: ast.AST, into_classes: bool = True) -> Iterator[ast.AST]:
 
 
 def _root(node: ast.expr) -> str | None:
-    """``table`` of ``table``, ``table[0]`` and ``table.rows.append``."""
+    """Return ``table`` for ``table``, ``table[0]`` and ``table.rows.append``."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
@@ -271,7 +270,7 @@ def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
     blocks = (ast.If, ast.Try, ast.For, ast.With)
     parts: list[ast.AST] = [node]
     if isinstance(node, blocks):
-        # what is inside is looked at statement by statement
+        # the statements inside are looked at one by one
         inside = {
             id(s) for part in ("body", "orelse", "finalbody") for s in getattr(node, part, [])
         }
@@ -292,7 +291,7 @@ def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
 
 
 def _mutated(node: ast.Expr) -> set[str]:
-    """``{"table"}`` for ``table.append(1)``; nothing for other calls."""
+    """Return ``{"table"}`` for ``table.append(1)``, and an empty set for other calls."""
     call = node.value
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
         root = _root(call.func)
@@ -301,7 +300,7 @@ def _mutated(node: ast.Expr) -> set[str]:
 
 
 def _defined_by(node: ast.stmt) -> set[str]:
-    """Names that a statement binds, or whose object it changes."""
+    """Return the names that a statement binds, and those of objects that it changes."""
     names: set[str] = set()
     for n in _eager(node, into_classes=False):
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -319,7 +318,7 @@ def _defined_by(node: ast.stmt) -> set[str]:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether running the statement calls something, so that it must be needed."""
+    """Return whether running the statement calls something, so that it is kept only if needed."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
     definitions = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
@@ -329,7 +328,7 @@ def _acts(node: ast.stmt) -> bool:
 
 
 def _globals_used(code: types.CodeType) -> Iterator[str]:
-    """Global names that a code object reads, functions inside it included."""
+    """Yield the global names that a code object reads, also in functions inside it."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             yield instruction.argval

@@ -1,7 +1,7 @@
 """A submission: a live function, a Python file or a notebook, as definitions.
 
-What ``from_bytes`` does to a stranger's file is pure and bounded, so that it
-can run wherever strangers' files are to be parsed.
+``Submission.from_bytes`` needs nothing but the bytes of a file and takes a bounded time, so that
+it can run in the process in which submitted files are parsed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import RequestError, UnreadableFile
+from grader.core.errors import RequestError, UnreadableFile, contents
 from grader.core.outline import Outline, outline, outline_live
 from grader.core.program import Program
-from grader.core.reading import contents
 from grader.core.source_locations import is_students, live_line
 from grader.core.verdict import Site
 from grader.submission.definitions import Broken, Chunk, select
@@ -42,14 +41,14 @@ class Submission:
     """Definitions to be judged.
 
     Attributes:
-        label: what reports call it: a path, or the name of a function.
+        label: its name in reports: a path, or the name of a function.
         program: the code, for the ranks.
-        names: what it defines.
-        broken: names whose definition does not parse.
+        names: the names that it defines.
+        broken: by name, the error in a definition that does not parse.
         unparsed: every piece that does not parse.
-        sources: text by file or cell, to quote lines from.
-        prints: fingerprints by exercise, where somebody asked for them.
-        outlines: what the source of each exercise says, for hints.
+        sources: the text of each file or cell, from which lines are quoted.
+        prints: fingerprints by exercise, where they were asked for.
+        outlines: outlines of each exercise's functions, for hints.
     """
 
     label: str
@@ -63,7 +62,7 @@ class Submission:
 
     @classmethod
     def from_function(cls, function: Callable[..., Any] | str, name: str) -> Submission:
-        """A function as it is now, with everything of the caller's that it uses; or a text.
+        """Return a function as it is now, with all that it uses of the caller's; or a text.
 
         Raises:
             RequestError: it cannot travel to another process.
@@ -73,21 +72,21 @@ class Submission:
 
     @classmethod
     def from_file(cls, path: str | Path, wanted: Iterable[str] = ()) -> Submission:
-        """A ``.py`` or ``.ipynb`` file.
+        """Return the definitions of a ``.py`` or ``.ipynb`` file.
 
         Args:
-            path: where it is.
+            path: the path of the file.
             wanted: names to keep however they are defined, see
                 :func:`grader.submission.definitions.select`.
 
         Raises:
-            UnreadableFile: it is no such file.
+            UnreadableFile: the path is not that of such a file.
         """
         return cls.from_bytes(contents(Path(path)), str(path), wanted)
 
     @classmethod
     def from_bytes(cls, data: bytes, label: str, wanted: Iterable[str] = ()) -> Submission:
-        """The contents of a file; ``label`` is its path.
+        """Return the definitions in the contents of a file whose path is ``label``.
 
         Raises:
             UnreadableFile: they are no Python and no notebook.
@@ -117,7 +116,7 @@ class Submission:
         )
 
     def quote(self, site: Site) -> str:
-        """The text of a line, or nothing where it is not known."""
+        """Return the text of a line, or an empty string where it is not known."""
         if self.program.live:
             return live_line(site)
         lines = self.sources.get(site.file, "").splitlines()
@@ -125,20 +124,20 @@ class Submission:
 
 
 def _pieces(text: str, label: str) -> list[Chunk]:
-    """A Python file; in the percent format, cell by cell if the whole does not parse."""
+    """Return the chunks of a Python file: its percent cells if the whole does not parse."""
     whole = [Chunk(label, text)]
     if not _PERCENT.search(text) or not select(whole).unparsed:
         return whole
     starts = [0, *(match.start() for match in _PERCENT.finditer(text)), len(text)]
     pieces = []
     for start, end in itertools.pairwise(starts):
-        # empty lines before it keep the line numbers those of the file
+        # empty lines before it keep the line numbers of the file
         pieces.append(Chunk(label, "\n" * text.count("\n", 0, start) + text[start:end]))
     return pieces
 
 
 def _cells(text: str, label: str) -> list[Chunk]:
-    """The code cells of a notebook."""
+    """Return the code cells of a notebook."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
@@ -168,7 +167,7 @@ def _source(cell: dict[str, Any]) -> str:
 
 
 def _without_magics(source: str) -> str:
-    """The cell as Python, with every line in its place."""
+    """Return a cell as Python, with every line in its place."""
     lines = source.splitlines(keepends=True)
     first = next((i for i, line in enumerate(lines) if line.strip()), None)
     if first is not None and lines[first].startswith("%%"):
@@ -181,17 +180,17 @@ def _without_magics(source: str) -> str:
     from IPython.core import inputtransformer2 as ipython
 
     manager = ipython.TransformerManager()  # type: ignore[no-untyped-call]
-    # what would drop leading lines, or hide a cell in a string, is done above
+    # other clean-ups would drop leading lines, or put a cell into a string; those are done above
     manager.cleanup_transforms = [ipython.classic_prompt, ipython.ipython_prompt]
     try:
         return str(manager.transform_cell("".join(lines)))
     except SyntaxError:
-        # then it is no Python either, and the parser says where
+        # then it is no Python either, and the parser reports where
         return "".join(lines)
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle, for modules of a class of their own too, such as ``torch.ops``."""
+    """A cloudpickle that also takes modules of a class of their own, such as ``torch.ops``."""
 
     def reducer_override(self, value: Any) -> Any:
         special = isinstance(value, types.ModuleType) and type(value) is not types.ModuleType
@@ -201,7 +200,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program:
-    """A function as it is now, bound to arguments, with all that it uses; or a text.
+    """Return a function as it is now, bound to arguments, with all that it uses; or a text.
 
     Raises:
         RequestError: it cannot travel to another process.
@@ -228,7 +227,7 @@ def live_program(function: Callable[..., Any] | str, *arguments: Any) -> Program
 
 
 def _is_students(module: types.ModuleType) -> bool:
-    """Whether a module is the student's own, so that its code must travel along."""
+    """Return whether a module is the student's own, so that its code must travel along."""
     file = getattr(module, "__file__", None)
     # cloudpickle takes __main__ by value as it is
     return module.__name__ != "__main__" and bool(file) and is_students(str(file))

@@ -1,10 +1,9 @@
-"""Fingerprints of functions, by which copies are found whatever they are called.
+"""Fingerprints of functions, by which copies are found even if names were changed.
 
-A function becomes a sequence of tokens, without comments and docstrings and
-with its own names made equal; a stub leaves nothing.  Every run of K tokens is
-hashed, and of every W hashes in a row the smallest is kept.  So every copied
-passage of at least K + W − 1 tokens leaves a common fingerprint, and shorter
-ones may go unseen.
+A function becomes a sequence of tokens, without comments and docstrings, in which all its own
+names are equal; a stub has no tokens.  Every run of K tokens is hashed, and of every W hashes in a
+row the smallest is kept.  So every copied passage of at least K + W − 1 tokens leaves a common
+fingerprint, and shorter ones may be missed.
 The method is winnowing: Schleimer, Wilkerson and Aiken, "Winnowing: local
 algorithms for document fingerprinting", SIGMOD 2003,
 https://doi.org/10.1145/872757.872770.
@@ -22,10 +21,10 @@ from collections.abc import Iterable
 
 __all__ = ["K", "W", "fingerprints", "prints_of", "tokens"]
 
-#: Tokens of a fingerprint, and fingerprints of a window: copies of 19 tokens are found.
+#: Tokens of a fingerprint, and hashes of a window: copies of 19 tokens are found.
 K, W = 12, 8
 
-#: Prints of a function that are kept; the longest solution has a third of that.
+#: Limit on the fingerprints of a function; the longest solution has a third of that.
 _MANY = 400
 
 _BUILTINS = frozenset(dir(builtins))
@@ -33,11 +32,11 @@ _LAYOUT = frozenset({tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.E
 
 
 def prints_of(sources: Iterable[str], names: Iterable[str]) -> dict[str, list[int]]:
-    """The fingerprints of functions by name; of a name that is defined twice, the last's.
+    """Return the fingerprints of functions by name; of a name's last definition.
 
     Args:
-        sources: pieces of Python; what does not parse is passed over.
-        names: of the functions that count.
+        sources: pieces of Python; those that do not parse are skipped.
+        names: the names of the functions.
     """
     wanted = set(names)
     found: dict[str, list[int]] = {}
@@ -53,18 +52,18 @@ def prints_of(sources: Iterable[str], names: Iterable[str]) -> dict[str, list[in
 
 
 def tokens(function: ast.FunctionDef) -> list[str]:
-    """A function as tokens in which names of its own and numbers count as equal."""
+    """Return a function as tokens, in which all its own names are equal, and all numbers."""
     body = list(function.body)
     if ast.get_docstring(function, clean=False) is not None:
         body = body[1:]
-    # unparsed anew, so that layout, brackets and quotes make no difference
+    # source made anew, so that layout, brackets and quotes make no difference
     text = "\n".join(ast.unparse(node) for node in body)
     found: list[str] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _LAYOUT:
             continue
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
-            # what is called on something else tells what is done; own names do not
+            # the names of attributes and builtins say what is done; own names do not
             known = token.string in _BUILTINS or (found and found[-1] == ".")
             found.append(token.string if known else "name")
         elif token.type == tokenize.NUMBER:
@@ -81,7 +80,7 @@ def tokens(function: ast.FunctionDef) -> list[str]:
 
 
 def fingerprints(sequence: list[str]) -> list[int]:
-    """The winnowed hashes of a sequence of tokens, sorted, none twice."""
+    """Return the winnowed hashes of a sequence of tokens, sorted, none twice."""
     hashes = [_hash(sequence[i : i + K]) for i in range(len(sequence) - K + 1)]
     if len(hashes) <= W:
         return sorted({min(hashes)}) if hashes else []

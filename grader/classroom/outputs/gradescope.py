@@ -12,8 +12,8 @@ import json
 from typing import Any
 
 from grader.classroom.outputs.results import ClassResults, SubmissionRow
+from grader.core import __version__
 from grader.core.verdict import ExerciseVerdict, Status
-from grader.core.version import __version__
 from grader.report.summary import visible
 from grader.report.text import exercise_report, plain
 

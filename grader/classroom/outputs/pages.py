@@ -20,7 +20,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.core.version import __version__
+from grader.core import __version__
 from grader.report.html import exercise_html
 from grader.report.summary import points, visible
 

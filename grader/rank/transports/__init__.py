@@ -6,7 +6,7 @@ methods of torch's own process groups.  The recording group stands before it.
 
 from __future__ import annotations
 
-from grader.rank.transports.base import NAMES, Backend, named
+from grader.rank.transports.base import Backend, named
 from grader.rank.transports.gloo import Gloo  # ranks are forked from a process that has it
 
-__all__ = ["NAMES", "Backend", "Gloo", "named"]
+__all__ = ["Backend", "Gloo", "named"]

@@ -7,7 +7,7 @@ import os
 
 def neighbours():
     from grader.core.codec import pack
-    from grader.core.framing import _encode
+    from grader.core.wire import _encode
     from grader.core.wire import Returned
 
     body = _encode(Returned(pack((0, 0)), pack(()), [], 0))

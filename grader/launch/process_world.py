@@ -1,0 +1,828 @@
+"""A world of processes, one per rank, and the supervisor that watches them.
+
+The supervisor reads from the ranks until they have all ended, or can never end.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import selectors
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+import msgspec
+import psutil
+
+from grader.core.codec import pack, unpack
+from grader.core.errors import RequestError, WorldError, shortage
+from grader.core.events import Event, Inspected
+from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
+from grader.core.verdict import Diagnosis, Failure, Site
+from grader.core.wire import (
+    BrokenFrame,
+    FrameReader,
+    FrameWriter,
+    Inspect,
+    Joined,
+    Load,
+    Put,
+    Raised,
+    Ready,
+    Refused,
+    Resolved,
+    Returned,
+    RunCall,
+    Setup,
+)
+from grader.launch.backends import MpiJob, entry_of, require_backend
+from grader.launch.event_validation import NAME, EventValidator, clipped
+from grader.launch.kernel_counters import contradiction
+from grader.launch.launchers import Launcher, ProcessGroupHandle
+from grader.launch.root_cause import RootCause, site_in_dump
+from grader.launch.world import Job, Outcome, RankResult
+from grader.rank.rank_store import RankStoreServer
+from grader.submission.submission import Submission
+from grader.trace.deadlock import deadlock, quiescent, stuck, waiting
+from grader.trace.message_matcher import MessageMatcher
+
+__all__ = [
+    "SETUP_SECONDS",
+    "CpuWatchdog",
+    "Printed",
+    "ProcessWorld",
+    "Supervisor",
+    "largest_world",
+]
+
+
+# The output of ranks. -------------------------------------------------------------
+
+#: The lines that the C++ runtime prints when gloo aborts a rank over a message that does not
+#: fit.  Whether they are printed before the world is ended is chance, and the failure says
+#: better what they mean.
+_TERMINATE = re.compile(r"terminate called after throwing .*\n(?:  what\(\): .*\n?)?")
+
+
+class Printed:
+    """The output of each rank, up to a limit.
+
+    Args:
+        size: the number of ranks.
+        limit: bytes that are kept of each rank's.
+    """
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.limit = limit
+        self._bytes = [bytearray() for _ in range(size)]
+
+    def add(self, rank: int, data: bytes) -> bool:
+        """Add a rank's output, and return whether that first exceeds the limit."""
+        printed = self._bytes[rank]
+        if len(printed) > self.limit:
+            return False
+        printed += data
+        return len(printed) > self.limit
+
+    def by(self, rank: int) -> str:
+        """Return what was kept of a rank's output."""
+        return bytes(self._bytes[rank]).decode("utf-8", "replace")
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the output of each rank, in rank order."""
+        texts = (bytes(one[: self.limit]).decode("utf-8", "replace") for one in self._bytes)
+        return tuple(_TERMINATE.sub("", text) for text in texts)
+
+
+# Whether ranks that report nothing will ever end. ---------------------------------
+#
+# A rank that waits for a message is known to wait.  A rank that does not wait, and does not end,
+# either computes or sleeps, and the operating system knows which.  The processor time that it
+# uses does not depend on how busy the machine is, so that limits on it can be far tighter than
+# limits by the wall clock.
+
+#: Seconds between two samples.
+PERIOD = 0.1
+
+#: States of a process that does nothing until an event wakes it up.
+_ASLEEP = (psutil.STATUS_SLEEPING, psutil.STATUS_STOPPED, psutil.STATUS_IDLE)
+
+
+@dataclass(frozen=True)
+class _ProcessSample:
+    """A process at one moment: its processor time in seconds, and whether it sleeps."""
+
+    used: float
+    asleep: bool
+
+
+class CpuWatchdog:
+    """A watchdog on the processor time of a world's processes during a call.
+
+    Args:
+        find: returns the processes that run, by rank.
+        effort: seconds that a rank may compute, or that all ranks may sleep.
+    """
+
+    def __init__(self, find: Callable[[], Mapping[int, psutil.Process]], effort: float) -> None:
+        self._find = find
+        self._effort = effort
+        self._processes: Mapping[int, psutil.Process] = {}
+        self._first: dict[int, _ProcessSample] = {}
+        self._last: dict[int, _ProcessSample] = {}
+        self._looked = time.monotonic()
+        self._slept = 0.0
+        #: when to take the next sample, on the monotonic clock
+        self.due = self._looked + PERIOD if effort < math.inf else math.inf
+
+    def note_activity(self) -> None:
+        """Note that a rank has reported something, so that not all sleep."""
+        self._slept = 0.0
+
+    def look(self, matcher: MessageMatcher) -> str:
+        """Return why the ranks can no longer finish, or an empty string while they still can."""
+        now = time.monotonic()
+        self.due = now + PERIOD
+        idle, self._looked = min(now - self._looked, 2 * PERIOD), now
+        samples = self._samples()
+        if not self._first:
+            self._first, self._last = samples, samples
+            return ""
+        waits = waiting(matcher)
+        for rank in samples.keys() & self._first.keys() - waits - matcher.ended:
+            if samples[rank].used - self._first[rank].used > self._effort:
+                return f"{self._effort:g} s of computing"
+        still = samples == self._last and all(sample.asleep for sample in samples.values())
+        self._slept = self._slept + idle if still else 0.0
+        self._last = samples
+        if self._slept > self._effort and len(waits | matcher.ended) < matcher.size:
+            return f"{self._effort:g} s of sleep"
+        return ""
+
+    def _samples(self) -> dict[int, _ProcessSample]:
+        if not self._processes:
+            self._processes = self._find()
+        samples = {}
+        for rank, process in self._processes.items():
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    asleep = process.status() in _ASLEEP
+            except psutil.Error:  # it has ended, which the supervisor notices
+                continue
+            samples[rank] = _ProcessSample(times.user + times.system, asleep)
+        return samples
+
+
+# The supervisor. ------------------------------------------------------------------
+
+#: Seconds that the other ranks have to end or to wait once something is wrong, so that the cause
+#: is named and not the failure that was reported first.
+GRACE = 1.0
+
+#: Seconds that ranks which hang have to dump the line where they are.
+DUMP_PATIENCE = 0.5
+
+#: Seconds between two questions to a rank about its threads: while it seems stuck, and some of
+#: its threads may still act; and after which a rank that seems to compute is first asked.
+ASK, SILENCE = 0.02, 0.1
+
+#: Least seconds between two searches for ranks that seem stuck; not every message starts one.
+PAUSE = 0.005
+
+#: Seconds between two looks at processes whose launcher gives no notice of their ends.
+POLL = 0.1
+
+#: Seconds that the reading of what is left may take, since a hostile rank never stops writing.
+DRAIN = 1.0
+
+#: Bytes taken from a rank's fault handler; a dump of all threads has a few thousand.
+FAULTS = 1 << 18
+
+#: Largest size in bytes of an answer without its tensors, and of a frame before the call.
+STRUCTURE, LONGEST_BEFORE = 64 << 20, 1 << 20
+
+#: Bytes that are read from a rank at a time.
+PAGE = 1 << 20
+
+#: A job that stands for the time before the first call: ranks join, and load the program.
+_STARTING = Job("", (), allowed=None, output_limit=1 << 20)
+
+
+class Supervisor:
+    """The reader of everything that the ranks report; it decides when a job is over.
+
+    Args:
+        handle: the processes of the world.
+        resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
+        put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
+        joined: called once, when every rank has joined.
+        inspect: asks a rank what its threads do.
+    """
+
+    def __init__(
+        self,
+        handle: ProcessGroupHandle,
+        resolve: Callable[[int, int, int], None],
+        put: Callable[[int, Put], None],
+        joined: Callable[[], None],
+        inspect: Callable[[int], None],
+    ) -> None:
+        self.handle = handle
+        self.size = len(handle.controls)
+        self._resolve = resolve
+        self._put = put
+        self._all_joined = joined
+        self._inspect = inspect
+        self.subgroups = True
+        # a new buffer for each read would cost more than the read; a buffer shared by supervisors
+        # would be overwritten by one thread before another has used what it read
+        self._page = memoryview(bytearray(PAGE))
+        self._readers = [FrameReader() for _ in range(self.size)]
+        self._lost: set[int] = set()
+        self._dumps = [b""] * self.size
+        self._selector = selectors.DefaultSelector()
+        for rank in range(self.size):
+            handle.controls[rank].setblocking(True)
+            for fd, kind in (
+                (handle.controls[rank].fileno(), "control"),
+                (handle.outputs[rank], "output"),
+                (handle.faults[rank], "faults"),
+            ):
+                os.set_blocking(fd, kind == "control")
+                self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+        if handle.notices is not None:
+            self._selector.register(handle.notices, selectors.EVENT_READ, ("notices", -1))
+        self._joined: set[int] = set()
+        self._ready: set[int] = set()
+        self.matcher = MessageMatcher(self.size)
+        self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
+        self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
+
+    def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
+        """Begin to read from ranks that do ``job``, in frames of up to ``longest`` bytes."""
+        matcher.know_groups_of(self.matcher)
+        self.matcher = matcher
+        self._validator = EventValidator(
+            matcher, job.allowed, self.subgroups, bool(job.watched), self._views
+        )
+        for reader in self._readers:
+            reader.longest = longest
+        self.causes = RootCause(matcher)
+        self._policy = job.policy
+        self._replies: dict[int, Returned] = {}
+        self._printed = Printed(self.size, job.output_limit)
+        self._watchdog = CpuWatchdog(self.handle.processes, job.effort)
+        now = time.monotonic()
+        #: ranks that have been asked what their threads do, and have not yet answered
+        self._asked: set[int] = set()
+        #: when each rank last reported something by itself, and when it last answered
+        self._heard = [now] * self.size
+        self._answered = [-math.inf] * self.size
+        self._asks = job is not _STARTING
+        self._ask_again = now
+
+    # The record. -------------------------------------------------------------
+
+    @property
+    def returned(self) -> bool:
+        """Whether every rank has returned."""
+        return len(self._replies) == self.size
+
+    def replies(self) -> list[Returned]:
+        """Return the ranks' answers, in rank order."""
+        return [self._replies[rank] for rank in range(self.size)]
+
+    def output(self) -> tuple[str, ...]:
+        """Return the output of each rank."""
+        return self._printed.texts()
+
+    # Waiting. ----------------------------------------------------------------
+
+    def until_ready(self, seconds: float) -> Failure | None:
+        """Wait until every rank has joined and loaded, and return a failure if one has not."""
+        return self._until(lambda: len(self._ready) == self.size, seconds)
+
+    def until_returned(self, matcher: MessageMatcher, job: Job) -> Failure | None:
+        """Wait until a job is over, and return why it failed, if it did."""
+        self._begin(matcher, job, 4 * job.answer_limit + STRUCTURE)
+        failure = self._until(lambda: self.returned, job.seconds)
+        self._drain()
+        matcher.closed = time.monotonic_ns()
+        if failure is None:
+            failure = self.causes.first() or self.causes.leftover()
+        return failure
+
+    def _until(self, finished: Callable[[], bool], seconds: float) -> Failure | None:
+        deadline = time.monotonic() + seconds
+        grace: float | None = None
+        while not finished():
+            now = time.monotonic()
+            if grace is None and self._something_wrong():
+                grace = now + GRACE
+            if grace is not None and (self._settled() or now >= min(grace, deadline)):
+                break
+            if now >= deadline:
+                self._note_timeout(f"{seconds:g} s")
+                break
+            if now >= self._watchdog.due and (after := self._watchdog.look(self.matcher)):
+                self._note_timeout(after)
+                break
+            until = min(deadline, grace or deadline, self._watchdog.due, self._ask())
+            self._read(until - now)
+            self._match_wildcards()
+        else:
+            return None
+        self._drain()
+        return self.causes.first() or deadlock(self.matcher, certain=True)
+
+    def _something_wrong(self) -> bool:
+        return bool(self.causes.first()) or bool(stuck(self.matcher, certain=True))
+
+    def _settled(self) -> bool:
+        """Return whether every rank has ended or can never go on."""
+        over = self.matcher.ended | set(stuck(self.matcher, certain=True))
+        return len(over) == self.size or self.causes.urgent
+
+    def _ask(self) -> float:
+        """Ask ranks what their threads do, where it matters; return when to do so again."""
+        now, due = time.monotonic(), math.inf
+        if not self._asks:
+            return due
+        if now < self._ask_again:
+            return self._ask_again
+        self._ask_again = now + PAUSE
+        matcher = self.matcher
+        suspects = set(stuck(matcher))
+        for rank in range(self.size):
+            if rank in matcher.ended or rank in self._asked:
+                continue
+            seen = matcher.inspected[rank]
+            if seen is not None and not seen.acting:
+                continue
+            # a rank that waits for no operation may wait for its own threads, but mostly it
+            # computes; the longer nothing happens, the less often it is asked
+            heard, pause = self._heard[rank], (now - self._heard[rank]) / 8
+            if rank in suspects:
+                moment = self._answered[rank] + max(ASK, pause)
+            else:
+                moment = max(heard, self._answered[rank]) + max(SILENCE, pause)
+            if now < moment:
+                due = min(due, moment)
+                continue
+            self._asked.add(rank)
+            self._inspect(rank)
+        return due
+
+    def _match_wildcards(self) -> None:
+        """Choose messages for wildcard receives, when nothing else can happen any more."""
+        # one by one: a choice may let a rank go on, which may send another message that the next
+        # receive could get; if no rank goes on, no event would come that makes the next choice
+        while quiescent(self.matcher) and self._match_one():
+            pass
+        for resolution in self.matcher.take_resolutions():
+            self._resolve(resolution.rank, resolution.op, resolution.source)
+
+    def _match_one(self) -> bool:
+        """Choose a message for one wildcard receive; return whether there was one."""
+        receives = sorted(self.matcher.first_wildcards(), key=lambda op: (op.rank, op.number))
+        candidates = [(receive, self.matcher.candidates(receive)) for receive in receives]
+        ready = [(receive, sources) for receive, sources in candidates if sources]
+        if not ready:
+            return False
+        self.matcher.resolve(*self._policy.choose(ready))
+        return True
+
+    # Reading. ----------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Read what has been written and not yet read."""
+        until = time.monotonic() + DRAIN
+        while self._read(0.0) and time.monotonic() < until:
+            pass
+
+    def _read(self, seconds: float) -> bool:
+        """Wait up to ``seconds``, read once, and return whether a rank had written anything."""
+        if self.handle.notices is None:
+            seconds = min(seconds, POLL)
+        any_data = self._read_ready(seconds)
+        if self.handle.notices is None:
+            self.handle.poll()
+        for rank in list(self.handle.statuses):
+            if rank in self._lost:
+                continue
+            # its end counts only when all that it wrote is read, and it may have written
+            # after the read above
+            if any_data or self._read_ready(0.0):
+                return True
+            self._lose(rank)
+        return any_data
+
+    def _read_ready(self, seconds: float) -> bool:
+        """Read once from all that is readable; return whether a rank had written anything."""
+        ready = self._selector.select(max(seconds, 0.0))
+        any_data = False
+        for key, _ in ready:
+            kind, rank = key.data
+            if kind == "notices":
+                self.handle.poll()
+            elif kind == "control":
+                any_data |= self._read_control(key.fd, rank)
+            else:
+                any_data |= self._read_pipe(key.fd, kind, rank)
+        return any_data
+
+    def _read_control(self, fd: int, rank: int) -> bool:
+        try:
+            count = self.handle.controls[rank].recv_into(self._page)
+        except ConnectionResetError:
+            count = 0
+        if not count:
+            self._forget(fd)
+            self.handle.status(rank)
+            self._lose(rank)
+            return False
+        try:
+            for message in self._readers[rank].feed(self._page[:count]):
+                self._hear(rank, message)
+        except Refused as error:
+            self._forget(fd)
+            self.causes.refused(rank, error.diagnosis, str(error))
+        except BrokenFrame as error:
+            self._forget(fd)
+            self.causes.forged(rank, str(error))
+        except WorldError:
+            raise
+        except Exception as error:
+            # an event that is valid and still not understood is a fault of the grader
+            raise WorldError(
+                f"what rank {rank} reports is not understood: {type(error).__name__}: {error}"
+            ) from error
+        return True
+
+    def _forget(self, fd: int) -> None:
+        """Stop reading from a descriptor."""
+        with suppress(KeyError):
+            self._selector.unregister(fd)
+
+    def _read_pipe(self, fd: int, kind: str, rank: int) -> bool:
+        try:
+            data = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        self._watchdog.note_activity()
+        if not data:
+            self._forget(fd)
+            return False
+        if kind == "faults":
+            self._dumps[rank] += data
+            if len(self._dumps[rank]) > FAULTS:
+                self._forget(fd)
+                return False
+        elif self._printed.add(rank, data):
+            self.causes.flooded(rank, self._printed.limit)
+            self._forget(fd)
+            return False
+        return True
+
+    def _hear(self, rank: int, message: object) -> None:
+        if not isinstance(message, Inspected):
+            self._heard[rank] = time.monotonic()
+            self._watchdog.note_activity()
+        if isinstance(message, Inspected):
+            self._validator.look(rank, message)
+            self.matcher.take(rank, message)
+            self._asked.discard(rank)
+            self._answered[rank] = time.monotonic()
+        elif isinstance(message, Event):
+            self._validator.look(rank, message)
+            self.matcher.take(rank, message)
+        elif isinstance(message, Put):
+            self._put(rank, message)
+        elif isinstance(message, Joined):
+            if rank in self._joined:
+                raise BrokenFrame("that it has joined, twice")
+            self._joined.add(rank)
+            if len(self._joined) == self.size:
+                self._all_joined()
+        elif rank in self.matcher.ended:
+            self.causes.forged(rank, "a second answer")
+        elif isinstance(message, Returned):
+            self._replies[rank] = message
+            self.matcher.end(rank)
+        elif isinstance(message, Raised):
+            if message.stage == "join":
+                self._cannot_join(rank, message)
+            self.matcher.end(rank)
+            self.causes.raised(rank, clipped(message))
+        elif isinstance(message, Ready):
+            self._ready.add(rank)
+        else:
+            raise BrokenFrame("an answer to what nobody has asked")
+
+    def _cannot_join(self, rank: int, message: Raised) -> NoReturn:
+        if rank in self._joined:
+            raise BrokenFrame("that it cannot join, when it has joined")
+        raise WorldError(f"rank {rank} cannot join: {message.kind}: {message.message}")
+
+    def _lose(self, rank: int) -> None:
+        """Note that the process of ``rank`` is gone."""
+        if rank in self._lost:
+            return
+        self._lost.add(rank)
+        for fd in (self.handle.outputs[rank], self.handle.faults[rank]):
+            key = self._selector.get_map().get(fd)
+            while key is not None and self._read_pipe(fd, *key.data):
+                key = self._selector.get_map().get(fd)
+        if rank not in self.matcher.ended or rank in self._replies:
+            self._replies.pop(rank, None)
+            self.matcher.end(rank, time.monotonic_ns())
+            status, printed = self.handle.statuses.get(rank), self._printed.by(rank)
+            self.causes.ended(rank, status, self._dumped_site(rank), printed)
+
+    def _note_timeout(self, after: str) -> None:
+        """Note a time limit, with the lines at which the ranks that still run are."""
+        still = waiting(self.matcher) | self.matcher.ended
+        running = [rank for rank in range(self.size) if rank not in still]
+        self._dumps = [b""] * self.size
+        if hasattr(signal, "SIGUSR1"):
+            self.handle.signal(signal.SIGUSR1)
+            until = time.monotonic() + DUMP_PATIENCE
+            while time.monotonic() < until and not all(map(self._dumped_site, running)):
+                self._read(until - time.monotonic())
+        sites = {rank: self._dumped_site(rank) for rank in running}
+        self.causes.timed_out(running, sites, after)
+
+    def _dumped_site(self, rank: int) -> Site | None:
+        """Return the line in the dump of the rank's fault handler."""
+        return site_in_dump(self._dumps[rank].decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Stop reading from all ranks."""
+        with suppress(KeyError, ValueError):
+            self._selector.close()
+
+
+# A world of processes. ------------------------------------------------------------
+
+#: Seconds in which a rank must have joined its group and loaded the program.
+SETUP_SECONDS = DEFAULTS.setup
+
+#: Bytes that a rank may allocate, unless told otherwise.
+MEMORY = DEFAULTS.rank_memory
+
+
+class ProcessWorld:
+    """A world whose ranks are processes.
+
+    The processes are started at once and set up in the background; the first
+    :meth:`run` waits for them.
+
+    Args:
+        launcher: starts the processes.
+        size: the number of ranks.
+        program: the code of the answer.
+        memory: bytes that each rank may allocate.
+        subgroups: whether the ranks may make groups, for which they have to connect.
+        loading: seconds in which every rank must have joined and loaded the program.
+        backend: what carries the messages, see :mod:`grader.launch.backends`.
+
+    Raises:
+        RequestError: the backend cannot be used here; the message says the mend.
+        WorldError: the processes cannot be started.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        size: int,
+        program: Program,
+        memory: int = MEMORY,
+        subgroups: bool = True,
+        loading: float = SETUP_SECONDS,
+        backend: str = "gloo",
+    ) -> None:
+        entry, environment = entry_of(backend), launcher.environment
+        if environment.sealed and not entry.in_sandbox:
+            raise RequestError(f"no world on {entry.title}: a sandbox does not hold it")
+        require_backend(backend)
+        self.size = size
+        self._supervisor: Supervisor | None = None
+        self._setup_failure: Failure | None = None
+        self._is_set_up = False
+        self._loading = loading
+        self._launcher = launcher
+        self._handle = launcher.launch(size)
+        self._job: MpiJob | None = None
+        self._deaf: set[int] = set()
+        self._writers = [FrameWriter(control) for control in self._handle.controls]
+        self._store = RankStoreServer(self._tell_all)
+        self._program = program
+        self._subgroups = subgroups
+        environments: list[dict[str, str]] = [{} for _ in range(size)]
+        try:
+            if entry.job is not None:
+                self._job = entry.job(size)
+                environments = self._job.environments
+            self._supervisor = Supervisor(
+                self._handle, self._send_resolution, self._store.take, self._load, self._inspect
+            )
+        except OSError as error:
+            self.close()
+            raise WorldError(f"no world of {size} ranks: {shortage(error)}") from error
+        except BaseException:
+            self.close()
+            raise
+        self._supervisor.subgroups = self._subgroups
+        for rank in range(size):
+            self._tell(
+                rank,
+                Setup(
+                    rank=rank,
+                    size=size,
+                    path=environment.path,
+                    folder=environment.folder,
+                    memory=memory,
+                    sealed=environment.sealed,
+                    subgroups=subgroups,
+                    backend=backend,
+                    environment=environments[rank],
+                ),
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can run another job."""
+        return not self._handle.closed
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the ranks."""
+        return list(self._handle.pids)
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job on every rank."""
+        started = time.monotonic()
+        failure = self._finish_setup()
+        matcher = MessageMatcher(self.size)
+        before = self._launcher.counts()
+        if failure is None:
+            failure = self._call(job, matcher)
+        after = self._launcher.counts() if failure is None else None
+        moved = None
+        if before is not None and after is not None:
+            failure = contradiction(matcher.trace(), after - before)
+            moved = (after - before).payload
+        assert self._supervisor is not None
+        results: tuple[RankResult, ...] = ()
+        if self._supervisor.returned:
+            try:
+                results = tuple(
+                    _result(reply, len(arguments))
+                    for reply, arguments in zip(
+                        self._supervisor.replies(), job.arguments, strict=True
+                    )
+                )
+            except BrokenFrame as error:
+                failure = Failure(Diagnosis.TAMPERING, f"an answer was forged: {error}")
+            except MemoryError as error:
+                raise WorldError("there is no memory here for what the ranks return") from error
+        output = self._supervisor.output()
+        if failure is not None:
+            self.close()
+        seconds = time.monotonic() - started
+        return Outcome(results, failure, matcher.trace(), output, seconds, moved)
+
+    def _finish_setup(self) -> Failure | None:
+        """Wait until every rank has joined and loaded, and return a failure if one has not."""
+        assert self._supervisor is not None
+        if not self._is_set_up:
+            self._setup_failure = self._supervisor.until_ready(self._loading)
+            self._is_set_up = True
+        return self._setup_failure
+
+    def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
+        assert self._supervisor is not None
+        if len(job.arguments) != self.size:
+            raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
+        for rank, arguments in enumerate(job.arguments):
+            self._tell(
+                rank,
+                RunCall(
+                    entry=job.entry,
+                    arguments=pack(arguments),
+                    adapter=job.adapter,
+                    allowed=None if job.allowed is None else sorted(job.allowed),
+                    strict=job.strict,
+                    watched=job.watched,
+                    answer_limit=job.answer_limit,
+                    library=job.library,
+                ),
+            )
+        return self._supervisor.until_returned(matcher, job)
+
+    def _load(self) -> None:
+        """Let every rank load the program, now that all have joined."""
+        # from here on, only ranks that may make subgroups need the store
+        self._store.open = self._subgroups
+        self._tell_all(Load(self._program.to_bytes()))
+
+    def _tell_all(self, message: msgspec.Struct) -> None:
+        for rank in range(self.size):
+            self._tell(rank, message)
+
+    def _tell(self, rank: int, message: msgspec.Struct) -> None:
+        # a rank that has died cannot be written to, and a rank that does not read is not waited
+        # for twice; the supervisor finds both and reports why
+        if rank in self._deaf:
+            return
+        try:
+            self._writers[rank].write(message)
+        except OSError:
+            self._deaf.add(rank)
+
+    def _send_resolution(self, rank: int, op: int, source: int) -> None:
+        self._tell(rank, Resolved(op, source))
+
+    def _inspect(self, rank: int) -> None:
+        self._tell(rank, Inspect())
+
+    def close(self) -> None:
+        """Kill every rank; :meth:`Launcher.settle` waits until they are gone."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+        self._handle.close()
+        if self._job is not None:
+            self._job.close()
+            self._job = None
+
+    def __enter__(self) -> ProcessWorld:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill every rank, and wait until it is gone."""
+        self.close()
+        self._launcher.settle()
+
+
+def _result(reply: Returned, arguments: int) -> RankResult:
+    """Return a rank's answer as a result.
+
+    Raises:
+        BrokenFrame: the answer was forged.
+        MemoryError: the judge has no memory for it.
+    """
+    after = unpack(reply.arguments)
+    if not isinstance(after, tuple) or len(after) != arguments:
+        raise BrokenFrame(f"it has not {arguments} arguments")
+    places = set(map(str, range(arguments)))
+    if not places.issuperset([*reply.aliases, *reply.replaced]):
+        raise BrokenFrame(
+            f"it shares {reply.aliases[:8]} or has replaced {reply.replaced[:8]} of its arguments"
+        )
+    aliases = tuple(map(int, reply.aliases))
+    replaced = tuple(map(int, reply.replaced))
+    omitted = reply.omitted[:NAME]
+    return RankResult(unpack(reply.value), after, aliases, reply.time, replaced, omitted)
+
+
+# The largest world. ---------------------------------------------------------------
+
+_GREETING = b"""
+import torch, torch.distributed as dist
+
+def greet():
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    return x
+"""
+
+#: Whether ranks can share a device, by backend and number of devices, once it was tried.
+_shared: dict[tuple[str, int], bool] = {}
+
+
+def largest_world(launcher: Launcher, backend: str) -> int | None:
+    """Return the largest number of ranks that a backend takes here, or None for any number.
+
+    A backend whose ranks need devices is tried with one rank more than there are devices: most
+    versions of NCCL refuse to share one.
+    """
+    devices = entry_of(backend).devices
+    if devices is None:
+        return None
+    count = devices()
+    if (backend, count) not in _shared:
+        program = Submission.from_bytes(_GREETING, "greeting.py").program
+        job = Job("greet", ((),) * (count + 1), allowed=None, seconds=SETUP_SECONDS)
+        try:
+            with ProcessWorld(launcher, count + 1, program, backend=backend) as world:
+                _shared[backend, count] = world.run(job).failure is None
+        except WorldError:
+            _shared[backend, count] = False
+    return None if _shared[backend, count] else count
