@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ from grader.core.verdict import Status
 from grader.course.chapters import discover
 from grader.judge import judge as judging
 from grader.judge.judge import Judge, Settings
+from grader.launch import process_world
+from grader.launch.backends import BACKENDS
 from grader.launch.launchers import default_launcher
+from grader.launch.process_world import largest_world
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup
 from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
@@ -63,6 +67,17 @@ def test_an_exercise_that_wants_more_gpus_than_there_are_is_skipped(monkeypatch)
     verdict = judge.judge(exercises["exchange"], submission)
     assert verdict.status is Status.PASSED
     assert {case.world_size for case in verdict.cases} == {1}
+
+
+def test_the_largest_world_is_found_by_trying(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "gloo", replace(BACKENDS["gloo"], devices=lambda: 1))
+    monkeypatch.setattr(process_world, "_shared", {})
+    assert largest_world(default_launcher(), "gloo") is None
+    # the second time nothing is tried; where sharing fails, the devices are counted
+    monkeypatch.setattr(process_world, "_GREETING", b"def greet():\n    raise OSError\n")
+    assert largest_world(default_launcher(), "gloo") is None
+    process_world._shared.clear()
+    assert largest_world(default_launcher(), "gloo") == 1
 
 
 # The parts, with something in the place of a GPU's. ------------------------------
