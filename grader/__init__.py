@@ -49,8 +49,7 @@ from grader.core import __version__
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from grader.api import check, hint, progress, run
-    from grader.api.points import points
+    from grader.api import check, hint, points, progress, run
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
@@ -78,7 +77,7 @@ _HOMES = {
     "check": "api",
     "hint": "api",
     "mark": "core.events",
-    "points": "api.points",
+    "points": "api",
     "progress": "api",
     "replay": "api.replay",
     "run": "api",

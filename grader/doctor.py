@@ -1,4 +1,4 @@
-"""What this machine can do, and what to install for the rest."""
+"""``grader doctor``: what this machine can do, and what to install for the rest."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["Finding", "examine", "findings"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one examination of this machine.
 
     Attributes:
-        what: the thing.
-        state: ``ok``, ``missing`` (something is not to be had without it) or
+        what: what was examined.
+        state: ``ok``, ``missing`` (a part of the course is unavailable without it) or
             ``broken`` (the course does not work without it).
         detail: what was found, or what to do.
     """
@@ -43,7 +43,7 @@ _LOOKS = {"ok": Outcome.PASSED, "missing": Outcome.SKIPPED, "broken": Outcome.FA
 
 
 def examine() -> int:
-    """Print every finding; 0 if the course works here, else 1."""
+    """Print every finding; return 0 if the course works here, else 1."""
     table = Table.grid(padding=(0, 2))
     found = []
     for finding in findings():
@@ -55,7 +55,7 @@ def examine() -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """Look at everything, the essential first."""
+    """Yield the findings, the essential ones first."""
     yield Finding(
         "grader", "ok", f"{__version__}, Python {platform.python_version()}, {platform.system()}"
     )
@@ -92,7 +92,7 @@ def _torch() -> Iterator[Finding]:
 
 
 def _world() -> Iterator[Finding]:
-    """Start two ranks and let them talk."""
+    """Start two ranks and run an all-reduce on them."""
     from grader.core.errors import GraderError
     from grader.launch.launchers import ForkServer, default_launcher
     from grader.launch.process_world import ProcessWorld
@@ -125,7 +125,7 @@ def _greet() -> None:
 
 
 def _sandbox() -> Iterator[Finding]:
-    """Start one, and two ranks in it."""
+    """Start a sandbox, and two ranks in it."""
     from grader.core.errors import GraderError
     from grader.launch.process_world import ProcessWorld
     from grader.launch.sandbox import missing, new_sandbox
@@ -136,7 +136,7 @@ def _sandbox() -> Iterator[Finding]:
     if reason:
         yield Finding("sandbox", "missing", f"to grade a class: {reason}")
         return
-    # this module is not there inside, so its functions cannot go by name
+    # the sandbox does not show this module, so its functions cannot be pickled by name
     greeting = Submission.from_bytes(inspect.getsource(_greet).encode(), "greet.py")
     try:
         with (

@@ -82,6 +82,24 @@ def test_check_as_json(request_here):
     assert found["submission"] == str(RIGHT)
 
 
+def test_a_call_may_take_as_many_seconds_as_asked_for(request_here, tmp_path):
+    path = tmp_path / "slow.py"
+    path.write_text(
+        "import time\nimport torch.distributed as dist\n\n\n"
+        "def neighbours():\n    time.sleep(1)\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    return (rank - 1) % n, (rank + 1) % n\n"
+    )
+    found = [
+        json.loads(
+            request_here("check", path, "--json", "--world-sizes", "2", "--seconds", seconds).stdout
+        )["exercises"][0]
+        for seconds in ("0.3", "30")
+    ]
+    assert [one["diagnosis"] for one in found] == ["timeout", None]
+    assert "no end after" in found[0]["message"]
+
+
 def test_a_named_exercise_that_is_absent_is_missing(request_here):
     done = request_here("check", RIGHT, "broadcast", "gather", "--json")
     assert done.returncode == 1
@@ -161,6 +179,11 @@ def wrong_files(folder):
         (["check", "nothing.py", "--world-sizes", "0"], "1 to 64 ranks, not 0"),
         (["check", "nothing.py", "--world-sizes", "1000"], "1 to 64 ranks, not 1000"),
         (["check", "nothing.py", "--seed", "abc"], "invalid int value: 'abc'"),
+        (
+            ["check", "nothing.py", "--seconds", "0"],
+            "a number of seconds above 0 is needed, not '0'",
+        ),
+        (["check", "nothing.py", "--seconds", "nan"], "not 'nan'"),
         (["check", "nothing.py", "--sedd", "1"], "unrecognized arguments: --sedd"),
         (["hint", "brodcast"], "did you mean broadcast"),
         (["hint"], "EXERCISE"),

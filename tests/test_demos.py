@@ -11,7 +11,7 @@ from grader.course.chapters import discover
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.frames import film
+from grader.report.replay import film
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent

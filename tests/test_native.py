@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.api import check
-from grader.api.points import points
+from grader.api import check, points
 from grader.core.errors import DeclarationError, RequestError
 from grader.core.verdict import Diagnosis, Status
 from grader.course.cases import Kind

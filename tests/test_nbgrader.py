@@ -13,8 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.api import catalogue
-from grader.api.points import Points
+from grader.api import Points, catalogue
 from grader.core.verdict import ExerciseVerdict, Status
 from tools import notebooks
 from tools.chapter import Chapter

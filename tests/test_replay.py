@@ -18,8 +18,7 @@ from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
 from grader.core.values import MOST_RANKS, tag_of, tagged
-from grader.report.frames import film
-from grader.report.player import page, player
+from grader.report.replay import film, page, player
 from tests.conftest import play
 
 # Tags. ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import torch
 
 from grader.api import catalogue
 from grader.course.cases import Draw, Kind, PerRank
-from grader.course.chapters import rings
+from grader.course.chapters import ch11_ring_all_reduce as rings
 from grader.course.oracles import OPS, reduced
 
 RING = catalogue()["ring_all_reduce"]

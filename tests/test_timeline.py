@@ -16,7 +16,7 @@ from PIL import Image
 from grader import mark, run, simulate, timeline
 from grader.api.timeline import Timeline
 from grader.core.errors import RequestError
-from grader.report.lanes import CODE, lanes
+from grader.report.timeline import CODE, lanes
 from tests.conftest import line_in
 
 

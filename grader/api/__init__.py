@@ -1,4 +1,4 @@
-"""What a student calls from a notebook cell or a script."""
+"""The functions that a student calls from a notebook cell or a script."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
-from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure
+from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview
@@ -31,17 +32,19 @@ from grader.trace.wildcard_schedules import Exploration, named_race
 __all__ = [
     "Checked",
     "Hints",
+    "Points",
     "Progress",
     "Run",
     "catalogue",
     "check",
     "fresh_seed",
     "hint",
+    "points",
     "progress",
     "run",
 ]
 
-#: Orders of arrival that a run is tried in, and seconds for those after the first.
+#: Orders of arrival that :func:`run` tries, and seconds for those after the first.
 _ORDERS, _EXPLORING = 8, 1.0
 
 _catalogue: Catalogue | None = None
@@ -49,7 +52,7 @@ _hints_given: dict[str, int] = {}
 
 
 def catalogue() -> Catalogue:
-    """The exercises of the course."""
+    """Return the exercises of the course."""
     global _catalogue
     if _catalogue is None:
         _catalogue = discover()
@@ -57,7 +60,7 @@ def catalogue() -> Catalogue:
 
 
 def fresh_seed() -> int:
-    """A seed that nobody has foreseen, short enough to type again."""
+    """Return an unpredictable seed that is short enough to type again."""
     return secrets.randbelow(10**6)
 
 
@@ -127,7 +130,11 @@ def check(
 
 
 def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of what is to be judged, and what it is."""
+    """Return the name of what is to be judged, and the function, class or text itself.
+
+    Raises:
+        RequestError: it is none of these, or there are several.
+    """
     if named:
         if answer is not None or len(named) > 1:
             raise RequestError("check takes one answer at a time")
@@ -144,23 +151,27 @@ def _answer(answer: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Launcher]:
-    """This process's launcher; at the end its worlds are gone, also if the user stops the work."""
+    """Give this process's launcher, and end its worlds afterwards, also on an interrupt.
+
+    Raises:
+        Stopped: the user has interrupted the work.
+    """
     launcher = default_launcher()
     try:
         yield launcher
         launcher.settle()
     except KeyboardInterrupt:
-        # it may have been stopped in the middle of a message: start afresh
+        # a message may have been cut off in the middle, so the launcher cannot be used again
         launcher.close()
         discard_launcher()
         raise Stopped("every rank has been ended") from None
 
 
 def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
-    """World sizes as asked for, in order and once each.
+    """Return the world sizes in the order asked for, without repetitions.
 
     Raises:
-        RequestError: one is not a number of ranks that a machine can hold.
+        RequestError: there is none, or one is not a number of ranks that a machine can hold.
     """
     found = tuple(dict.fromkeys(sizes))
     for size in found:
@@ -172,21 +183,69 @@ def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def shows_results() -> bool:
-    """Whether the value of an expression is shown without a print: a notebook, a prompt."""
+    """Return whether values of expressions are shown without a print, as in a notebook."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
         return True
     return hasattr(sys, "ps1")
 
 
+class Points:
+    """The value of :func:`points`: a number for programs, the verdict for people.
+
+    Attributes:
+        verdict: the verdict as data.
+    """
+
+    def __init__(self, verdict: ExerciseVerdict) -> None:
+        self.verdict = verdict
+
+    @property
+    def known(self) -> bool:
+        """Whether the answer could be judged."""
+        return self.verdict.status in (Status.PASSED, Status.FAILED)
+
+    def __float__(self) -> float:
+        if not self.known:
+            raise ValueError(f"{self.verdict.name} could not be judged: {self.verdict.message}")
+        return float(self.verdict.score)
+
+    def __repr__(self) -> str:
+        # nbgrader takes a number as partial credit, any other text as full marks
+        # and an error as none.  It refuses empty text, so that an answer that could
+        # not be judged stops the autograding of this submission.
+        return str(float(self)) if self.known else ""
+
+    def _repr_html_(self) -> str:
+        return exercise_html(self.verdict)
+
+
+def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
+    """Judge a function as :func:`check` does; the value is what it earns.
+
+    The last cells of a chapter call it.  A learner sees the verdict there,
+    whatever it is, and nbgrader reads the number.
+
+    Args:
+        answer: the function or class; its name says which exercise it is.
+        named: an answer without a name of its own, as for ``check``.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+        RequestError: the answer is no function, or cannot be sent to other
+            processes.
+    """
+    return Points(check(answer, **named).verdict)
+
+
 class Hints:
-    """Hints on an exercise, gentlest first; shows those asked for so far.
+    """Hints on an exercise, the gentlest first, as far as they have been asked for.
 
     Attributes:
         name: the exercise.
         hints: those that are shown.
         of: how many there are.
-        warns: whether the one after these is the last, and the whole answer.
+        warns: whether the next hint is the last, and the whole answer.
     """
 
     def __init__(self, name: str, hints: Sequence[str], of: int, warns: bool = False) -> None:
@@ -206,7 +265,7 @@ class Hints:
 
 
 def hint(name: str | Callable[..., Any]) -> Hints:
-    """The next hint on an exercise, from gentle to plain.
+    """Return the next hint on an exercise, from gentle to plain.
 
     Raises:
         UnknownExercise: no exercise has this name.
@@ -223,7 +282,7 @@ def hint(name: str | Callable[..., Any]) -> Hints:
 
 
 class Progress:
-    """How far the learner is; the value of :func:`progress`.
+    """A learner's progress in the course; the value of :func:`progress`.
 
     Attributes:
         overview: the same as data.
@@ -240,10 +299,10 @@ class Progress:
 
 
 def progress() -> Progress:
-    """Which exercises of the course are passed, tried or untouched.
+    """Return which exercises of the course are passed, tried or untouched.
 
-    Fed by every :func:`check` of your own functions, in notebooks and on the
-    command line.  It is kept in ``.grader/progress.json`` of the course; delete
+    Every :func:`check` of your own functions counts, in notebooks and on the
+    command line.  Progress is kept in ``.grader/progress.json`` of the course; delete
     the file to begin anew.
     """
     found = Progress(overview(catalogue()))
@@ -253,13 +312,13 @@ def progress() -> Progress:
 
 
 class Run(Sequence[Any]):
-    """What :func:`run` gives: the results in rank order, and the record of the run.
+    """The value of :func:`run`: the results in rank order, and the record of the run.
 
     Attributes:
         output: what each rank printed.
         failure: why the run failed, or ``None``.
-        orders: in how many orders of arrival it was tried, of how many that are known;
-            ``None`` if there is one only.
+        orders: how many orders of arrival were tried, of how many that are known;
+            ``None`` if there is only one.
     """
 
     def __init__(
@@ -294,7 +353,7 @@ class Run(Sequence[Any]):
 
     @property
     def trace(self) -> Trace:
-        """Every message, see :class:`grader.trace.trace.Trace`."""
+        """The record of every message, see :class:`grader.trace.trace.Trace`."""
         return self._trace
 
     def _require_success(self) -> None:
@@ -316,7 +375,7 @@ def run(
     function: Callable[..., Any],
     world_size: int,
     *arguments: Any,
-    seconds: float = 10.0,
+    seconds: float = DEFAULTS.run,
     may_fail: bool = False,
     backend: str = "gloo",
 ) -> Run:
@@ -326,11 +385,10 @@ def run(
     else of ``torch.distributed`` works, on gloo unless you say otherwise.
     What ranks print is shown in rank order when all have ended, and warnings after it.
 
-    A receive from any rank takes the message of the highest rank that has sent one
-    when nothing else can happen any more, so that a run gives the same result every
-    time.  Where it could have taken another rank's, further runs try that, too, a few
-    of them and without a word; if one of them fails, it is what you are shown, and
-    the message names the receive that decides.
+    When no other operation can proceed, a receive from any rank takes the message of the
+    highest rank that has sent one, so that a run gives the same result every time.  Where
+    it could have taken another rank's message, a few further runs try that silently; if
+    one of them fails, that run is shown, and the message names the receive that decides.
 
     Args:
         function: called as ``function(*arguments)`` on every rank.
@@ -369,9 +427,10 @@ def run(
 def _in_all_orders(
     launcher: Launcher, size: int, program: Program, job: Job, backend: str
 ) -> tuple[Outcome, ArrivalOrders | None]:
-    """Run a job; where a receive has a choice, in other orders as well, each in a new world.
+    """Run a job; where a receive has a choice, run it in other orders as well, in new worlds.
 
-    Gives the first outcome, or that of the first order that fails, with the race named.
+    Returns:
+        The first outcome, or that of the first order that fails, with the race named.
     """
 
     def run_once(job: Job) -> Outcome:

@@ -1,6 +1,6 @@
-"""``calculator``: turn the knobs of a training run, and see what fits and what overlaps.
+"""``calculator``: change the numbers of a training run, and see what fits and what overlaps.
 
-The numbers are those of :mod:`grader.api.calculator`; here they are only shown.
+The formulas are those of :mod:`grader.course.sizes`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Calculator", "Memory", "Overlap", "TrainingPlan", "calculator"]
 
 # A training run on paper: a model, how it is spread over devices, and what follows. ----
 
-#: Bytes of weights, gradients and activations: bfloat16.
+#: Bytes of a weight, a gradient or an activation in bfloat16.
 _BYTES = 2
 
 
@@ -58,7 +58,7 @@ class Overlap(NamedTuple):
 
     @property
     def hidden(self) -> bool:
-        """Whether the computation takes as long as the communication."""
+        """Whether the computation takes at least as long as the communication."""
         return self.ratio <= 1
 
 
@@ -129,22 +129,22 @@ class TrainingPlan:
 
     @property
     def devices(self) -> int:
-        """All of them."""
+        """The number of devices."""
         return self.dp * self.tp * self.pp
 
     @property
     def params(self) -> int:
-        """Parameters of the whole model."""
+        """The parameters of the whole model."""
         return sizes.model_params(
             self.hidden, self.layers, self.vocab, self.glu, self.tied_head, self.max_positions
         )
 
     @property
     def params_here(self) -> float:
-        """Parameters that a device of the first stage computes with.
+        """The parameters that a device of the first stage computes with.
 
-        The first stage has the embedding, and where the layers do not share out evenly one
-        more than the last; the head is on the last.
+        The first stage has the embedding, and one layer more than the last where layers cannot
+        be shared out evenly; the head is on the last stage.
         """
         no_head = self.tied_head or self.pp > 1
         stage = sizes.model_params(
@@ -158,10 +158,10 @@ class TrainingPlan:
 
     @property
     def memory(self) -> Memory:
-        """What is where on a device of the first stage, which keeps the most activations.
+        """The memory of a device of the first stage, which keeps the most activations.
 
         Where one forward pass is followed by one backward pass, the first stage has as
-        many micro-batches on their way as there are stages.
+        many micro-batches under way as there are stages.
 
         (Korthikanti and others 2022, section 4.2.3, https://arxiv.org/abs/2205.05198.)
         """
@@ -174,7 +174,7 @@ class TrainingPlan:
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
-        """What is sent, for every degree above 1."""
+        """The communications of every degree above 1."""
         found = []
         machine = self.peak_flops, self.bandwidth, _BYTES
         if self.dp > 1 and self.zero == 3:
@@ -202,12 +202,12 @@ class TrainingPlan:
 
 # The calculator. ------------------------------------------------------------------
 
-#: What is shown: headings of two columns of words, and rows.
+#: Rows of a table: a name and a value.
 _Rows = list[tuple[str, str]]
 
 
 def _count(number: float) -> str:
-    """A count with a word that people say."""
+    """Return a count in words."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if number >= size:
             return f"{number / size:,.3g} {word}" if number < 1000 * size else f"{number:.3g}"
@@ -241,7 +241,7 @@ def _overlaps(plan: TrainingPlan) -> Iterator[tuple[str, str, str]]:
 
 
 def table(plan: TrainingPlan) -> str:
-    """The numbers as text."""
+    """Return the numbers as text."""
     rows = _sizes(plan)
     lines = [f"{name:20} {value:>16}" for name, value in rows]
     lines += [f"{name:20} {verdict}: {what}" for name, verdict, what in _overlaps(plan)]
@@ -251,7 +251,7 @@ def table(plan: TrainingPlan) -> str:
 
 
 def _page(plan: TrainingPlan) -> str:
-    """The same as HTML."""
+    """Return the numbers as HTML."""
     cells = "".join(
         f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
         f'<td style="text-align:right">{html.escape(value)}</td></tr>'
@@ -275,7 +275,7 @@ def _error(error: RequestError) -> str:
     return f'<p role="status">✗ {html.escape(str(error))}</p>'
 
 
-#: What the controls are called, and in which unit they are shown.
+#: The label of each control, and the unit in which its value is shown.
 _LABELS: dict[str, tuple[str, float]] = {
     "hidden": ("hidden", 1),
     "layers": ("layers", 1),
@@ -294,7 +294,7 @@ _LABELS: dict[str, tuple[str, float]] = {
     "recompute": ("recompute activations", 1),
 }
 
-#: How far an arrow key goes in a number, where that is not 1.
+#: How much an arrow key changes a number, where that is not 1.
 _STEPS = {"hidden": 128, "vocab": 1000, "seq": 128}
 
 #: The largest number that a field takes.
@@ -302,10 +302,10 @@ _MOST = {"zero": 3, "hidden": 2**20, "vocab": 10**8, "seq": 2**24}
 
 
 class Calculator:
-    """A plan whose knobs can be turned: controls in a notebook, a table elsewhere.
+    """A plan whose numbers can be changed: controls in a notebook, a table elsewhere.
 
     Attributes:
-        plan: as it is now.
+        plan: the plan as it is now.
     """
 
     def __init__(self, plan: TrainingPlan) -> None:
@@ -337,21 +337,21 @@ class Calculator:
         return ipywidgets.VBox([ipywidgets.GridBox(list(controls.values()), layout=columns), shown])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # whoever cannot show the controls shows the text
+        # front ends that cannot show the controls show the text
         return {**self.widget._repr_mimebundle_(), "text/plain": repr(self)}
 
 
 def _read(name: str, value: Any) -> Any:
-    """What a control's value means."""
+    """Return the number of a plan that a control's value stands for."""
     unit = _LABELS[name][1]
     return value if unit == 1 else value * unit
 
 
 def _control(widgets: Any, name: str, value: Any) -> Any:
-    """The control for one field of a plan: one that can be used by keyboard, everywhere.
+    """Make the control for one field of a plan, such that it can be used by keyboard everywhere.
 
-    Numbers are typed, and no list or slider stands for them: JupyterLab takes the arrow
-    keys from a list, and ipywidgets gives its sliders no name that a screen reader could say.
+    Numbers are typed, not chosen from a list or with a slider: JupyterLab captures the arrow
+    keys of a list, and ipywidgets gives its sliders no name that a screen reader could say.
     """
     label, unit = _LABELS[name]
     style = {"description_width": "130px"}
@@ -372,7 +372,7 @@ def _control(widgets: Any, name: str, value: Any) -> Any:
 
 
 def calculator(**start: Any) -> Calculator:
-    """Memory of a device and overlap ratios of a training run, with knobs to turn.
+    """Show memory of a device and overlap ratios of a training run, with numbers to change.
 
     Args:
         start: initial values of :class:`TrainingPlan` fields, such as

@@ -1,4 +1,4 @@
-"""``replay``: the messages of one's own program, to step through."""
+"""``replay``: step through the messages of a program."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.frames import FrameSequence, film
-from grader.report.player import page, player, strip
+from grader.report.replay import FrameSequence, film, page, player, strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
 
 __all__ = ["Replay", "replay"]
 
-#: Elements of the largest tensor that is looked into.
+#: Elements of the largest tensor whose contents are recorded.
 WATCHED = 64
 
 
@@ -52,7 +51,7 @@ class Replay:
         Path(path).write_text(page(self.film), encoding="utf-8")
 
     def _ipython_display_(self) -> None:
-        # Two outputs: whoever cannot play the first one still sees the second.
+        # Two outputs: front ends that cannot play the first still show the second.
         from IPython.display import publish_display_data
 
         publish: Any = publish_display_data
@@ -68,14 +67,14 @@ def replay(
     """Run a function on every rank and step through its messages.
 
     Args:
-        what: a function; the function of an exercise needs no arguments, it
-            gets data whose way can be followed by name.  Or what :func:`run`
-            has returned, whose messages are shown without their contents.
+        what: a function.  The function of an exercise needs no arguments: it gets
+            data that can be followed by name.  Or the value of :func:`run`, whose
+            messages are shown without their contents.
         world_size: how many ranks, up to 8; not for a run, which has them.
         arguments: the same for every rank.
 
     Raises:
-        RequestError: there is nothing to run it on.
+        RequestError: there is nothing to run, or nothing to run it on.
         RunFailed: the run failed.
     """
     if isinstance(what, (Run, Trace)):

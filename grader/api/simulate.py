@@ -1,4 +1,4 @@
-"""``simulate``: one's own function on a thousand ranks, in one process, on a virtual clock."""
+"""``simulate``: run a function on thousands of ranks, in one process, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from grader.api import Run, fresh_seed, stoppable
 from grader.core.errors import RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount, duration
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
@@ -21,22 +22,22 @@ from grader.trace.trace import Trace
 
 __all__ = ["MOST_RANKS", "SimulatedRun", "cluster_of", "simulate", "simulate_answer"]
 
-#: As many ranks as there is memory for on a laptop.
+#: Largest number of ranks, for which a laptop has enough memory.
 MOST_RANKS = 65536
 
-#: Up to so many ranks every message is recorded, if nothing else is said.
+#: Largest number of ranks whose messages are recorded by default.
 _RECORDED_RANKS = 16
 
-#: Events of a record; a longer one is given up.
+#: Events of a record; longer ones are discarded.
 _EVENTS = 2_000_000
 
 
 class SimulatedRun(Run):
-    """What :func:`simulate` gives: the results in rank order, and what it would have taken.
+    """The value of :func:`simulate`: the results in rank order, and the virtual costs.
 
     Attributes:
         ranks: how many.
-        seconds: of virtual time, when the last rank had returned.
+        seconds: virtual time at which the last rank returned.
         messages, bytes: that were received.
         output: what the ranks printed, in the order of virtual time, as one text.
         failure: why the run failed, or ``None``.
@@ -56,7 +57,7 @@ class SimulatedRun(Run):
 
     @property
     def trace(self) -> Trace:
-        """Every message, see :class:`grader.trace.trace.Trace`.
+        """The record of every message, see :class:`grader.trace.trace.Trace`.
 
         Raises:
             RequestError: it was not recorded, or there were too many.
@@ -91,7 +92,7 @@ def simulate(
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
     record: bool | None = None,
-    seconds: float = 120.0,
+    seconds: float = DEFAULTS.simulation,
     may_fail: bool = False,
 ) -> SimulatedRun:
     """Run a function on simulated ranks: as many as you like, in one process.
@@ -111,7 +112,7 @@ def simulate(
         eager: bytes up to which a send does not wait for its receive; −1 for none.
         algorithms: of built-in collectives, such as ``{"all_reduce": "ring"}``.
         record: whether to record every message, for ``replay``, ``timeline`` and ``trace``;
-            up to 16 ranks they are, if nothing is said.
+            by default they are recorded up to 16 ranks.
         seconds: of the wall clock after which the run has failed.
         may_fail: return a failed run instead of raising.
 
@@ -155,7 +156,7 @@ def simulate_answer(
     eager: int = -1,
     algorithms: Mapping[str, str] = MappingProxyType({}),
     seed: int | None = None,
-    seconds: float = 600.0,
+    seconds: float = DEFAULTS.simulated_answer,
 ) -> SimulatedOutcome:
     """Run the answer of a file on simulated ranks, and judge what they hold.
 
@@ -197,7 +198,7 @@ def simulate_answer(
 
 
 def require_ranks(ranks: Any) -> None:
-    """Make sure that a number of ranks can be simulated.
+    """Make sure that this number of ranks can be simulated.
 
     Raises:
         RequestError: it cannot.
@@ -209,10 +210,10 @@ def require_ranks(ranks: Any) -> None:
 def cluster_of(
     cluster: str | Cluster | None, alpha: float | None = None, beta: float | None = None
 ) -> Cluster:
-    """The cluster that was asked for, in one of two ways.
+    """Return the cluster that was asked for by name or description, or by α and β.
 
     Raises:
-        RequestError: in both, or there is no such cluster.
+        RequestError: it was asked for in both ways, or there is no such cluster.
     """
     if cluster is None:
         flat = Flat()

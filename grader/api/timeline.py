@@ -1,4 +1,4 @@
-"""``timeline``: where the time of a run went, and who waited for whom meanwhile."""
+"""``timeline``: show where the time of a run went, and which ranks waited."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 
 from grader.api import Run, shows_results
 from grader.core.errors import RequestError
-from grader.report.lanes import CODE, Lane, Lanes, lanes
-from grader.report.timeline import timeline_png, unit_of
+from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, unit_of
 from grader.trace.trace import Trace
 
 __all__ = ["Timeline", "timeline"]
 
-#: What ranks do, as the columns of the table: what it is called, and its heading.
+#: Columns of the table: what a rank does, and the heading.
 _COLUMNS = (
     (CODE, "in its own code"),
     ("send", "waiting in send"),
@@ -24,7 +23,7 @@ _COLUMNS = (
     ("collective", "waiting in collectives"),
 )
 
-#: Named places that are told of a rank; more are in the picture only.
+#: Marks of a rank that the text lists; further ones are in the picture only.
 _MOST_MARKS = 12
 
 _CELL = "padding: 1px 14px 1px 0; text-align: left"
@@ -48,11 +47,11 @@ class Timeline:
 
     @cached_property
     def picture(self) -> bytes:
-        """The run as a PNG, on a white ground that is right in either theme."""
+        """The run as a PNG, on a white ground that suits light and dark themes."""
         return timeline_png(self.lanes)
 
     def in_words(self) -> str:
-        """What the picture shows, for those who do not see it."""
+        """Return in words what the picture shows, for readers who cannot see it."""
         lanes = self.lanes
         parts = [f"Time line of {_ranks(lanes)} over {_time(lanes.end)}."]
         for rank, lane in enumerate(lanes.lanes):
@@ -85,7 +84,7 @@ class Timeline:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # the HTML needs no script, style or vector image, so that a notebook
-        # that is not trusted shows it too; what prints takes the PNG
+        # that is not trusted shows it too; printed pages use the PNG
         return {
             "text/html": self._html(),
             "image/png": self.picture,
@@ -133,12 +132,12 @@ def timeline(what: Run | Trace, *, since: str | None = None, until: str | None =
     ``run(function, 4, may_fail=True)``.
 
     Args:
-        what: what :func:`run` has returned, or the record in it.
+        what: the value of :func:`run`, or the record in it.
         since, until: show only what lies between the first of these marks and the last, see
             :func:`mark`; the beginning and the end of the run otherwise.
 
     Raises:
-        RequestError: it is neither, or there is no such mark.
+        RequestError: ``what`` is neither, or there is no such mark.
     """
     if isinstance(what, Run):
         found = lanes(what.trace, what.failure)

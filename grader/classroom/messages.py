@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field
 
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import ExerciseVerdict
 
 __all__ = [
@@ -33,10 +34,10 @@ class Limits:
         sandbox: whether it runs in one; without, it runs as the person who grades.
     """
 
-    call: float = 5.0
-    exercise: float = 60.0
-    submission: float = 600.0
-    memory: int = 4 << 30
+    call: float = DEFAULTS.call
+    exercise: float = DEFAULTS.exercise
+    submission: float = DEFAULTS.submission
+    memory: int = DEFAULTS.submission_memory
     sandbox: bool = True
 
     def key(self) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from typing import NoReturn
 import grader
 from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.launch.backends import BACKENDS
 
 __all__ = ["main"]
@@ -46,6 +48,16 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed, not {text!r}")
+    return seconds
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,6 +94,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what carries the messages: "
         + "; ".join(f"{entry.name} ({entry.about})" for entry in BACKENDS.values()),
     )
+    check.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="S",
+        help=f"of one call of an answer ({DEFAULTS.call:g}; {DEFAULTS.gpu_call:g} on GPUs)",
+    )
 
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.set_defaults(serve=_hint)
@@ -114,10 +132,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     grade.add_argument("--seed", type=int, help="draw everybody's inputs from this number")
     grade.add_argument(
-        "--timeout", type=_count, default=600, metavar="S", help="seconds of a submission in all"
+        "--timeout",
+        type=_count,
+        default=int(DEFAULTS.submission),
+        metavar="S",
+        help="seconds of a submission in all",
     )
     grade.add_argument(
-        "--memory", type=_count, default=4096, metavar="MB", help="of all ranks of a submission"
+        "--memory",
+        type=_count,
+        default=DEFAULTS.submission_memory >> 20,
+        metavar="MB",
+        help="of all ranks of a submission",
     )
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
@@ -234,7 +260,7 @@ def _check(request: argparse.Namespace) -> int:
         Settings(
             seed,
             sizes,
-            seconds=BACKENDS[request.backend].call_seconds,
+            seconds=request.seconds or BACKENDS[request.backend].call_seconds,
             backend=request.backend,
         ),
     )

@@ -53,7 +53,8 @@ def serve(request: argparse.Namespace) -> int:
 
     warm_up()
     from grader.api.simulate import cluster_of, simulate_answer
-    from grader.report.growth import growth_json, growth_report
+    from grader.report.json import growth_json
+    from grader.report.text import growth_report
 
     cluster = cluster_of(request.cluster, request.alpha, request.beta)
     exercises = catalogue()

@@ -1,5 +1,6 @@
-"""How an exercise is declared, and the exercises of the course.
+"""How exercises are declared, and the exercises of the course.
 
-Cases, oracles, limits and hints; :mod:`~grader.course.chapters` has a module for each chapter.
-Its door: :class:`~grader.course.exercise.Exercise`.
+It holds cases, oracles, limits on traffic, and the choice of hints;
+:mod:`~grader.course.chapters` has a module for each chapter.  The public entry is
+:class:`~grader.course.exercise.Exercise`.
 """

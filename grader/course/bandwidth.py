@@ -1,12 +1,12 @@
 """The arithmetic of bandwidth: bytes, seconds, and what links had to carry.
 
-Sizes and factors are those of nccl-tests, so that numbers can be laid side by
-side: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md.  For
+Sizes and factors are those of nccl-tests, so that numbers can be compared:
+https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md.  For
 ``scatter``, ``gather`` and ``send_recv``, which that page leaves out, they are
 those of the programs themselves (``src/scatter.cu``, ``gather.cu``,
 ``sendrecv.cu``).
 
-Everything is in bytes, seconds, and bytes a second; a gigabyte is 10⁹ bytes.
+Units are bytes, seconds, and bytes per second; a gigabyte is 10⁹ bytes.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ FACTORS: dict[str, tuple[int, int]] = {
     "send_recv": (1, 0),
 }
 
-#: Where the whole tensor is made of n equal parts, one for each rank.
+#: Collectives whose whole tensor is made of n equal parts, one for each rank.
 SHARED_OUT = frozenset({"all_gather", "reduce_scatter", "all_to_all", "scatter", "gather"})
 
 
 def factor(op: str, world_size: int) -> float:
-    """What makes a bus bandwidth of an algorithm bandwidth."""
+    """Return the ratio of bus bandwidth to algorithm bandwidth."""
     a, b = FACTORS[op]
     return (a * world_size - b) / world_size
 
 
 def algorithm_bandwidth(nbytes: int, seconds: float) -> float:
-    """Bytes of the whole tensor a second."""
+    """Return bytes of the whole tensor per second."""
     return nbytes / seconds
 
 
 def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float:
-    """Bytes a second that the busiest link had to carry at least.
+    """Return the bytes per second that the busiest link had to carry at least.
 
     Args:
         op: a key of :data:`FACTORS`.
-        nbytes: of the whole tensor: of all n parts together where it is made of
-            parts, so of the input of a reduce-scatter and the output of an
-            all-gather.
+        nbytes: bytes of the whole tensor.  Where it is made of n parts, one for each
+            rank, that is all parts together: the input of a reduce-scatter and the
+            output of an all-gather.
         seconds: of one call.
         world_size: n.
     """
@@ -67,7 +67,7 @@ def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> floa
 
 
 def share(op: str, nbytes: int, itemsize: int, world_size: int) -> tuple[int, int]:
-    """What can be measured near a size: elements of one rank's part, bytes of the whole.
+    """Return the nearest size that can be measured: elements of a rank's part, bytes of the whole.
 
     There is at least one element; where the tensor is not made of parts, the
     part is the whole.
@@ -78,7 +78,7 @@ def share(op: str, nbytes: int, itemsize: int, world_size: int) -> tuple[int, in
 
 
 def sweep(least: int, most: int, step: int) -> Iterator[int]:
-    """Sizes from ``least`` to ``most``, each ``step`` times the one before."""
+    """Yield sizes from ``least`` to ``most``, each ``step`` times the one before."""
     while least <= most:
         yield least
         least *= step

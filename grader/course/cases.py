@@ -17,7 +17,7 @@ from grader.core.values import dtype_name, tagged
 __all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
 
 
-#: What each byte of a word brings to their sum, and to the word as a fraction.
+#: Weight of each byte of a word in the sum of the bytes plus the word as a fraction.
 _BELL = 1 + 2.0 ** np.array((-32, -24, -16, -8))
 
 #: One over the standard deviation of the sum of four bytes.
@@ -40,12 +40,12 @@ class Kind:
 
 
 def kinds(n: int) -> tuple[Kind, ...]:
-    """Dtypes and shapes for exercises that move data between ``n`` ranks.
+    """Return dtypes and shapes for exercises that move data between ``n`` ranks.
 
-    1-D and 2-D; none, one and many elements, and as many as there are ranks, one
-    fewer and one more.  The plainest come first: what they show is what a hint is
-    chosen by.  No two are alike, whatever ``n`` is, and none of integers or
-    bfloat16 is so short that two ranks could draw the same numbers by chance.
+    There are 1-D and 2-D shapes, with none, one and many elements, and with as many as
+    there are ranks, one fewer and one more.  The plainest come first, since hints are
+    chosen by the first failures.  No two are alike, whatever ``n`` is, and none of integers
+    or bfloat16 is so short that two ranks could draw the same numbers by chance.
     """
     return (
         Kind(torch.float32, (7,)),
@@ -73,7 +73,7 @@ class Case:
 
     @property
     def ranks(self) -> range:
-        """0 … n − 1."""
+        """All ranks, 0 … n − 1."""
         return range(self.n)
 
     def __getattr__(self, name: str) -> Any:
@@ -83,7 +83,7 @@ class Case:
             raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
 
     def arguments(self, rank: int) -> tuple[Any, ...]:
-        """What ``rank`` is called with, in the order of the signature."""
+        """Return what ``rank`` is called with, in the order of the signature."""
         return tuple(
             column[rank] if isinstance(column, PerRank) else column
             for column in self.columns.values()
@@ -91,17 +91,17 @@ class Case:
 
 
 def tags(n: int, count: int) -> PerRank:
-    """For every rank a tensor of ``count`` :mod:`grader.core.values`."""
+    """Return a tensor of ``count`` tags for every rank, see :class:`grader.core.values.Tag`."""
     return PerRank(tagged(rank, range(count)) for rank in range(n))
 
 
 def tag_lists(n: int) -> PerRank:
-    """For every rank a list of ``n`` tensors of one tag each."""
+    """Return a list of ``n`` tensors of one tag each for every rank."""
     return PerRank(list(tensor.split(1)) for tensor in tags(n, n))
 
 
 def demo(n: int, **arguments: Any) -> Case:
-    """The case of a replay: its data are tags, so that their way can be followed."""
+    """Return the case of a replay; its data are tags, so that readers can follow each element."""
     return Case("demo", n, arguments)
 
 
@@ -109,21 +109,21 @@ class Draw:
     """Draws the inputs of one exercise at one world size.
 
     The same seed, exercise and size give the same inputs everywhere: the bits
-    are SHAKE256's, and what is made of them takes whole numbers and single
+    are SHAKE256's, and they become numbers by integer arithmetic and single
     roundings only, so that no version of torch, numpy or a mathematical library
-    can change a value.  Nobody who knows some of the values, but not the seed,
-    can tell the others: all bits of the seed count, and there is no faster way
-    known than to try all seeds.
+    can change a value.  Knowing some of the values does not help to predict others
+    without the seed: all bits of the seed count, and no attack is known that is
+    faster than trying all seeds.
 
     Values are random; shapes, roots and other choices that decide what a case
     tests are not, so that what is caught once is caught always.
 
-    The first case is there to be read: what :meth:`per_rank` and :meth:`chunks` draw
-    for it tells whose each number is.  Rank r's element i is 10·r + i, and element i of
-    its chunk j is 100·r + 10·j + i; with more than ten elements there are more zeros.
-    Where ranks are added up, rank r holds 10^r, 2·10^r, 3·10^r and 4·10^r in turn, so
-    that a sum of 1121 has rank 1 twice; for a mean n times as much, so that it reads
-    like the sum.
+    The first case is made for reading: the numbers that :meth:`per_rank` and :meth:`chunks`
+    draw for it show which rank and element each one is.  Rank r's element i is 10·r + i, and
+    element i of its chunk j is 100·r + 10·j + i; with more than ten elements there are more
+    zeros.  Where ranks are added up, rank r holds 10^r, 2·10^r, 3·10^r and 4·10^r in turn,
+    so that a sum of 1121 has rank 1 twice; for a mean it holds n times as much, so that the
+    mean reads like the sum.
 
     Args:
         seed: of the check; a grading's has 128 bits.
@@ -139,11 +139,11 @@ class Draw:
 
     @property
     def ranks(self) -> range:
-        """0 … n − 1."""
+        """All ranks, 0 … n − 1."""
         return range(self.n)
 
     def tensor(self, kind: Kind) -> torch.Tensor:
-        """Random numbers: nearly normal ones, or integers from −99 to 99."""
+        """Draw random numbers: nearly normal ones, or integers from −99 to 99."""
         words = self._words(kind)
         if kind.dtype.is_floating_point:
             return _tensor(_bell(words), kind)
@@ -151,7 +151,7 @@ class Draw:
         return _tensor((words % 199).astype("i8") - 99, kind)
 
     def factors(self, kind: Kind) -> torch.Tensor:
-        """Numbers whose products stay in range: ±1 and ±2, or 0.5 to 1.5 and negated."""
+        """Draw numbers whose products stay in range: ±1 and ±2, or ±0.5 to ±1.5."""
         words = self._words(kind)
         sign = (words & 1).astype("i8") * 2 - 1
         if kind.dtype.is_floating_point:
@@ -159,7 +159,7 @@ class Draw:
         return _tensor(sign * ((words >> 1 & 1) + 1), kind)
 
     def per_rank(self, kind: Kind | Sequence[Kind], op: str = "") -> PerRank:
-        """A tensor for every rank.
+        """Draw a tensor for every rank.
 
         Args:
             kind: dtype and shape, the same on all ranks or one of each.
@@ -175,14 +175,14 @@ class Draw:
         )
 
     def chunks(self, kind: Kind, op: str = "") -> PerRank:
-        """For every rank a list of ``n`` tensors; ``op`` as in :meth:`per_rank`."""
+        """Draw a list of ``n`` tensors for every rank; ``op`` is as in :meth:`per_rank`."""
         return PerRank(list(row) for row in self._over_ranks(kind, (self.n, self.n), op))
 
     def _over_ranks(self, kind: Kind, ranks: tuple[int, ...], op: str) -> torch.Tensor:
-        """A tensor of shape ``(*ranks, *kind.shape)``."""
+        """Draw a tensor of shape ``(*ranks, *kind.shape)``."""
         whole = Kind(kind.dtype, (*ranks, *kind.shape))
         numbers = None if self._cases else self._readable((*ranks, math.prod(kind.shape)), op)
-        # beyond that floating-point numbers have gaps, and a wrong 1 would be lost in a sum
+        # larger floating-point numbers have gaps, and a wrong 1 would be lost in a sum
         exact = 2 / torch.finfo(kind.dtype).eps if kind.dtype.is_floating_point else 2**62
         if numbers is None or np.abs(numbers).sum(0, initial=0).max(initial=0) > exact:
             return (self.factors if op == "PRODUCT" else self.tensor)(whole)
@@ -190,10 +190,10 @@ class Draw:
         return _tensor(numbers, whole)
 
     def _readable(self, sizes: tuple[int, ...], op: str) -> npt.NDArray[np.int64] | None:
-        """Numbers that tell where they stand, if there are some for this reduction.
+        """Return numbers that show where they belong, or ``None`` if a reduction allows none.
 
         Args:
-            sizes: of the ranks, of their chunks if there are any, and of the elements.
+            sizes: numbers of ranks, of their chunks if there are any, and of elements.
         """
         if op in ("SUM", "AVG"):
             if self.n > 16:
@@ -209,29 +209,29 @@ class Draw:
         return number
 
     def _words(self, kind: Kind) -> npt.NDArray[np.uint32]:
-        """32 random bits for every element; other ones each time."""
+        """Draw 32 random bits for every element; each call draws others."""
         self._draws += 1
         stream = hashlib.shake_256(f"{self._key}/{self._draws}".encode())
         return np.frombuffer(stream.digest(4 * math.prod(kind.shape)), "<u4")
 
     def with_roots(self, kinds: Iterable[Kind]) -> Iterator[tuple[Kind, int]]:
-        """Each kind with a root; the roots go round all ranks, the last one first."""
+        """Yield each kind with a root; the roots cycle through all ranks from the last one on."""
         for i, kind in enumerate(kinds):
             yield kind, (self.n - 1 + i) % self.n
 
     def case(self, name: str, **arguments: Any) -> Case:
-        """A case with these arguments, in the order of the signature."""
+        """Make a case with these arguments, in the order of the signature."""
         self._cases += 1
         return Case(name, self.n, arguments)
 
 
 def _bell(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
-    """Numbers of mean 0 and variance 1 that are spread almost like normal ones.
+    """Turn words into numbers of mean 0 and variance 1 that are nearly normal.
 
-    A word's four bytes are even numbers, and the sum of four of those is nearly
-    normal, without a logarithm or a cosine, whose last bit depends on the library.
-    The word itself, as a fraction, makes every number another one.  All is exact
-    but for the last product, so it does not matter in which order it is added up.
+    A word's four bytes are uniform, and the sum of four such numbers is nearly normal,
+    without a logarithm or a cosine, whose last bit depends on the library.  The word
+    itself is added as a fraction, so that different words give different numbers.  All
+    is exact except for the last product, so the order of additions does not matter.
     """
     octets = words.view("u1").reshape(-1, 4)
     bell: npt.NDArray[np.float64] = (octets @ _BELL - 510.5) * _SPREAD

@@ -1,10 +1,10 @@
-"""What a collective costs, on paper: the alpha-beta model.
+"""The time that a collective takes in the alpha-beta model.
 
-A message of S bytes takes α + β·S seconds: the latency α, however small it is, and
-β for every byte.  A rank sends one message and receives one at a time, ranks do not disturb each
-other, and adding up costs nothing.
+A message of S bytes takes α + β·S seconds: the latency α, however small the message is,
+and β for every byte.  A rank sends one message and receives one at a time, ranks do not
+disturb each other, and adding up costs nothing.
 
-Everywhere: ``n`` ranks, ``nbytes`` of the whole tensor, ``alpha`` in seconds,
+In all functions there are ``n`` ranks, ``nbytes`` of the whole tensor, ``alpha`` in seconds,
 ``beta`` in seconds per byte.
 """
 
@@ -25,12 +25,12 @@ __all__ = [
 
 
 def message_seconds(nbytes: float, alpha: float, beta: float) -> float:
-    """Seconds that one message takes."""
+    """Return the seconds that one message takes."""
     return alpha + beta * nbytes
 
 
 def ring_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) -> float:
-    """Seconds of a ring all-reduce: 2(n − 1) steps, in each a chunk of S/n bytes.
+    """Return the seconds of a ring all-reduce: 2(n − 1) steps, in each a chunk of S/n bytes.
 
     (Patarasuk and Yuan 2009, https://doi.org/10.1016/j.jpdc.2008.09.002.)
     """
@@ -38,12 +38,12 @@ def ring_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) ->
 
 
 def tree_levels(n: int) -> int:
-    """⌈log₂ n⌉, the rounds in which one rank can reach ``n``; exact for every n ≥ 1."""
+    """Return ⌈log₂ n⌉, the rounds in which one rank can reach ``n``; exact for every n ≥ 1."""
     return (n - 1).bit_length()
 
 
 def tree_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) -> float:
-    """Seconds of a reduce and a broadcast on a binomial tree: 2⌈log₂ n⌉ whole messages.
+    """Return the seconds of a reduce and a broadcast on a binomial tree: 2⌈log₂ n⌉ whole messages.
 
     (Chan, Heimlich, Purkayastha and van de Geijn 2007, https://doi.org/10.1002/cpe.1206.)
     """
@@ -51,10 +51,11 @@ def tree_all_reduce_seconds(n: int, nbytes: float, alpha: float, beta: float) ->
 
 
 def crossover_bytes(n: int, alpha: float, beta: float) -> float:
-    """The size from which the ring is no slower than the tree.
+    """Return the size in bytes from which the ring is no slower than the tree.
 
-    Up to three ranks the ring has no more steps than the tree, so it never is; nor
-    is it without a latency.  Without a cost for bytes, it always is from four ranks on.
+    It is 0 for up to three ranks, where the ring has no more steps than the tree, and
+    where there is no latency.  Without a cost for bytes, the ring is never as fast from
+    four ranks on, and the size is infinite.
     """
     levels = tree_levels(n)
     dearer = (n - 1 - levels) * alpha
@@ -64,14 +65,20 @@ def crossover_bytes(n: int, alpha: float, beta: float) -> float:
 
 
 def fit_alpha_beta(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
-    """The α and β, neither negative, with the least sum of squares of α + β·S − t.
+    """Return the α and β ≥ 0 with the least sum of squares of α + β·S − t.
 
-    Of every set of the two that may be zero the best of the others is computed, in
-    exact fractions, and the one is taken that meets the conditions of Karush, Kuhn
-    and Tucker: neither is negative, and where one is zero, more of it would not help.
+    For every choice of which of the two are zero, the best value of the others is
+    computed in exact fractions.  The result is the one that meets the conditions of
+    Karush, Kuhn and Tucker: neither is negative, and where one is zero, increasing it
+    would not help.
+
+    Args:
+        sizes: S, in bytes.
+        seconds: t, one for each size.
 
     Raises:
-        ValueError: there are not two sizes that differ, so that many would fit.
+        ValueError: there are not two sizes that differ, so that many would fit; or
+            there are not as many times as sizes.
     """
     if len(sizes) != len(seconds):
         raise ValueError(f"as many times as sizes are needed, not {len(seconds)} for {len(sizes)}")

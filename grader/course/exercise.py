@@ -1,4 +1,4 @@
-"""How an exercise is declared: its inputs, its oracle, its limits, its hints.
+"""The declaration of an exercise: its inputs, oracle, limits and hints.
 
 A declaration reads like the statement of the exercise::
 
@@ -15,7 +15,7 @@ A declaration reads like the statement of the exercise::
         hints=("Only src has something to send.", ...),
     )
 
-``c.x`` is the column of an argument that differs by rank, a list with one
+``c.x`` is the column of an argument that differs by rank: a list with one
 entry per rank; ``c.src`` an argument that is the same on every rank.
 """
 
@@ -49,17 +49,17 @@ __all__ = [
     "packed",
 ]
 
-#: The world sizes that exercises are judged at.
+#: The numbers of ranks that exercises are judged on, if they say nothing else.
 STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
 
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """One case or limit that was judged, and what came of it.
+    """One case or limit that was judged, with its outcome.
 
     Attributes:
         case: the input.
-        diagnosis: the word; ``None`` if it passed.
+        diagnosis: what is wrong; ``None`` if it passed.
         actual: what each rank holds; empty if the world failed, and for a limit.
         failure: why the world failed, if it did.
         trace: the traffic.
@@ -84,14 +84,14 @@ class Evidence:
     """All that is known of a wrong answer when a hint is chosen.
 
     It holds every case and limit that was judged until two world sizes of more than
-    one rank had failed, passed ones too: what works says as much about a mistake as
-    what does not.  ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are
-    those of the first failure, which the message speaks of.
+    one rank had failed, passed ones too: what passes says as much about a mistake as
+    what fails.  ``case``, ``diagnosis``, ``actual``, ``failure`` and ``trace`` are
+    those of the first failure, which the message is about.
 
     Attributes:
         judged: in the order of the exercise.
         source: the answer's function, then the helpers that it calls; empty where
-            the source is not to be had.
+            the source is not available.
     """
 
     judged: tuple[JudgedCase, ...]
@@ -109,7 +109,7 @@ class Evidence:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The word."""
+        """The diagnosis of the first failure."""
         assert self.here.diagnosis is not None
         return self.here.diagnosis
 
@@ -144,11 +144,11 @@ class Evidence:
         return [one for one in self.judged if one.passed]
 
     def says(self, words: str) -> bool:
-        """Whether the world failed with these words."""
+        """Return whether the world failed with a message that contains these words."""
         return self.failure is not None and words in self.failure.message
 
     def calls(self, *names: str) -> bool:
-        """Whether the source calls one of these: ``send`` is ``dist.send``, too."""
+        """Return whether the source calls one of these: ``send`` stands for ``dist.send``, too."""
         return any(
             call == name or call.endswith(f".{name}")
             for part in self.source
@@ -157,11 +157,11 @@ class Evidence:
         )
 
     def loops(self, pattern: str) -> bool:
-        """Whether the source has a loop over what this regular expression matches, as a whole."""
+        """Return whether the source loops over what this regular expression fully matches."""
         return any(re.fullmatch(pattern, loop) for part in self.source for loop in part.loops)
 
     def written(self, pattern: str) -> bool:
-        """Whether the code matches this regular expression somewhere, comments left out."""
+        """Return whether this regular expression occurs in the code, comments aside."""
         return any(re.search(pattern, part.text) for part in self.source)
 
 
@@ -171,23 +171,23 @@ Gives = Callable[[Case], Sequence[Any] | None]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that is often made, and the hint that fits it.
+    """A frequent mistake, and the hint that fits it.
 
     A hint is given only if the mistake is proved.  ``gives`` must agree with every case
     whose values came back, failed or passed, except where it says ``None``; ``when`` sees
-    the first failure and all other evidence.  A mistake with more conditions fits better,
+    the first failure and all other evidence.  A mistake with both conditions is preferred,
     and then one that explains more failures.  If two with different hints fit equally well
-    by their values, neither is named; if by their signs, the one that is listed first, so
-    a special case stands before the general one.
+    by their values, neither is used; if by ``when``, the one that is listed first, so
+    a special case comes before the general one.
 
     Attributes:
-        hint: what to say.
+        hint: the text.
         gives: what each rank would hold if this mistake were made, like the oracle.
             Where the mistake does no harm it gives the right result; ``None`` is for
-            cases that it says nothing of.  Several are alternatives: one of them has to
+            cases of which it predicts nothing.  Several are alternatives: one of them has to
             agree with all cases.
         when: other evidence of the mistake, in the traffic, the failure or the source.  It
-            must be a sign of this mistake alone, and not of a wrong answer as such.
+            must hold for this mistake alone, and not for any wrong answer.
     """
 
     hint: str
@@ -197,13 +197,13 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Growth:
-    """What an answer that is right on real ranks is run on besides: many simulated ones.
+    """The runs on many simulated ranks of an answer that is right on real ones.
 
     Attributes:
         case: draws the input of a world size.
-        sizes: numbers of ranks, growing.
-        values: up to this many, what the ranks hold is compared, too; beyond, only
-            what they have sent, where the data would take longer than the run.
+        sizes: numbers of ranks, in increasing order.
+        values: the largest size at which values are compared as well; beyond it only
+            the traffic is judged, where making the data would take longer than the run.
     """
 
     case: Callable[[Draw], Case]
@@ -216,7 +216,7 @@ class Exercise:
     """An exercise.
 
     Attributes:
-        signature: as the student writes it; names the exercise and its
+        signature: the header that the student writes; it names the exercise and its
             parameters. ``NAME: str`` asks for a text.
         summary: one line for lists.
         inputs: draws the cases of a world size.
@@ -225,34 +225,37 @@ class Exercise:
             that is judged, as Python sees it; all of its parameters are tensors.
         result: the parameter that holds the result in place, or ``None``
             where the result is returned.
-        world_sizes: where it is judged.
-        limits: what is asked of the traffic, each judged as its own case.
-        growth: where they are judged beyond the world sizes, if they are.
+        world_sizes: the numbers of ranks that it is judged on.
+        limits: limits on the traffic, each judged as its own case.
+        growth: the simulated ranks that limits are judged on besides, if any.
         allowed: collectives that may be called.
-        hints: from gentle to plain.
+        hints: from the gentlest to the plainest.
         mistakes: hints for particular mistakes, tried in order.
         advice: hints by diagnosis, where no mistake is recognised.
         reduced: how many values are reduced into each element; ``None`` where
             data is only moved and must agree bit by bit.
-        magnitude: for reductions that can cancel, a bound on the sizes summed; for
-            numbers of a formula, what they may be off by is relative to it.
-        relative: how far the numbers of a formula may be off, relative to their size:
-            it may be worked out in any order, and each rounds in its own way.
+        magnitude: for reductions that can cancel, a bound on the sizes of the terms; for
+            numbers of a formula, what their error is relative to.
+        relative: relative error allowed for numbers of a formula, which may be
+            evaluated in any order.
         same_bits: whether all ranks must hold the same bits, and the same
             whatever order their messages arrive in.
         least: bytes that all ranks together must have received if they hold what
             they should, by :mod:`grader.course.limits`; ``None`` where nothing
             follows from the values.
-        proof: looks for what the values cannot show in the traffic of a run
-            whose values are right; what is wrong, or ``None``.
-        adapter: makes the call where it is more than passing arguments; runs
-            in the ranks, so it holds no oracle.
+        proof: finds mistakes that only the traffic shows, in a run whose values are
+            right; returns a failure or ``None``.
+        adapter: makes the call where it is more than passing arguments; it is pickled
+            by value and runs in the ranks, so it must not refer to the oracle.
         demo: a case whose data are :mod:`grader.core.values`, for a replay.
-        point: of a case that failed and its diagnosis, whether that misses the point of
-            the exercise, as a limit that is one does; see :func:`grader.course.limits.point`.
-        remark: what to say of a right run that passes all the same; empty if nothing.
+        point: whether a case that failed with a diagnosis misses the point of the
+            exercise, as a limit can; see :func:`grader.course.limits.point`.
+        remark: a remark on a run that passes all the same; empty if there is none.
         points: what it is worth.
         chapter: name of the chapter, set by discovery.
+
+    Raises:
+        DeclarationError: the declaration contradicts itself.
     """
 
     signature: str
@@ -306,12 +309,12 @@ class Exercise:
 
     @property
     def function(self) -> str:
-        """The name of the function that is called: where a text is compiled, of that in it."""
+        """The name of the function that is called: of a compiled text, the one in it."""
         return self._header.name
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of its parameters, in order; of ``*args`` too, and of those by name only."""
+        """The names of all parameters in order, ``*args`` and keyword-only ones included."""
         given = self._header.args
         every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs)
         return tuple(one.arg for one in every if one is not None)
@@ -319,16 +322,18 @@ class Exercise:
     @property
     def returns(self) -> bool:
         """Whether the signature says that a value is returned."""
-        told = self._header.returns
-        return told is not None and not (isinstance(told, ast.Constant) and told.value is None)
+        annotation = self._header.returns
+        if annotation is None:
+            return False
+        return not (isinstance(annotation, ast.Constant) and annotation.value is None)
 
     @property
     def tells_all(self) -> bool:
-        """Whether the last hint is the whole answer, so that a learner is warned before it."""
+        """Whether the last hint is the whole answer, of which a learner is warned before."""
         return len(self.hints) > 1 and "\n    " in self.hints[-1]
 
     def cases(self, seed: int, n: int) -> list[Case]:
-        """The cases at world size ``n``.
+        """Draw the cases at world size ``n``.
 
         Raises:
             DeclarationError: an input does not fit the signature.
@@ -350,12 +355,12 @@ class Exercise:
         return cases
 
     def packed_adapter(self) -> bytes:
-        """The adapter by value, so that a rank need not import the exercise and its oracle."""
+        """Return the adapter pickled by value, so that ranks never import exercises and oracles."""
         return b"" if self.adapter is None else packed(self.adapter)
 
 
 def _name_of_text(signature: str) -> str:
-    """``NAME`` of ``NAME: str``; empty if the signature is another one."""
+    """Return ``NAME`` of the signature ``NAME: str``, or an empty string for any other."""
     try:
         statement = ast.parse(signature).body[0]
     except (SyntaxError, IndexError):
@@ -379,7 +384,7 @@ def _header_of(signature: str) -> ast.FunctionDef:
 
 @lru_cache(maxsize=64)
 def packed(adapter: Callable[..., Any]) -> bytes:
-    """A function by value, with the functions of its module that it uses."""
+    """Pickle a function by value, with the functions of its module that it uses."""
     module = sys.modules[adapter.__module__]
     cloudpickle.register_pickle_by_value(module)
     try:

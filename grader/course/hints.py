@@ -1,8 +1,8 @@
-"""Which hint to give: the one whose cause is proved by all that was seen, or none.
+"""The choice of a hint: the one whose cause is proved by all evidence, or none.
 
-A misleading hint is worse than none.  So a hint has to agree with every case, the passed
-ones too; where two causes explain the same, neither is named, and the plain finding stands
-with a gentle question.
+A misleading hint is worse than none.  So a hint has to agree with every case, passed
+ones included; where two causes explain the same, neither is named, and the bare finding
+is given with a gentle question.
 """
 
 from __future__ import annotations
@@ -26,12 +26,17 @@ __all__ = ["choose_hint", "predicted"]
 
 
 def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | None) -> str:
-    """A hint for a diagnosis, which says no more than is proved.
+    """Return a hint for a diagnosis, which claims no more than is proved.
 
-    In this order: what Python's own words prove in any exercise, the one known mistake
-    that explains all of the evidence, what else the failure or the source proves, the
-    exercise's advice for the diagnosis, what helps in general, and the exercise's first
-    hint, which is a question.
+    The first of these that applies is given: what Python's own error messages prove in any
+    exercise, the one known mistake that explains all of the evidence, what else the failure
+    or the source proves, the exercise's advice for the diagnosis, the advice for the
+    diagnosis in general, and the exercise's first hint, which is a question.
+
+    Args:
+        exercise: the exercise.
+        diagnosis: of the answer.
+        evidence: what was judged; ``None`` if the answer was never run.
     """
     if diagnosis is Diagnosis.NOT_ATTEMPTED:
         return exercise.hints[0]
@@ -47,7 +52,7 @@ def choose_hint(exercise: Exercise, diagnosis: Diagnosis, evidence: Evidence | N
 
 
 def _smallest(evidence: Evidence) -> str:
-    """Where to look for a wrong value: in the smallest world that has one."""
+    """Return advice to look at the smallest world that has a wrong value."""
     n = min((one.case.n for one in evidence.failed), default=1)
     right = {one.case.n for one in evidence.passed if one.limit is None} - {
         one.case.n for one in evidence.failed
@@ -59,7 +64,7 @@ def _smallest(evidence: Evidence) -> str:
 
 
 def _known(exercise: Exercise, evidence: Evidence) -> str:
-    """The hint of the mistake that explains the evidence; empty if none does, or several do."""
+    """Return the hint of the mistake that explains the evidence, or "" for none or several."""
     fits: list[tuple[tuple[int, int], Mistake]] = []
     for mistake in exercise.mistakes:
         # what ranks hold after a race is not what their program computes
@@ -72,13 +77,13 @@ def _known(exercise: Exercise, evidence: Evidence) -> str:
         return ""
     most = max(weight for weight, _ in fits)
     best = [mistake for weight, mistake in fits if weight == most]
-    # signs are listed from particular to general; values that agree are equally good
-    told = {mistake.hint for mistake in best if mistake.when is None}
-    return best[0].hint if len(told) < 2 else ""
+    # conditions are listed from particular to general; predicted values have no such order
+    hints = {mistake.hint for mistake in best if mistake.when is None}
+    return best[0].hint if len(hints) < 2 else ""
 
 
 def _weight(exercise: Exercise, mistake: Mistake, evidence: Evidence) -> tuple[int, int] | None:
-    """How well a mistake fits: its conditions, and the failures it explains; ``None`` if not."""
+    """Return the conditions of a mistake that fits and the failures it explains, or ``None``."""
     explained = 0
     if mistake.gives is not None:
         alternatives = mistake.gives if isinstance(mistake.gives, tuple) else (mistake.gives,)
@@ -99,11 +104,11 @@ def _holds(when: Callable[[Evidence], bool], evidence: Evidence) -> bool:
 
 
 def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
-    """How many failures a mistake explains; 0 if it contradicts any case, or not the first."""
+    """Return how many failures a mistake explains; 0 if it contradicts a case or not the first."""
     if evidence.diagnosis is Diagnosis.WRONG_TYPE and exercise.result is not None:
-        return 0  # something is returned, and what is in place was not meant
+        return 0  # the student returned a result, and what is in place was not meant as one
     explained = 0
-    # the first failure first: most mistakes end there
+    # the first failure first: most mistakes are ruled out by it
     others = (one for one in evidence.judged if one is not evidence.here)
     for one in (evidence.here, *others):
         if one.limit is not None or one.failure is not None or len(one.actual) != one.case.n:
@@ -111,7 +116,7 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
                 return 0
             continue
         if one.passed and one.case.n == 1 < max(exercise.world_sizes):
-            continue  # alone, most mistakes do no harm
+            continue  # on one rank, most mistakes do no harm
         would = predicted(gives, one.case)
         if would is None:
             if one is evidence.here:
@@ -125,9 +130,9 @@ def _explained(exercise: Exercise, gives: Gives, evidence: Evidence) -> int:
 
 
 def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
-    """What a mistake gives in a case; ``None`` if it cannot tell, or has no result at all there.
+    """Return what a mistake gives in a case, or ``None`` if that is unknown or no result.
 
-    It has none where it leaves nobody to hear from, for instance, or divides by zero.
+    It gives no result where it would divide by zero, for example, or receive from no rank.
     """
     with contextlib.suppress(LookupError, TypeError, ValueError, ArithmeticError, RuntimeError):
         return gives(case)
@@ -135,7 +140,7 @@ def predicted(gives: Gives, case: Case) -> Sequence[Any] | None:
 
 
 def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequence[Any]) -> bool:
-    """Whether ranks hold what a mistake would give, up to rounding."""
+    """Return whether ranks hold what a mistake would give, up to rounding."""
     terms = exercise.reduced(case) if exercise.reduced else 0
     scales: list[Any] = list(exercise.magnitude(case)) if exercise.magnitude else [None] * case.n
     if all(isinstance(one, torch.Tensor) and one.shape == scales[0].shape for one in scales):
@@ -148,10 +153,10 @@ def _agree(exercise: Exercise, case: Case, would: Sequence[Any], actual: Sequenc
 
 
 def _slack(want: Any, scale: Any) -> Any:
-    """What rounding errors are relative to: the terms, or the largest result of the mistake.
+    """Return what rounding errors are relative to: the terms, or the mistake's largest result.
 
-    Where the mistake sums what was not to be summed, the terms are not known, and a small
-    result may be what is left of large ones.
+    Where a mistake sums what should not be summed, the terms are not known, and a small
+    result may be the difference of large ones.
     """
     if isinstance(scale, dict) and isinstance(want, dict):
         return {name: _slack(want.get(name), one) for name, one in scale.items()}
@@ -166,7 +171,7 @@ def _slack(want: Any, scale: Any) -> Any:
     return torch.maximum(scale, want.abs().amax()) if want.numel() else scale
 
 
-# What can be proved in any exercise. ------------------------------------------------
+# Mistakes that can be proved in any exercise. ------------------------------------------------
 
 _NO_NAME = re.compile(r"NameError: name '(\w+)' is not defined")
 _NO_ATTRIBUTE = re.compile(r"AttributeError: (?:module )?'([\w.]+)'.* has no attribute '(\w+)'")
@@ -175,7 +180,7 @@ _UNBOUND = re.compile(r"UnboundLocalError: .*local variable '(\w+)'")
 
 
 def misused(exercise: Exercise, evidence: Evidence) -> str:
-    """What the words of an error prove, together with the source."""
+    """Return what an error message proves together with the source, or an empty string."""
     text = evidence.failure.message if evidence.failure is not None else ""
     if found := _NO_NAME.search(text):
         return _misspelt(found[1], _known_names(exercise, evidence), "")
@@ -211,7 +216,7 @@ def misused(exercise: Exercise, evidence: Evidence) -> str:
 
 
 def disagreed(exercise: Exercise, evidence: Evidence) -> str:
-    """What different sizes in one collective prove."""
+    """Return what different sizes in one collective prove, or an empty string."""
     text = evidence.failure.message if evidence.failure is not None else ""
     if evidence.diagnosis is Diagnosis.SIZE_MISMATCH and " elements on rank " in text:
         return (
@@ -222,7 +227,7 @@ def disagreed(exercise: Exercise, evidence: Evidence) -> str:
 
 
 def to_itself(exercise: Exercise, evidence: Evidence) -> str:
-    """What a refused message to oneself proves."""
+    """Return what a refused message to the rank itself proves, or an empty string."""
     if not evidence.says("same as the rank"):
         return ""
     return (
@@ -232,7 +237,7 @@ def to_itself(exercise: Exercise, evidence: Evidence) -> str:
 
 
 def miscalled(exercise: Exercise, evidence: Evidence) -> str:
-    """What is to be said of a call with the wrong arguments; nothing if it is not the answer's."""
+    """Return advice on a call with the wrong arguments, if it is one of the answer's functions."""
     found = _MISCALLED.search(evidence.failure.message) if evidence.failure is not None else None
     if found is None:
         return ""
@@ -252,7 +257,7 @@ def _known_names(exercise: Exercise, evidence: Evidence) -> list[str]:
 
 
 def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
-    """Whether a name is nearly one that exists; names with underscores in front are nobody's."""
+    """Return advice on a name that nearly exists; names with leading underscores are left out."""
     public = sorted({other for other in known if not other.startswith("_") and other != name})
     close = difflib.get_close_matches(name, public, 3, 0.75)
     lower = [other for other in public if other.lower() == name.lower()]
@@ -267,13 +272,13 @@ def _misspelt(name: str, known: Iterable[str], begin: str) -> str:
 
 
 def _returns_nothing(exercise: Exercise, evidence: Evidence) -> bool:
-    """Whether a result is to be returned, and the function has no return with a value."""
+    """Return whether a result should be returned, and no return has a value."""
     asked = exercise.returns and evidence.source and evidence.source[0].name == exercise.name
     return bool(asked) and not evidence.source[0].returns
 
 
 def rebound(exercise: Exercise, evidence: Evidence) -> str:
-    """What the source proves of values that are lost: a parameter that is bound to a new one."""
+    """Return what the source proves of lost values: a parameter that is bound to a new tensor."""
     if evidence.diagnosis is not Diagnosis.WRONG_VALUE:
         return ""
     for part in evidence.source:

@@ -1,4 +1,4 @@
-"""What an exercise asks of the traffic: how much of something may, or must, be sent."""
+"""Limits on the traffic of an exercise: how much of something may, or must, be sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ __all__ = [
     "combined",
     "given",
     "largest_call",
-    "levels",
     "messages",
     "moved",
     "neighbours_only",
@@ -35,81 +34,80 @@ __all__ = [
 ]
 
 
-# What ranks must have been told, judging by what they hold: a bound that no algorithm beats. ----
+# A lower bound on the bytes that ranks must receive, given what they hold. ---------
 #
-# Inputs are random (:class:`grader.course.cases.Draw`), so a rank that holds what others
-# brought either was told or was lucky.  (In the first case of a world size they can be
-# foreseen: an answer that is told too little there is asked to send, and is not called tampering.)
-#  How much luck it takes is known: each
-# element counts for as many bits as its likeliest value is improbable, rounded
-# down.  What a rank could do with :data:`LUCK` bits less is not counted, and so
-# an answer that was told less than the bound is right by chance once in 2³² times
-# at most.  The bound is for all roads together, and counts what arrives only: it
-# holds for every algorithm, for whatever dtype the messages have, and however well
-# they are packed.
+# Inputs are random (:class:`grader.course.cases.Draw`), so a rank that holds other ranks'
+# data either received it or guessed it.  (The first case of a world size is predictable:
+# an answer that receives too little there is asked to send, and is not called tampering.)
+# The chance of a guess is known: each element counts for as many bits as its likeliest
+# value is improbable, rounded down.  A rank is granted :data:`LUCK` bits of guessing, so an
+# answer that received less than the bound is right by chance at most once in 2³² times.
+# The bound counts bytes that arrive, over all channels together: it holds for every
+# algorithm, for whatever dtype the messages have, and however well they are packed.
 #
 # No bound is declared where a rank computes the result from its own arguments
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
-# ``stuck_ranks_any_all``,
-# and chapters 10, 13 and 16), where there is no result (``barrier``), and where it is a
-# single number (``unblock_branch``), which a wrong answer can meet by chance.
+# ``stuck_ranks_any_all``, and chapters 10, 13 and 16), where there is no result
+# (``barrier``), and where it is a single number (``unblock_branch``), which a wrong answer
+# can give by chance.
 
-#: Bits that a rank may have guessed.
+#: Bits that each rank may have guessed.
 LUCK = 32
 
-#: Bits of a number that was drawn, and that has to agree bit by bit.  An integer is one
-#: of 199.  A floating-point number is made of 32 bits; of the narrower ones, the
-#: likeliest lie below 2, where they are 2⁻²³ and 2⁻⁷ apart.
+#: Bits to guess of a drawn number that has to agree bit by bit.  An integer is
+#: one of 199.  A floating-point number is made of 32 bits; of the narrower dtypes, the
+#: likeliest numbers lie below 2, where they are 2⁻²³ and 2⁻⁷ apart.
 _DRAWN = {torch.int64: 7, torch.float64: 31, torch.float32: 24, torch.bfloat16: 8}
 
-#: Bits of a sum, a mean or a product, for one who knows all terms but one: it may be off
-#: by some roundings of every term (:func:`grader.core.compare.tolerance`).
+#: Bits to guess of a sum, a mean or a product of which all terms but one are known: it may be
+#: off by some roundings of every term (:func:`grader.core.compare.tolerance`).
 _COMBINED = {torch.int64: 7, torch.float64: 24, torch.float32: 8, torch.bfloat16: 1}
 
-#: The same of a product of integers: each is ±1 or ±2.
+#: Bits to guess of a factor in a product of integers, which is ±1 or ±2.
 _FACTOR = 2
 
 
 def moved(case: Case, expected: Sequence[Any]) -> int:
-    """Bytes that all ranks together must receive if each has to hold ``expected``.
+    """Return the bytes that all ranks together must receive if each has to hold ``expected``.
 
-    For exercises that move data.  Numbers that a rank finds among its own
-    arguments it need not receive.
+    This is for exercises that move data.  Numbers that a rank finds among its own
+    arguments do not count.
     """
-    return _bytes(_strange(case, expected, _DRAWN))
+    return _bytes(_unknown_bits(case, expected, _DRAWN))
 
 
 def combined(case: Case, expected: Sequence[Any]) -> int:
-    """The same for exercises that reduce data: by ``case.op``, or in the way of a sum.
+    """Return the same bound for exercises that reduce data, by ``case.op`` or by a sum.
 
-    The smallest and the largest may be a rank's own, so they do not count.
+    Minima and maxima do not count, since they may be a rank's own.
     """
     op = op_name(case.op) if "op" in case.columns else "SUM"
     if op in ("MIN", "MAX"):
         return 0
     worth = {**_COMBINED, torch.int64: _FACTOR} if op == "PRODUCT" else _COMBINED
-    return _bytes(_strange(case, expected, worth))
+    return _bytes(_unknown_bits(case, expected, worth))
 
 
 def _bytes(bits: Iterator[int]) -> int:
-    # luck is each rank's own: where all must hold the same, one guess would do for all
-    return sum(max(0, told - LUCK) for told in bits) // 8
+    # each rank is granted its own guess: where all must hold the same, one would do for all
+    return sum(max(0, unknown - LUCK) for unknown in bits) // 8
 
 
-def _strange(
+def _unknown_bits(
     case: Case, expected: Sequence[Any], worth: Mapping[torch.dtype, int]
 ) -> Iterator[int]:
-    """For every rank, the bits of what it should hold and cannot find among its arguments."""
+    """Yield for every rank the bits that it should hold and cannot find among its arguments."""
     for rank in case.ranks:
         own = [t.flatten() for t in _tensors(case.arguments(rank))]
         yield sum(
-            worth.get(tensor.dtype, 0) * _new(tensor, [t for t in own if t.dtype == tensor.dtype])
+            worth.get(tensor.dtype, 0)
+            * _unknown(tensor, [t for t in own if t.dtype == tensor.dtype])
             for tensor in _tensors(expected[rank])
         )
 
 
-def _new(tensor: torch.Tensor, own: Sequence[torch.Tensor]) -> int:
-    """How many elements are none of these; float64 holds every number that is drawn."""
+def _unknown(tensor: torch.Tensor, own: Sequence[torch.Tensor]) -> int:
+    """Return how many elements are none of these; float64 holds every number that is drawn."""
     known = torch.cat([tensor.new_empty(0), *own]).double()
     return int((~torch.isin(tensor.double(), known)).sum())
 
@@ -129,11 +127,11 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 @dataclass(frozen=True)
 class Limit:
-    """What an exercise asks of the traffic.
+    """A limit on the traffic of an exercise.
 
     Attributes:
         quantity: what is counted, as it reads in a report.
-        measure: counts it in a trace, or in what simulated ranks have sent.
+        measure: counts it in a trace, or in the counters of simulated ranks.
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
@@ -149,16 +147,16 @@ class Limit:
     point: bool = False
 
     def judge(self, case: Case, trace: Trace) -> Bound:
-        """The measured number beside what is asked."""
+        """Return the measured number beside the bound for this case."""
         return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
 
     def diagnose(self, bound: Bound) -> Diagnosis:
-        """The word for a bound that does not hold."""
+        """Return the diagnosis for a bound that does not hold."""
         return self.over if bound.measured > bound.asked else self.under
 
 
 def point(limit: Limit) -> Limit:
-    """The same limit as the point of its exercise.
+    """Return the same limit as the point of its exercise.
 
     An answer that misses it at any world size earns at most half of the points, however
     right its values are.
@@ -167,7 +165,7 @@ def point(limit: Limit) -> Limit:
 
 
 def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Point-to-point messages, summed over ranks."""
+    """Limit point-to-point messages, summed over ranks."""
     return Limit(
         "messages",
         lambda trace: trace.traffic.messages,
@@ -179,7 +177,7 @@ def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Bytes sent, summed over ranks."""
+    """Limit the bytes sent, summed over ranks."""
     return Limit(
         "bytes in all",
         lambda trace: trace.traffic.bytes,
@@ -191,7 +189,7 @@ def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """The most bytes that any one rank sends."""
+    """Limit the bytes that any one rank sends."""
     return Limit(
         "bytes sent by one rank",
         lambda trace: trace.traffic.max_sent,
@@ -203,7 +201,7 @@ def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """The most elements that any one rank sends."""
+    """Limit the elements that any one rank sends."""
     return Limit(
         "elements sent by one rank",
         lambda trace: trace.max_sent_elements,
@@ -215,8 +213,7 @@ def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Rounds, when every message takes one and ports are single."""
-
+    """Limit the rounds, where every message takes one and each rank has one port each way."""
     return Limit(
         "rounds",
         lambda trace: _record(trace).traffic.rounds,
@@ -227,13 +224,8 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
     )
 
 
-def levels(n: int) -> int:
-    """⌈log₂ n⌉, the rounds of a binomial tree, without a logarithm that could round."""
-    return (n - 1).bit_length()
-
-
 def neighbours_only() -> Limit:
-    """Nobody sends to another than its left or right neighbour on the ring."""
+    """Require that each rank sends only to its left and right neighbours on the ring."""
     return Limit(
         "messages to ranks that are no neighbours",
         lambda trace: trace.stranger_count,
@@ -245,7 +237,7 @@ def neighbours_only() -> Limit:
 
 
 def through(root: int) -> Limit:
-    """Every message comes from one rank or goes to it."""
+    """Require that every message comes from one rank or goes to it."""
     return Limit(
         f"messages that do not go through rank {root}",
         lambda trace: sum(root not in (op.rank, op.peer) for op in _record(trace).sends()),
@@ -257,7 +249,7 @@ def through(root: int) -> Limit:
 
 
 def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Bytes of the largest call of a collective."""
+    """Limit the bytes of the largest call of a collective."""
     return Limit(
         f"bytes of the largest {kind}",
         lambda trace: max((op.nbytes for op in _calls(trace, {kind})), default=0),
@@ -269,10 +261,10 @@ def largest_call(kind: str, relation: str, asked: Callable[[Case], int]) -> Limi
 
 
 def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
-    """Ranks that came by a mark after they had called a collective, and before they waited for it.
+    """Limit the ranks that pass a mark between calling a collective and waiting for it.
 
-    A mark says that something has been computed; whoever comes by one while a collective is
-    on its way computes meanwhile.
+    A mark shows that something has been computed, so such a rank computes while the
+    collective is in flight.
     """
 
     def flies(op: Operation, time: int) -> bool:
@@ -296,7 +288,11 @@ def overlaps(kind: str, mark: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def _record(trace: Measured) -> Trace:
-    """The record that a limit needs; of simulated ranks there may be none."""
+    """Return the record that a limit needs.
+
+    Raises:
+        DeclarationError: simulated ranks have left counters only.
+    """
     if not isinstance(trace, Trace):
         raise DeclarationError("this limit is judged on the record of real ranks; drop the growth")
     return trace
@@ -308,7 +304,7 @@ def _calls(trace: Measured, kinds: Set[str]) -> Iterator[Operation]:
 
 
 def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
-    """The most elements that any one rank gives to each other in calls of a collective."""
+    """Limit the elements that one rank passes to any other in calls of a collective."""
 
     def most(trace: Measured) -> int:
         by_rank = [0] * len(_record(trace).operations)
@@ -327,7 +323,7 @@ def given(kind: str, relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Calls of some collectives, summed over ranks; ``send`` counts messages."""
+    """Limit the calls of some collectives, summed over ranks; ``send`` counts messages."""
     return Limit(
         f"calls of {' or '.join(sorted(kinds))}",
         lambda trace: sum(1 for _ in _calls(trace, kinds)),

@@ -1,4 +1,4 @@
-"""Helpers for the inputs and one-line oracles of reductions; they run in the judge alone."""
+"""Helpers for the inputs and one-line oracles of reductions; they run only in the judge."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OPS = {name: getattr(dist.ReduceOp, name) for name in ("SUM", "AVG", "MIN", "MAX
 
 
 def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
-    """Every reduction on floating-point numbers, and all but AVG on integers.
+    """Return every reduction on floating-point numbers, and all but AVG on integers.
 
-    The lengths are those of :func:`grader.course.cases.kinds`.  First comes a sum of integers,
-    in which no wrong digit is taken for rounding.  Products of integers are not short:
-    2 + 2 is 2 · 2.
+    The lengths are those of :func:`grader.course.cases.kinds`.  A sum of integers comes first,
+    since in it no wrong digit can be taken for rounding.  Products of integers have several
+    elements, since 2 + 2 is 2 · 2.
     """
     return (
         ("SUM", Kind(torch.int64, (7,))),
@@ -37,20 +37,23 @@ def reductions(n: int) -> tuple[tuple[str, Kind], ...]:
 
 
 def op_name(op: dist.ReduceOp) -> str:
-    """``SUM`` of ``dist.ReduceOp.SUM``."""
+    """Return ``SUM`` for ``dist.ReduceOp.SUM``, and so on."""
     return next(name for name, known in OPS.items() if known == op)
 
 
 def nbytes(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor's elements."""
+    """Return the bytes of a tensor's elements."""
     return tensor.numel() * tensor.element_size()
 
 
 def reduced(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The reduction of tensors of one shape and dtype.
+    """Return the reduction of tensors of one shape and dtype.
 
     Floating-point numbers are reduced in float64, so the result is rounded
-    once; integers exactly.
+    once; integers are reduced exactly.
+
+    Raises:
+        ValueError: integers are to be averaged.
     """
     dtype = tensors[0].dtype
     wide = torch.float64 if dtype.is_floating_point else dtype
@@ -69,7 +72,7 @@ def reduced(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def magnitude(op: dist.ReduceOp, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """How large the terms of a reduction are: rounding errors are relative to that."""
+    """Return how large the terms of a reduction are, which rounding errors are relative to."""
     name = op_name(op)
     if name in ("MIN", "MAX"):
         return torch.zeros_like(tensors[0])

@@ -1,18 +1,18 @@
-"""The arithmetic of scale: how large a model is, what training it takes, what can be hidden.
+"""The arithmetic of scale: size of a model, cost of training it, and what can be overlapped.
 
 ``params``, ``hidden``, ``vocab`` and the like count elements and are whole numbers;
 a name that says bytes means bytes.  A model is a stack of transformer blocks between
 an embedding and a head.  Only its matrices are counted: biases and norms are of the
 order of ``hidden``, where a matrix is of the order of ``hidden``².
 
-The ratios say how long a communication takes beside the computation that it could be
-hidden behind; up to 1 it can.  They assume that device and link both reach their
-peak, that there is one link, that a message has no latency, and that the two can go
-on at the same time.  Bytes on the link are those of the ring
+A ratio is the time of a communication over the time of the computation that it could be
+hidden behind; up to 1 it can be.  Ratios assume that device and link both reach their
+peak, that there is one link, that messages have no latency, and that both can go on at
+the same time.  Bytes on the link are those of the ring
 (:func:`grader.course.costs.ring_all_reduce_seconds` without its latencies).
 
-Everywhere: ``peak_flops`` of one device in floating-point operations a second,
-``peak_bandwidth`` of its link in bytes a second and in one direction.
+Everywhere ``peak_flops`` is that of one device in floating-point operations per second,
+and ``peak_bandwidth`` that of its link in bytes per second and in one direction.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = [
 ]
 
 
-# What there is. -------------------------------------------------------------------
+# Sizes and operations. -------------------------------------------------------------------
 
 
 def transformer_block_params(hidden: int, glu: bool) -> int:
-    """Parameters of a block: queries, keys, values 3h², output h², and an MLP of width 4h.
+    """Return the parameters of a block: queries, keys, values 3h², output h², an MLP of width 4h.
 
     The MLP has a matrix up and one down, 8h².  A gated one (GLU) has two up: 12h².
 
-    (Vaswani and others 2017, https://arxiv.org/abs/1706.03762; the gate is Shazeer's,
-    https://arxiv.org/abs/2002.05202, who makes the MLP narrower for it.)
+    (Vaswani and others 2017, https://arxiv.org/abs/1706.03762; the gate is from Shazeer 2020,
+    https://arxiv.org/abs/2002.05202, where the MLP is made narrower for it.)
     """
     return (16 if glu else 12) * hidden * hidden
 
@@ -51,15 +51,15 @@ def transformer_block_params(hidden: int, glu: bool) -> int:
 def model_params(
     hidden: int, layers: int, vocab: int, glu: bool, tied_head: bool, max_positions: int = 0
 ) -> int:
-    """Parameters of a model: its blocks, the embedding, and what else has a row of ``hidden``.
+    """Return the parameters of a model: blocks, embedding, head, and learned positions.
 
     Args:
         hidden: width of the model.
-        layers: blocks.
+        layers: number of blocks.
         vocab: tokens that the embedding knows.
         glu: whether the MLPs are gated.
         tied_head: whether the head uses the embedding's matrix, and has none of its own.
-        max_positions: learned positions; 0 where positions are computed.
+        max_positions: number of learned positions; 0 where positions are computed.
     """
     rows = vocab * (1 if tied_head else 2) + max_positions
     return layers * transformer_block_params(hidden, glu) + rows * hidden
@@ -69,9 +69,9 @@ class TrainingState(NamedTuple):
     """Bytes that training keeps of parameters, whatever the batch.
 
     Attributes:
-        weights: in bfloat16, what forward and backward compute with.
+        weights: in bfloat16, used by forward and backward.
         gradients: in bfloat16.
-        optimizer: Adam's, in float32: a master copy, momentum, variance.
+        optimizer: Adam's state in float32: a master copy, momentum and variance.
     """
 
     weights: float
@@ -89,7 +89,7 @@ _STATE = TrainingState(2, 2, 4 + 4 + 4)
 
 
 def training_state_bytes(params: int) -> int:
-    """Bytes of weights, gradients and Adam's state in mixed precision: 16 a parameter.
+    """Return the bytes of weights, gradients and Adam's state in mixed precision: 16 per parameter.
 
     (Rajbhandari and others 2020, section 3.1, https://arxiv.org/abs/1910.02054.)
     """
@@ -97,7 +97,7 @@ def training_state_bytes(params: int) -> int:
 
 
 def state_bytes(params: float, dp: int = 1, zero: int = 0) -> TrainingState:
-    """Bytes that each of ``dp`` replicas keeps of ``params`` parameters.
+    """Return the bytes that each of ``dp`` replicas keeps of ``params`` parameters.
 
     Stage 1 of ZeRO shards the optimizer's state, 2 the gradients as well, 3 also the
     weights; 0 shards nothing.
@@ -113,13 +113,13 @@ def state_bytes(params: float, dp: int = 1, zero: int = 0) -> TrainingState:
 
 
 def kept_activations(hidden: int, glu: bool) -> int:
-    """Elements that a block keeps of each token for its backward pass.
+    """Return how many elements a block keeps of each token for its backward pass.
 
-    In multiples of ``hidden``: the inputs of two norms and of the four matrices (1 each
-    but 4 for the last), queries, keys and values (3), what comes out of the first matrix
-    of the MLP (4).  A gate brings as much again, and the activated half beside the
-    product.  Attention keeps nothing of the size of its scores, as FlashAttention does,
-    and there is no dropout.
+    In multiples of ``hidden`` these are the inputs of two norms and of the four matrices (1
+    each but 4 for the last), queries, keys and values (3), and the output of the MLP's first
+    matrix (4).  A gate adds 4 for its own output, and 4 since the activated half is kept
+    beside the product.  Attention keeps nothing of the size of its scores, as in
+    FlashAttention, and there is no dropout.
 
     (Korthikanti and others 2022, https://arxiv.org/abs/2205.05198, count 34 bytes
     where this is 16 elements of two bytes: two masks of dropout have a byte each.)
@@ -128,10 +128,10 @@ def kept_activations(hidden: int, glu: bool) -> int:
 
 
 def step_flops(tokens: int, params: int) -> int:
-    """Operations of one step: 2 for each token and parameter forward, 4 backward.
+    """Return the operations of one step: 2 for each token and parameter forward, 4 backward.
 
-    A multiplication and an addition forward; backward the same for the gradient of the
-    input, and again for that of the weight.  Attention's own products, which no
+    Forward there is a multiplication and an addition; backward as many for the gradient
+    of the input, and again for that of the weight.  Attention's own products, which no
     parameter takes part in, are left out.
 
     (Kaplan and others 2020, section 2.1, https://arxiv.org/abs/2001.08361.)
@@ -139,15 +139,15 @@ def step_flops(tokens: int, params: int) -> int:
     return (2 + 4) * tokens * params
 
 
-# What can be hidden. --------------------------------------------------------------
+# What can be overlapped. --------------------------------------------------------------
 
 
 def dp_overlap_ratio(
     tokens: int, dp: int, peak_flops: float, peak_bandwidth: float, bytes_per_element: int
 ) -> float:
-    """All-reduce of the gradients, beside the backward pass that makes them.
+    """Return the ratio for the all-reduce of gradients beside the backward pass that makes them.
 
-    e·params·2(DP−1)/(DP·B) over 4·tokens·params/F: the parameters cancel.
+    It is e·params·2(DP−1)/(DP·B) over 4·tokens·params/F: the parameters cancel.
 
     Args:
         tokens: of one replica, in the backward pass that the all-reduce runs beside.
@@ -168,9 +168,9 @@ def zero3_overlap_ratio(
     peak_bandwidth: float,
     bytes_per_element: int,
 ) -> float:
-    """All-gather of a block's weights, beside the forward pass of the block before.
+    """Return the ratio for the all-gather of a block's weights beside the block before.
 
-    e·params·(DP−1)/(DP·B) over 2·seq·micro_batch·params/F.  Backward it is an all-gather
+    It is e·params·(DP−1)/(DP·B) over 2·seq·micro_batch·params/F.  Backward it is an all-gather
     and a reduce-scatter, beside twice the work: the same.
 
     Args:
@@ -188,9 +188,10 @@ def zero3_overlap_ratio(
 def tp_overlap_ratio(
     hidden: int, tp: int, peak_flops: float, peak_bandwidth: float, bytes_per_element: int
 ) -> float:
-    """All-gather or reduce-scatter of activations, beside one h × h matrix of which 1/TP is here.
+    """Return the ratio for an all-gather or reduce-scatter of activations beside an h × h matrix.
 
-    e·tokens·h·(TP−1)/(TP·B) over 2·tokens·h²/(TP·F): tokens and one TP cancel.
+    A device has 1/TP of the matrix.  It is e·tokens·h·(TP−1)/(TP·B) over
+    2·tokens·h²/(TP·F): tokens and one TP cancel.
 
     Args:
         hidden: h.
@@ -210,9 +211,9 @@ def pp_overlap_ratio(
     bytes_per_element: int,
     glu: bool = True,
 ) -> float:
-    """Activations that go to the next stage, beside the forward pass of its blocks.
+    """Return the ratio for activations sent to the next stage beside its forward pass.
 
-    e·tokens·h/B over 2·tokens·16h²·layers/F: tokens and one h cancel.  (12h² without GLU.)
+    It is e·tokens·h/B over 2·tokens·16h²·layers/F: tokens and one h cancel.  (12h² without GLU.)
 
     Args:
         hidden: h.

@@ -14,6 +14,7 @@ import torch
 
 from grader.core.errors import WorldError, shortage
 from grader.core.outline import Outline
+from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import with_source
 from grader.core.values import describe, tensors_in
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, Site, Status
@@ -276,12 +277,12 @@ class Settings:
 
     seed: int
     world_sizes: tuple[int, ...] | None = None
-    seconds: float = 5.0
-    memory: int = 2 << 30
+    seconds: float = DEFAULTS.call
+    memory: int = DEFAULTS.rank_memory
     first_failure: bool = False
     until_hint: bool = False
     patience: float = math.inf
-    answer: int = 256 << 20
+    answer: int = DEFAULTS.answer
     backend: str = "gloo"
 
 

@@ -24,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from grader.core.errors import RequestError, WorldError
+from grader.core.resource_limits import DEFAULTS
 
 __all__ = ["BACKENDS", "BackendEntry", "MpiJob", "backends", "entry_of", "require_backend"]
 
@@ -265,7 +266,7 @@ class BackendEntry:
     used_in: str = "chapter 19"
     devices: Callable[[], int] | None = None
     job: Callable[[int], MpiJob] | None = None
-    call_seconds: float = 5.0
+    call_seconds: float = DEFAULTS.call
     in_sandbox: bool = False
     keeps_progress: bool = True
 
@@ -296,7 +297,7 @@ _ENTRIES = (
         found=lambda: f"{_gpus()} GPUs",
         devices=_gpus,
         # a GPU makes its connections when they are first used
-        call_seconds=30.0,
+        call_seconds=DEFAULTS.gpu_call,
         # the number of GPUs decides at how many ranks an answer is judged, and not the exercise
         keeps_progress=False,
     ),

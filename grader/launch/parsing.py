@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from grader.core.errors import LARGEST_FILE, UnreadableFile
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.wire import BrokenFrame, FrameReader, FrameWriter, Parse, Parsed
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.submission.definitions import Broken
@@ -21,7 +22,7 @@ from grader.submission.submission import Submission
 __all__ = ["parse"]
 
 #: Seconds that a file may take: the longest solved notebook takes 0.1 s.
-SECONDS = 20.0
+SECONDS = DEFAULTS.parsing
 
 #: Bytes that may come back: a multiple of the file's (its text, code and names), and a constant.
 _GROWTH, _FLOOR = 8, 1 << 20

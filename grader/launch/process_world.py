@@ -23,6 +23,7 @@ from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError, shortage
 from grader.core.events import Event, Inspected
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Failure, Site
 from grader.core.wire import (
     BrokenFrame,
@@ -571,10 +572,10 @@ class Supervisor:
 # A world of processes. ------------------------------------------------------------
 
 #: Seconds in which a rank must have joined its group and loaded the program.
-SETUP_SECONDS = 30.0
+SETUP_SECONDS = DEFAULTS.setup
 
 #: Bytes that a rank may allocate, unless told otherwise.
-MEMORY = 2 << 30
+MEMORY = DEFAULTS.rank_memory
 
 
 class ProcessWorld:

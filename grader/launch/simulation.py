@@ -22,6 +22,7 @@ from grader.core.codec import pack, unpack
 from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
 from grader.core.program import Program
+from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
 from grader.core.wire import (
@@ -48,10 +49,10 @@ from grader.trace.trace import Trace
 __all__ = ["MEMORY", "Simulation", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
-MEMORY = 8 << 30
+MEMORY = DEFAULTS.simulation_memory
 
 #: Bytes that all ranks together may answer.
-ANSWERS = 1 << 30
+ANSWERS = DEFAULTS.simulated_answers
 
 #: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from grader.core.codec import LONG_TEXT, MANY_PARTS
+from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
 from grader.trace.trace import Trace
@@ -52,10 +53,10 @@ class Job:
     strict: bool = True
     policy: WildcardPolicy = field(default_factory=WildcardPolicy)
     watched: int = 0
-    seconds: float = 5.0
+    seconds: float = DEFAULTS.call
     effort: float = math.inf
-    output_limit: int = 64 * 1024
-    answer_limit: int = 256 * 1024 * 1024
+    output_limit: int = DEFAULTS.output
+    answer_limit: int = DEFAULTS.answer
     library: str = ""
 
 

@@ -1,6 +1,6 @@
-"""Verdicts and runs as people and programs read them: text, HTML, JSON and pictures.
+"""Renders verdicts and runs for people and programs: as text, HTML, JSON and pictures.
 
-What a student wrote (names, messages, printed text) is data here: every renderer escapes it
-for its own medium.  Its doors: :mod:`~grader.report.text`, :mod:`~grader.report.html` and
-:mod:`~grader.report.json`.
+Text by students (names, messages, printed output) is untrusted here: every renderer escapes
+it for its own medium.  The public entries are :mod:`~grader.report.text`,
+:mod:`~grader.report.html` and :mod:`~grader.report.json`.
 """

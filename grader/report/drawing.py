@@ -1,9 +1,9 @@
-"""The few shapes that the pictures of the course are made of.
+"""The shapes that the pictures of the course are made of.
 
 Colours are those of Okabe and Ito, which colour-blind readers can tell apart
 (https://jfly.uni-koeln.de/color/), and every coloured shape carries a label
-as well.  The background is opaque white, so that pictures read the same in a
-light and in a dark theme.
+as well.  The background is opaque white, so that pictures look the same in light
+and dark themes.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 INK = "#222222"
 FAINT = "#767676"
 
-#: Pixels per inch: sharp on screens that show two dots where others show one.
+#: Pixels per inch, enough for screens with two dots per pixel.
 DPI = 160
 
 
-#: A name, or red, green and blue from 0 to 1.
+#: A colour: its name, or red, green and blue from 0 to 1.
 Colour = str | tuple[float, float, float]
 
 
 def colour_of(rank: int) -> str:
-    """The colour of what a rank owns at the beginning."""
+    """Return the colour of the data that a rank starts with."""
     return _COLOURS[rank % len(_COLOURS)]
 
 
 def tint(colour: str, strength: float = 0.35) -> tuple[float, float, float]:
-    """A colour mixed with white, light enough for dark text on it."""
+    """Return a colour mixed with white, light enough for dark text on it."""
     r, g, b = matplotlib.colors.to_rgb(colour)
     return (1 - strength * (1 - r), 1 - strength * (1 - g), 1 - strength * (1 - b))
 
@@ -51,8 +51,8 @@ class Cell:
     """A piece of data.
 
     Attributes:
-        text: what it is called.
-        owners: ranks whose data is in it; none for a place that is empty.
+        text: its label.
+        owners: ranks whose data is in it; none for an empty place.
         still: whether it stays where it is, and is drawn dashed.
     """
 
@@ -62,7 +62,7 @@ class Cell:
 
 
 class Sheet:
-    """A drawing surface, ``width`` by ``height`` inches, y upwards."""
+    """A drawing surface of ``width`` by ``height`` inches; y grows upwards."""
 
     def __init__(self, width: float, height: float) -> None:
         self.figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
@@ -82,7 +82,7 @@ class Sheet:
         align: str = "center",
         halo: Colour | None = None,
     ) -> None:
-        """Words, centred on a point unless told otherwise; a ``halo`` keeps lines off."""
+        """Write words at a point, centred by default; a ``halo`` hides lines behind them."""
         self.axes.text(
             x,
             y,
@@ -98,7 +98,7 @@ class Sheet:
         )
 
     def cell(self, x: float, y: float, width: float, height: float, cell: Cell) -> None:
-        """A piece of data with its lower left corner at (x, y)."""
+        """Draw a piece of data with its lower left corner at (x, y)."""
         if cell.owners:
             part = width / len(cell.owners)
             for i, owner in enumerate(cell.owners):
@@ -107,12 +107,12 @@ class Sheet:
         line = "--" if cell.still else "-"
         edge = INK if cell.owners else "#bbbbbb"
         self.axes.add_patch(Rectangle((x, y), width, height, fill=False, ec=edge, lw=1.3, ls=line))
-        # the widest letter takes about 0.011 inches a point
+        # the widest letter is about 0.011 inches wide per point of size
         size = min(11.0, width / (0.0115 * max(len(cell.text), 1)))
         self.text(x + width / 2, y + height / 2, cell.text, size)
 
     def rank(self, x: float, y: float, width: float, height: float, rank: int) -> None:
-        """The outline of a rank's memory, with its name below."""
+        """Draw the outline of a rank's memory, with its name below."""
         self.axes.add_patch(
             FancyBboxPatch(
                 (x, y),
@@ -135,7 +135,7 @@ class Sheet:
         width: float = 1.6,
         dashed: bool = False,
     ) -> None:
-        """An arrow between two points, bent to its left by ``bend``."""
+        """Draw an arrow between two points, bent to its left by ``bend``."""
         self.axes.add_patch(
             FancyArrowPatch(
                 start,
@@ -161,7 +161,7 @@ class Sheet:
         hatch: str = "",
         bold: bool = False,
     ) -> None:
-        """A stretch of time on a lane; a ``bold`` one has a thick dark frame."""
+        """Draw a stretch of time on a lane; a ``bold`` one has a thick dark frame."""
         box = (x, y - 0.15), width, 0.3
         self.axes.add_patch(Rectangle(*box, fc=tint(colour), ec=colour, lw=1.2, hatch=hatch))
         if bold:
@@ -170,30 +170,30 @@ class Sheet:
             self.text(x + width / 2, y, text, 9)
 
     def small_png(self, dpi: int) -> bytes:
-        """The drawing as a PNG for a notebook, with few colours: a quarter of the size."""
+        """Return the drawing as a PNG with few colours, a quarter of the size, for notebooks."""
         drawn, small = io.BytesIO(), io.BytesIO()
         self.save(drawn, dpi=dpi)
         Image.open(drawn).convert("RGB").quantize(64).save(small, "PNG", optimize=True)
         return small.getvalue()
 
     def save(self, path: Path | IO[bytes], dpi: int = DPI) -> None:
-        """Write a PNG without anything that depends on the day or the machine."""
+        """Write a PNG that does not depend on the day or the machine."""
         self.figure.savefig(path, format="png", dpi=dpi, metadata={"Software": None})
 
 
-#: What each rank holds, rank by rank, from the top.
+#: The cells of each rank, from the top.
 Columns = Sequence[Sequence[Cell]]
 
 CELL_WIDTH, CELL_HEIGHT, GAP = 0.74, 0.36, 0.16
 
 
 def before_after(title: str, before: Columns, after: Columns) -> Sheet:
-    """Ranks side by side, and what they hold before and after."""
+    """Draw ranks side by side, and what they hold before and after an operation."""
     return stacked((title, before, after))
 
 
 def stacked(*operations: tuple[str, Columns, Columns]) -> Sheet:
-    """One below the other, to be compared: the names of operations, before, and after."""
+    """Draw several operations below each other: their names, and cells before and after."""
     heights = [_rows(before, after) * CELL_HEIGHT + 1.2 for _, before, after in operations]
     ranks = max(len(before) for _, before, _ in operations)
     sheet = Sheet(2 * _block(ranks) + 1.5, sum(heights))
@@ -213,7 +213,7 @@ def _block(ranks: int) -> float:
 
 
 def _operation(sheet: Sheet, bottom: float, title: str, before: Columns, after: Columns) -> None:
-    """Before, an arrow, and after."""
+    """Draw the cells before, an arrow, and the cells after."""
     rows, block = _rows(before, after), _block(len(before))
     height = rows * CELL_HEIGHT + 1.2
     for x0, columns, name in ((0.3, before, "before"), (block + 1.2, after, "after")):
@@ -226,7 +226,7 @@ def _operation(sheet: Sheet, bottom: float, title: str, before: Columns, after: 
                 sheet.cell(x + 0.05, y + 0.02, CELL_WIDTH - 0.1, CELL_HEIGHT - 0.04, cell)
     middle, y = block + 0.75, bottom + height / 2
     sheet.arrow((middle - 0.32, y), (middle + 0.32, y), width=2.2)
-    # two words stand one above the other
+    # lines of a title are stacked, the last one lowest
     for i, line in enumerate(reversed(title.split("\n"))):
         size = 9 if len(line) > 8 else 10
         sheet.text(middle, y + 0.22 + 0.18 * i, line, size, bold=True)

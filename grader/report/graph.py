@@ -1,9 +1,9 @@
 """The wait-for graph of a deadlock as a picture.
 
-It is an image in an ``img`` element, with a white ground of its own: notebooks
-that are not trusted strip vector graphics out of HTML, but keep images, and the
-style and the ids of a page cannot reach into its pictures.  It is written as
-SVG here, so that the same deadlock gives the same bytes on every machine.
+It is an ``img`` element with a white ground: notebooks that are not trusted remove
+vector graphics from HTML, but keep images, and a page's style and ids do not affect
+images.  The SVG is written by hand, so that the same deadlock gives the same bytes on
+every machine.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from grader.report.summary import listed, visible
 __all__ = ["Edge", "Layout", "Point", "Rect", "graph_image", "graph_svg", "graph_words", "laid_out"]
 
 
-# Where the parts of a small directed graph go: boxes, arrows between them, words on the arrows.
+# The layout of a small directed graph: boxes, arrows between them, words on the arrows.
 #
-# The boxes stand on an ellipse, and one that all arrows point to in its middle.
-# It grows until the boxes are apart, no arrow touches a box that it passes, and
-# every word has a place beside its arrow where nothing else is.  There is no
-# chance in it: the same graph always looks the same.
+# Boxes are placed on an ellipse, and a box that all arrows point to in its centre.  The
+# ellipse grows until boxes are apart, no arrow touches a box that it passes, and every
+# word has a free place beside its arrow.  Nothing is random: the same graph always looks
+# the same.
 
 Point = tuple[float, float]
 Edge = tuple[int, int]
 
-#: Pixels between boxes, between an arrow and its two boxes, around what an arrow
-#: passes, and between the two arrows of a pair that points at each other.
+#: Pixels between boxes, between an arrow and its two boxes, between an arrow and a box
+#: that it passes, and between the two arrows of ranks that point at each other.
 _APART, _TIP, _CLEAR, _PAIR = 34.0, 3.0, 8.0, 14.0
 
-#: How much the ellipse grows at a time, and how often for the sake of words alone.
+#: Factor by which the ellipse grows, and how often it may grow to make room for words.
 _GROWTH, _PATIENCE = 1.08, 30
 
-#: Where along an arrow a word may stand, best first.
+#: Where along an arrow a word may be placed, best first.
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7)
 
 
 @dataclass(frozen=True)
 class Rect:
-    """A rectangle, by its middle."""
+    """A rectangle, given by its centre and size."""
 
     x: float
     y: float
@@ -51,14 +51,14 @@ class Rect:
     height: float
 
     def meets(self, other: Rect, gap: float = 0.0) -> bool:
-        """Whether the other is closer than ``gap``, across and down."""
+        """Return whether the other rectangle is closer than ``gap``, across and down."""
         return (
             abs(self.x - other.x) < (self.width + other.width) / 2 + gap
             and abs(self.y - other.y) < (self.height + other.height) / 2 + gap
         )
 
     def meets_line(self, start: Point, end: Point, gap: float = 0.0) -> bool:
-        """Whether a straight line comes closer than ``gap``, across and down."""
+        """Return whether a straight line comes closer than ``gap``, across and down."""
         # the part of the line, from 0 to 1, that lies between the borders
         low, high = 0.0, 1.0
         for a, b, middle, size in (
@@ -77,7 +77,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Layout:
-    """The finished places, with the corner of the whole at 0, 0.
+    """The finished places, with the upper left corner of the whole at 0, 0.
 
     Attributes:
         boxes: of every node.
@@ -98,7 +98,7 @@ def laid_out(
     box: tuple[float, float],
     words: Mapping[Edge, tuple[float, float]],
 ) -> Layout:
-    """Places for a graph.
+    """Return places for the parts of a graph.
 
     Args:
         nodes: in their order around the ellipse, from the top, clockwise.
@@ -134,7 +134,7 @@ def _on_ellipse(nodes: Sequence[int], across: float, down: float) -> Iterator[tu
 
 
 def _is_clear(boxes: Mapping[int, Rect], edges: Sequence[Edge]) -> bool:
-    """Whether boxes are apart, and every arrow keeps away from those that it passes."""
+    """Return whether boxes are apart, and every arrow keeps away from boxes that it passes."""
     places = list(boxes.values())
     if any(a.meets(b, _APART) for i, a in enumerate(places) for b in places[:i]):
         return False
@@ -147,7 +147,7 @@ def _is_clear(boxes: Mapping[int, Rect], edges: Sequence[Edge]) -> bool:
 
 
 def _arrow_between(boxes: Mapping[int, Rect], edge: Edge, is_pair: bool) -> tuple[Point, Point]:
-    """Where an arrow leaves one box and reaches the other; one of a pair keeps right."""
+    """Return where an arrow leaves one box and reaches the other; one of a pair keeps right."""
     a, b = boxes[edge[0]], boxes[edge[1]]
     nx, ny = _right(a, b)
     aside = _PAIR / 2 if is_pair else 0.0
@@ -157,14 +157,14 @@ def _arrow_between(boxes: Mapping[int, Rect], edge: Edge, is_pair: bool) -> tupl
 
 
 def _right(a: Rect, b: Rect) -> Point:
-    """The direction to the right hand of somebody who goes from one to the other."""
+    """Return the unit vector that points to the right of the way from one box to another."""
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy)
     return -dy / length, dx / length
 
 
 def _border(box: Rect, inside: Point, outside: Point) -> Point:
-    """Where a line from inside of a box has just left it."""
+    """Return where a line from inside a box has just left it."""
     ways = []
     for i, (middle, size) in enumerate(((box.x, box.width), (box.y, box.height))):
         step = outside[i] - inside[i]
@@ -181,7 +181,7 @@ def _word_places(
     words: Mapping[Edge, tuple[float, float]],
     strict: bool,
 ) -> dict[Edge, Rect] | None:
-    """A place for every word; ``None`` if one has none, unless that must do."""
+    """Return a place for every word; ``None`` if ``strict`` and one has no free place."""
     placed: dict[Edge, Rect] = {}
     for edge, size in words.items():
         options = list(_beside(boxes, arrows, edge, size))
@@ -207,16 +207,16 @@ def _beside(
     edge: Edge,
     size: tuple[float, float],
 ) -> Iterator[Rect]:
-    """Places for a word beside its arrow: outside first; of a pair, on its own side only."""
+    """Yield places for a word beside its arrow, outer first; of a pair, on its own side only."""
     (ax, ay), (bx, by) = arrows[edge]
     nx, ny = _right(boxes[edge[0]], boxes[edge[1]])
     if edge[::-1] in arrows:
         sides = [1]
     else:
-        # the middle of the whole is 0, 0 until everything has its place
+        # the centre of the ellipse is 0, 0 until everything has its place
         sides = [1, -1] if (ax + bx) * nx + (ay + by) * ny > 1e-6 else [-1, 1]
     away = 5 + abs(nx) * size[0] / 2 + abs(ny) * size[1] / 2
-    # along a slanting arrow, so far that a corner of the word is next to the point
+    # along a slanting arrow, so far that a corner of the word is nearest to the point
     shift = ny * max(-1, min(1, 2 * nx)) * size[0] / 2 - nx * max(-1, min(1, 2 * ny)) * size[1] / 2
     for side in sides:
         for along in _ALONG:
@@ -230,7 +230,7 @@ def _from_corner(
     arrows: Mapping[Edge, tuple[Point, Point]],
     words: Mapping[Edge, Rect],
 ) -> Layout:
-    """The same places, counted from the corner of the whole."""
+    """Return the same places, relative to the upper left corner of the whole."""
     every = [*boxes.values(), *words.values()]
     left, top = min(r.x - r.width / 2 for r in every), min(r.y - r.height / 2 for r in every)
 
@@ -251,32 +251,32 @@ def _from_corner(
 
 # The graph as a picture. ----------------------------------------------------------
 
-#: Of a larger deadlock the circle alone is drawn, if it fits.
+#: Largest number of ranks drawn; of a larger deadlock only the cycle is drawn, if it fits.
 MOST_RANKS = 12
 
-#: Letters of a call and its place; a longer call is cut, then a longer place.
+#: Letters of a call and its line; first the call is cut to fit, then its place.
 _LETTERS = 36
 
-#: Letters of a call and its place that stand on one line in a box.
+#: Letters of a call and its place that fit on one line of a box.
 _SHORT = 22
 
-#: Pixels: a letter, generously, for fonts differ; a line of text; around everything.
+#: Pixels: of a letter, generously since fonts differ; of a line of text; of the margin.
 _LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
 
-#: Vermilion, dark enough to read on white, for the circle; all other ink.
+#: Colours: vermilion, dark enough to read on white, for the cycle; all other lines; faint lines.
 _CIRCLE, _INK, _FAINT = "#b34700", "#222222", "#666666"
 
 
 @dataclass(frozen=True)
 class _Graph:
-    """What is drawn.
+    """The part of a wait-for graph that is drawn.
 
     Attributes:
-        nodes: ranks, the circle first and in its order.
-        waits: of those that wait.
-        ring: the arrows of the circle.
+        nodes: ranks, those of the cycle first and in its order.
+        waits: the waits of ranks that are drawn.
+        ring: the arrows of the cycle.
         ended: ranks that have returned.
-        left_out: how many ranks that wait are not drawn.
+        left_out: how many waiting ranks are not drawn.
     """
 
     nodes: list[int]
@@ -296,30 +296,30 @@ class _Graph:
 
 
 def graph_image(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
-    """The graph as an ``img`` element; empty if there is nothing to draw, or too much."""
+    """Return the graph as an ``img`` element; empty if there is nothing to draw, or too much."""
     graph = _chosen(waits, cycle, ended)
     if graph is None:
         return ""
-    # what is left as it is can be read in a stored notebook, and ends no attribute
+    # these characters stay readable in a stored notebook, and none ends the attribute
     source = quote(_svg(graph), safe=" ='/:;,()-.")
     words = html.escape(_words(graph))
     return f'<img alt="{words}" style="max-width: 100%" src="data:image/svg+xml,{source}" />'
 
 
 def graph_words(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
-    """What the picture shows, for those who do not see it; empty without one."""
+    """Return what the picture shows, for readers who cannot see it; empty without a picture."""
     graph = _chosen(waits, cycle, ended)
     return "" if graph is None else _words(graph)
 
 
 def graph_svg(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
-    """The graph as SVG; empty if there is nothing to draw, or too much."""
+    """Return the graph as SVG; empty if there is nothing to draw, or too much."""
     graph = _chosen(waits, cycle, ended)
     return "" if graph is None else _svg(graph)
 
 
 def _chosen(waits: Sequence[Wait], cycle: Sequence[int], ended: Sequence[int]) -> _Graph | None:
-    """Everybody who waits, and for whom; the circle alone if these are too many."""
+    """Return all waiting ranks and their peers; of too many, those of the cycle alone."""
     by_rank = {wait.rank: wait for wait in waits}
     every = {rank for wait in waits for rank in (wait.rank, *wait.peers)}
     for nodes in ([*cycle, *sorted(every - set(cycle))], list(cycle)):
@@ -346,20 +346,20 @@ def _words(graph: _Graph) -> str:
 
 
 def _call(wait: Wait, separator: str = ", ") -> str:
-    """``send, line 8``."""
+    """Return a call and its line, as in ``send, line 8``."""
     site = _cut("" if wait.site is None else str(wait.site), _LETTERS)
     call = _cut(wait.call, max(8, _LETTERS - len(site)))
     return separator.join(part for part in (call, site) if part)
 
 
 def _cut(text: str, letters: int) -> str:
-    """A text without its middle if it is long; the end of a place is its line."""
+    """Return a text without its middle if it is long, since the end of a place is its line."""
     text = " ".join(visible(text).split())
     return text if len(text) <= letters else f"{text[: letters // 2]}…{text[1 - letters // 2 :]}"
 
 
 def _lines(graph: _Graph, rank: int) -> list[str]:
-    """What stands in a box.  A call is on its arrow, unless it has several."""
+    """Return the lines of a box.  The call is on the arrow instead if there is only one arrow."""
     wait = graph.waits.get(rank)
     if wait is None:
         return [f"rank {rank}", "has returned" if rank in graph.ended else "can go on"]
@@ -396,11 +396,11 @@ def _svg(graph: _Graph) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{wide:.0f}' height='{high:.0f}'"
         f" viewBox='0 0 {wide:.0f} {high:.0f}' font-family='system-ui, sans-serif'"
         f" font-size='12' text-anchor='middle' fill='{_INK}'>",
-        # a frame, since the ground around it may be white as well
+        # a frame, since the page may be white as well
         f"<rect x='.5' y='.5' width='{wide - 1:.0f}' height='{high - 1:.0f}' rx='6'"
         f" fill='white' stroke='{_FAINT}'/>",
         f"<g transform='translate({indent:.1f} {_MARGIN:.1f})'>",
-        # the circle last, so that it lies on top
+        # the cycle last, so that it is on top
         *(
             _arrow(graph, edge, *layout.arrows[edge])
             for edge in sorted(edges, key=lambda edge: edge in graph.ring)
@@ -419,7 +419,7 @@ def _svg(graph: _Graph) -> str:
 
 
 def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
-    """What the kinds of lines mean, as far as they are there."""
+    """Yield what the kinds of lines mean, as far as they are drawn."""
     several = {wait.any_of for wait in graph.waits.values() if len(wait.peers) > 1}
     if graph.ring:
         yield "the circle: each waits for the next", _stroke(True, False)
@@ -436,7 +436,7 @@ def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
     ux, uy = dx / length, dy / length
     size = 13.0 if bold else 10.0
     half = size * 0.45
-    # the line ends inside of its head, so that the point stays sharp
+    # the line ends inside its head, so that the tip stays sharp
     x, y = end[0] - ux * size, end[1] - uy * size
     return (
         f"<path d='M{start[0]:.1f} {start[1]:.1f}L{x:.1f} {y:.1f}'"
@@ -466,7 +466,7 @@ def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
 
 
 def _name(graph: _Graph, edge: Edge, place: Rect, text: str) -> str:
-    """A call and its line on an arrow, readable where another arrow crosses it."""
+    """Return a call and its line as SVG, readable where another arrow crosses it."""
     look = f" fill='{_CIRCLE}'{_BOLD}" if edge in graph.ring else ""
     return (
         f"<text x='{place.x:.1f}' y='{place.y + 4:.1f}'{look} paint-order='stroke'"
@@ -478,6 +478,6 @@ _BOLD = " font-weight='bold'"
 
 
 def _stroke(bold: bool, dashed: bool) -> str:
-    """How a line looks."""
+    """Return the SVG attributes of a line."""
     dash = " stroke-dasharray='6 5'" if dashed else ""
     return f"stroke='{_CIRCLE if bold else _INK}' stroke-width='{3.6 if bold else 1.5}'{dash}"

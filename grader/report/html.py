@@ -43,12 +43,12 @@ _CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MO
 
 
 def escape(text: str) -> str:
-    """Text as HTML, whatever is in it."""
+    """Return any text as HTML."""
     return html.escape(visible(text))
 
 
 def failure_html(failure: Failure) -> str:
-    """Why a run of ranks failed, as a small card."""
+    """Return why a run of ranks failed, as a small card."""
     mark, colour = Outcome.FAILED.mark, Outcome.FAILED.colour
     word = escape(failure.diagnosis)
     parts = [
@@ -64,7 +64,7 @@ def failure_html(failure: Failure) -> str:
 
 
 def exercise_html(verdict: ExerciseVerdict) -> str:
-    """One exercise as a small card."""
+    """Return one exercise as a small card."""
     mark, colour = Outcome.of(verdict.status).mark, Outcome.of(verdict.status).colour
     parts = [
         f'<div style="{_STYLE.format(colour=colour)}" role="group"'
@@ -80,8 +80,8 @@ def exercise_html(verdict: ExerciseVerdict) -> str:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
-        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
-        yield from (f"<div>{escape(line)}</div>" for line in told)
+        lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (f"<div>{escape(line)}</div>" for line in lines)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED:
@@ -138,7 +138,7 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
 
 
 def progress_html(overview: CourseProgress) -> str:
-    """How far a learner is: a table with a part for each chapter, and the sum."""
+    """Return a learner's progress: a table with a part for each chapter, and the sum."""
     done = bool(overview.exercises) and overview.passed == len(overview.exercises)
     colour = Outcome.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
     parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from grader.core import __version__
 from grader.core.verdict import CaseVerdict, ExerciseVerdict, SubmissionVerdict
 from grader.judge.progress import CourseProgress, ExerciseProgress
 
-__all__ = ["SCHEMA_VERSION", "case_as_dict", "progress_as_dict", "submission_as_dict", "to_json"]
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.judge.simulated_checks import SimulatedOutcome
+    from grader.simulation.clusters import Cluster
 
-#: Raised whenever a field changes its meaning or goes away.
+__all__ = [
+    "SCHEMA_VERSION",
+    "case_as_dict",
+    "growth_json",
+    "progress_as_dict",
+    "submission_as_dict",
+    "to_json",
+]
+
+#: Version of the format; it grows whenever a field changes its meaning or disappears.
 SCHEMA_VERSION = 1
 
 
 def to_json(report: SubmissionVerdict | CourseProgress) -> str:
-    """A submission's verdict, or a learner's progress, as one JSON object."""
+    """Return a submission's verdict, or a learner's progress, as one JSON object."""
     if isinstance(report, CourseProgress):
         fields = progress_as_dict(report)
     else:
         fields = submission_as_dict(report)
-    # lone surrogates in a student's text have no UTF-8; they are escaped
+    # lone surrogates in a student's text have no UTF-8, so they are escaped
     return json.dumps(fields, ensure_ascii=True, indent=1)
 
 
 def submission_as_dict(verdict: SubmissionVerdict) -> dict[str, Any]:
-    """The fields of a submission's verdict."""
+    """Return the fields of a submission's verdict."""
     return {
         "schema_version": SCHEMA_VERSION,
         "grader_version": __version__,
@@ -55,10 +69,10 @@ def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
 
 
 def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
-    """The fields of a case."""
+    """Return the fields of a case."""
     traffic = verdict.traffic
     return {
-        # the fields are a promise, and the number of ranks does not tell
+        # fields may not be added, and the number of ranks does not show it
         "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
         "world_size": verdict.world_size,
         "status": verdict.status.value,
@@ -77,8 +91,28 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
     }
 
 
+def growth_json(grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, seed: int) -> str:
+    """Return an answer on simulated ranks as one JSON object."""
+    simulation = grown.simulation
+    fields: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "grader_version": __version__,
+        "exercise": exercise.name,
+        "ranks": grown.case.n,
+        "seed": seed,
+        "cluster": msgspec.to_builtins(cluster),
+        "passed": all(verdict.passed for verdict in grown.verdicts),
+        # None: the run did not end, so that there is no time
+        "seconds": simulation.seconds if simulation.failure is None else None,
+        "messages": simulation.messages,
+        "bytes": simulation.bytes,
+        "cases": [case_as_dict(verdict) for verdict in grown.verdicts],
+    }
+    return json.dumps(fields, ensure_ascii=True, indent=1)
+
+
 def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
-    """The fields of a learner's progress."""
+    """Return the fields of a learner's progress."""
     return {
         "schema_version": SCHEMA_VERSION,
         "grader_version": __version__,

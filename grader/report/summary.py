@@ -1,4 +1,4 @@
-"""What every report says of an exercise, before it is laid out."""
+"""Texts about an exercise that all reports share."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ __all__ = [
     "visible",
 ]
 
-#: Lines of a rank's output that are shown; the rest is counted.
+#: Lines of a rank's output that are shown; further ones are only counted.
 OUTPUT_LINES = 8
 
 
 def visible(text: str) -> str:
-    """Text of a student's with its control characters spelled out.
+    """Return a student's text with its control characters spelled out.
 
-    A terminal would obey them, and HTML has no place for them.
+    A terminal would obey them, and HTML does not allow them.
     """
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def points(score: float) -> str:
-    """A number of points, without zeros that say nothing."""
+    """Return a number of points without trailing zeros."""
     return f"{score:.2f}".rstrip("0").rstrip(".")
 
 
 def listed(items: Iterable[object]) -> str:
-    """``1, 2 and 3``."""
+    """Return items as in ``1, 2 and 3``."""
     words = [str(item) for item in items]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def headline(verdict: ExerciseVerdict) -> str:
-    """How the exercise ended, in one line."""
+    """Return the outcome of an exercise in one line."""
     if verdict.status is Status.PASSED:
         real = sorted({case.world_size for case in verdict.cases if not case.simulated})
         simulated = sorted({case.world_size for case in verdict.cases if case.simulated})
@@ -72,35 +72,35 @@ def headline(verdict: ExerciseVerdict) -> str:
 
 
 def key_traffic(verdict: ExerciseVerdict) -> str:
-    """The traffic on the largest world beside what is asked of it; empty without limits."""
+    """Return the traffic on the largest world beside its limits; empty without limits."""
     limits = [case for case in verdict.cases if case.bounds]
     if not limits:
         return ""
     largest = max(case.world_size for case in limits)
-    told: dict[str, list[Bound]] = {}
+    grouped: dict[str, list[Bound]] = {}
     for case in limits:
         if case.world_size == largest:
             bound = case.bounds[0]
-            # two bounds on one number are told together
-            told.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
-    texts = [f"{number} ({_asked(bounds)})" for number, bounds in told.items()]
+            # two bounds on one number are given together
+            grouped.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+    texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
     simulated = any(case.simulated for case in limits if case.world_size == largest)
     return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
 
 
 def orders_tried(verdict: ExerciseVerdict) -> str:
-    """In how many orders of arrival receives from any rank were right; empty without a choice."""
+    """Return how many orders of arrival were tried; empty if no receive had a choice."""
     orders = [case.orders for case in verdict.cases if case.orders is not None]
     return f"receives from any rank: {sum(orders[1:], orders[0])}" if orders else ""
 
 
 def shown(frames: Sequence[SourceLine]) -> Sequence[SourceLine]:
-    """The frames worth showing: one without its source says no more than the message."""
+    """Return the frames worth showing: one without source says no more than the message."""
     return frames if len(frames) > 1 or any(frame.text for frame in frames) else ()
 
 
 def failure_text(failure: Failure) -> str:
-    """Why a run failed, as the message of an exception."""
+    """Return why a run failed, as the message of an exception."""
     lines = [f"{failure.diagnosis}: {failure.message}"]
     lines += [f"  · {line}" for line in failure.detail]
     lines += [f"    {frame}" for frame in shown(failure.frames)]
@@ -108,14 +108,14 @@ def failure_text(failure: Failure) -> str:
 
 
 def _asked(bounds: Sequence[Bound]) -> str:
-    """``at most 5 and at least 3``; ``exactly 5`` where both bounds are the same number."""
+    """Return ``at most 5 and at least 3``, or ``exactly 5`` where both bounds are the same."""
     if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
         bounds = [replace(bounds[0], relation="=")]
     return " and ".join(bound.asks for bound in bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
-    """What the ranks printed, as (rank, line), in rank order and cut to a few."""
+    """Return what the ranks printed, as (rank, line), in rank order and shortened."""
     found = []
     for rank, text in enumerate(case.output):
         lines = text.splitlines()
@@ -126,7 +126,7 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
 
 
 def standing_cells(standing: ExerciseProgress) -> tuple[str, str, str]:
-    """How far the learner is with an exercise; when the last check was, and how long it took."""
+    """Return a learner's state in an exercise, the time of the last check, and its length."""
     entry = standing.entry
     if entry is None:
         return standing.state.value, "", ""
@@ -139,7 +139,7 @@ def standing_cells(standing: ExerciseProgress) -> tuple[str, str, str]:
 
 
 def sum_of(overview: CourseProgress) -> str:
-    """How much of the course is done, in one line."""
+    """Return how much of the course is done, in one line."""
     if overview.file is None:
         return "Progress is not kept: GRADER_PROGRESS is set to nothing."
     if not overview.exercises:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.core.values import amount, duration
 from grader.core.verdict import (
     CaseVerdict,
     Diagnosis,
@@ -31,8 +33,20 @@ from grader.report.summary import (
     sum_of,
     visible,
 )
+from grader.simulation.clusters import Cluster, Flat
 
-__all__ = ["exercise_report", "failure_report", "plain", "progress_report", "submission_report"]
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise
+    from grader.judge.simulated_checks import SimulatedOutcome
+
+__all__ = [
+    "exercise_report",
+    "failure_report",
+    "growth_report",
+    "plain",
+    "progress_report",
+    "submission_report",
+]
 
 #: Width of plain text, as in a terminal of the usual size.
 WIDTH = 80
@@ -45,7 +59,7 @@ _STATES = {
 
 
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
-    """A report as text without colours or trailing blanks."""
+    """Return a report as text without colours or trailing blanks."""
     buffer = io.StringIO()
     console = Console(
         file=buffer, width=width, color_system=None, force_jupyter=False, legacy_windows=False
@@ -55,7 +69,7 @@ def plain(renderable: RenderableType, width: int = WIDTH) -> str:
 
 
 def submission_report(verdict: SubmissionVerdict) -> RenderableType:
-    """Every exercise of a submission, by chapter, and the score."""
+    """Report every exercise of a submission, by chapter, and the score."""
     parts: list[RenderableType] = []
     chapter = None
     for exercise in verdict.exercises:
@@ -70,7 +84,7 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
 
 
 def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
-    """One exercise: how it ended, and if badly, where first and what to try."""
+    """Report one exercise: its outcome, and on failure where it is and what to try."""
     return Group(*_exercise_lines(verdict))
 
 
@@ -94,8 +108,8 @@ def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
 
 def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
-        told = filter(None, (key_traffic(verdict), orders_tried(verdict)))
-        yield from (Text(line, style="dim") for line in told)
+        lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
+        yield from (Text(line, style="dim") for line in lines)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED:
@@ -129,7 +143,7 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
 
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
-    """Why a run of ranks failed."""
+    """Report why a run of ranks failed."""
     look = Outcome.FAILED
     lines: list[RenderableType] = [
         Text.assemble(
@@ -143,9 +157,9 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
 
 
 def progress_report(overview: CourseProgress) -> RenderableType:
-    """How far a learner is, chapter by chapter; the sum is the last line."""
+    """Report a learner's progress, chapter by chapter; the last line is the sum."""
     parts: list[RenderableType] = []
-    # one width for all chapters, so that the columns stand below each other
+    # one width for all chapters, so that their columns are aligned
     width = max((len(s.exercise.name) for s in overview.exercises), default=0)
     for chapter, standings in overview.chapters().items():
         table = Table.grid(padding=(0, 2, 0, 0))
@@ -169,3 +183,60 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     ]
     parts.append(Text(sum_of(overview), style="bold"))
     return Group(*parts)
+
+
+# An answer on simulated ranks. -----------------------------------------------------
+
+
+def growth_report(
+    grown: SimulatedOutcome, exercise: Exercise, cluster: Cluster, name: str, seed: int
+) -> RenderableType:
+    """Report an answer on simulated ranks: whether it is right, and its virtual costs.
+
+    Args:
+        grown: the outcome.
+        exercise: the exercise that it answers.
+        cluster: says what messages cost.
+        name: of the cluster; empty if it has none.
+        seed: of the inputs.
+    """
+    n = grown.case.n
+    ranks = "1 simulated rank" if n == 1 else f"{n:,} simulated ranks"
+    parts: list[RenderableType] = [
+        Text.assemble((exercise.name, "bold"), f" on {ranks}, {_cluster_words(cluster, name)}")
+    ]
+    parts += [Padding(_case_line(verdict), (0, 0, 0, 2)) for verdict in grown.verdicts]
+    if grown.simulation.failure is None:
+        parts.append(Padding(_grown_costs(grown), (0, 0, 0, 2)))
+    parts.append(Text(f"(seed {seed})", style="dim"))
+    return Group(*parts)
+
+
+def _cluster_words(cluster: Cluster, name: str) -> str:
+    if name:
+        return f"cluster {visible(name)}"
+    if isinstance(cluster, Flat):
+        return f"α = {cluster.alpha:g} s, β = {cluster.beta:g} s/byte"
+    return f"nodes of {cluster.ranks_per_node} ranks"
+
+
+def _case_line(verdict: CaseVerdict) -> Text:
+    look = Outcome.PASSED if verdict.passed else Outcome.FAILED
+    mark = f"{look.mark} ", look.terminal
+    if not verdict.passed:
+        said = f"{verdict.name}: {verdict.diagnosis}: {verdict.message}"
+        return Text.assemble(mark, visible(said))
+    limits = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
+    return Text.assemble(mark, f"{verdict.name}: {limits or 'right'}")
+
+
+def _grown_costs(grown: SimulatedOutcome) -> Table:
+    simulation = grown.simulation
+    table = Table.grid(padding=(0, 2))
+    table.add_row("virtual time", duration(simulation.seconds))
+    table.add_row("messages", f"{simulation.messages:,}")
+    sent = amount(simulation.bytes)
+    if simulation.tally is not None:
+        sent += f", by one rank at most {amount(simulation.tally.traffic.max_sent)}"
+    table.add_row("sent", sent)
+    return table

@@ -1,4 +1,4 @@
-"""The exercises of the course: one module a chapter, found by looking.
+"""The exercises of the course: one module for each chapter, found by its name.
 
 A module ``ch02_broadcast`` declares the exercises of chapter
 ``02_broadcast``: every :class:`~grader.course.exercise.Exercise` among its globals,
@@ -17,12 +17,17 @@ from grader.course.exercise import Exercise
 
 __all__ = ["Catalogue", "discover"]
 
-#: Modules of chapters begin like this; the rest is the chapter's name.
+#: The prefix of a chapter's module; the rest of the name is the chapter's.
 _PREFIX = "ch"
 
 
 class Catalogue(Mapping[str, Exercise]):
-    """The exercises of a course, by name, in the order of the course."""
+    """The exercises of a course, by name, in the order of the course.
+
+    Raises:
+        DeclarationError: two exercises have the same name.
+        UnknownExercise: an exercise is looked up that does not exist.
+    """
 
     def __init__(self, exercises: list[Exercise]) -> None:
         self._by_name = {exercise.name: exercise for exercise in exercises}
@@ -47,7 +52,7 @@ class Catalogue(Mapping[str, Exercise]):
         return len(self._by_name)
 
     def chapters(self) -> dict[str, list[Exercise]]:
-        """The exercises of each chapter."""
+        """Return the exercises of each chapter, by chapter."""
         found: dict[str, list[Exercise]] = {}
         for exercise in self._by_name.values():
             found.setdefault(exercise.chapter, []).append(exercise)
@@ -55,7 +60,11 @@ class Catalogue(Mapping[str, Exercise]):
 
 
 def discover(package: str = __name__) -> Catalogue:
-    """The exercises that the modules of a package declare."""
+    """Import the chapters of a package, and return the exercises that they declare.
+
+    Raises:
+        DeclarationError: two exercises have the same name.
+    """
     module = importlib.import_module(package)
     exercises: list[Exercise] = []
     for info in sorted(pkgutil.iter_modules(module.__path__), key=lambda info: info.name):

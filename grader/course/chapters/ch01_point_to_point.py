@@ -27,7 +27,7 @@ _WAIT = {
 
 
 def _silent(e: Evidence) -> bool:
-    """Whether no message was sent wherever values are wrong."""
+    """Return whether no message was sent wherever values are wrong."""
     return all(one.trace.traffic.messages == 0 for one in e.failed)
 
 

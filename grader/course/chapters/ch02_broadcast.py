@@ -9,18 +9,19 @@ from torch import nn
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.course.chapters import evidence
+from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import levels, messages, moved, point, rounds, total_bytes
+from grader.course.limits import messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
 
 
 def _sends_first(e: Evidence) -> bool:
-    """Whether it hangs, and a rank other than the source has sent before it received."""
+    """Return whether it hangs and a rank other than the source sent before it received."""
     return e.diagnosis is Diagnosis.DEADLOCK and evidence.sends_first(e, but=e.case.src)
 
 
 def _twice(e: Evidence) -> bool:
-    """Whether a rank is sent the whole of x twice, or the source is sent what it has."""
+    """Return whether a rank is sent all of x twice, or the source is sent what it already has."""
     if e.diagnosis is not Diagnosis.TOO_MANY_MESSAGES:
         return False
     whole = [op.peer for op in e.trace.sends() if op.count == e.case.x[0].numel()]
@@ -128,7 +129,7 @@ broadcast = Exercise(
 
 
 def _senders(e: Evidence) -> list[int]:
-    """The ranks that send too many messages one after the other, once for each message."""
+    """Return the ranks that send too many messages in sequence, once for each such message."""
     return [op.rank for op in e.trace.sends()] if e.diagnosis is Diagnosis.TOO_MANY_ROUNDS else []
 
 
@@ -144,7 +145,7 @@ tree_broadcast = Exercise(
     least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
-        point(rounds("=", lambda c: levels(c.n))),
+        point(rounds("=", lambda c: tree_levels(c.n))),
     ),
     hints=(
         "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"
@@ -259,7 +260,7 @@ def _tensors_of(module: nn.Module) -> dict[str, torch.Tensor]:
 def _sync_in_rank(
     sync: Callable[[nn.Module, int], Any], architecture: str, state: list[torch.Tensor], src: int
 ) -> dict[str, Any]:
-    """Build this rank's module, call the answer, and report what has become of it."""
+    """Build this rank's module, call the answer, and report the parameters and buffers."""
     module = _build(architecture)
     with torch.no_grad():
         for tensor, value in zip(_tensors_of(module).values(), state, strict=True):
@@ -294,7 +295,7 @@ def _random_like(draw: Draw, tensor: torch.Tensor) -> PerRank:
 
 
 def _synchronised(c: Case, pick: Callable[[int, str], int] | None = None) -> list[dict[str, Any]]:
-    """What every rank reports when each tensor comes from rank ``pick(rank, name)``."""
+    """Return what every rank reports if each tensor comes from rank ``pick(rank, name)``."""
     like = _tensors_of(_build(c.architecture))
     report: list[dict[str, Any]] = []
     for r in c.ranks:

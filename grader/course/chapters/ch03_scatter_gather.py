@@ -14,7 +14,7 @@ from grader.course.oracles import nbytes
 
 
 def _asks_another(e: Evidence) -> bool:
-    """Whether a rank is stuck in receiving from one that is not the source."""
+    """Return whether a rank waits to receive from a rank that is not the source."""
     waits = e.failure.waits if e.failure else ()
     return any(wait.call == "recv" and e.case.src not in wait.peers for wait in waits)
 
@@ -127,7 +127,7 @@ def _on_dst(c: Case, entries: list[torch.Tensor]) -> list[Any]:
 
 
 def _in_another_order(e: Evidence) -> bool:
-    """Whether dst holds what it should, but in other places."""
+    """Return whether dst holds the right pieces in the wrong places."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     held = e.actual[e.case.dst]
@@ -137,7 +137,7 @@ def _in_another_order(e: Evidence) -> bool:
 
 
 def _all_alike(e: Evidence) -> bool:
-    """Whether dst's list holds n times the same."""
+    """Return whether all n entries of dst's list are the same."""
     held = e.actual[e.case.dst]
     return len(held) == e.case.n and all(torch.equal(entry, held[0]) for entry in held)
 

@@ -8,8 +8,9 @@ import torch.distributed as dist
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, PerRank, demo, tags
 from grader.course.chapters import evidence
+from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import combined, levels, messages, point, rounds
+from grader.course.limits import combined, messages, point, rounds
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
 
 
@@ -25,14 +26,14 @@ def _on_dst(c: Case, of: Callable[[dist.ReduceOp, PerRank], torch.Tensor]) -> li
 
 
 def _instead(c: Case, wrong: str, *asked: str) -> list[torch.Tensor] | None:
-    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    """Return the results if ``wrong`` were computed where one of ``asked`` is asked for."""
     if c.n == 1 or op_name(c.op) not in asked:
         return None
     return _on_dst(c, lambda _, x: reduced(OPS[wrong], x))
 
 
 def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
-    """For AVG: dst divides whenever it has added one more, the others in rank order."""
+    """Return dst's result for AVG if it divides after each addition, in rank order."""
     if c.n == 1 or op_name(c.op) != "AVG":
         return None
     total = c.x[c.dst]
@@ -43,7 +44,7 @@ def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
 
 
 def _others_changed(e: Evidence) -> bool:
-    """Whether dst is right and another rank's x is not what it was."""
+    """Return whether dst is right and the x of another rank has changed."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE:
         return False
     got, right = e.actual[e.case.dst].double(), reduced(e.case.op, e.case.x).double()
@@ -187,7 +188,7 @@ reduce = Exercise(
 
 
 def _on_rank_zero(e: Evidence) -> bool:
-    """Whether rank 0 has the result, and dst, another rank, what it began with."""
+    """Return whether rank 0 holds the result, and dst, another rank, still its own x."""
     if e.diagnosis is not Diagnosis.WRONG_VALUE or not e.case.dst:
         return False
     got, right = e.actual[0].double(), reduced(e.case.op, e.case.x).double()
@@ -206,7 +207,7 @@ tree_reduce = Exercise(
     magnitude=reduce.magnitude,
     limits=(
         messages("=", lambda c: c.n - 1),
-        point(rounds("=", lambda c: levels(c.n))),
+        point(rounds("=", lambda c: tree_levels(c.n))),
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
     hints=(

@@ -9,33 +9,42 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, demo, kinds, tags
 from grader.course.chapters import evidence
-from grader.course.chapters.rings import ALL_GATHER, all_send
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, Growth, Mistake
 from grader.course.limits import messages, moved, neighbours_only, point, rounds, sent
 from grader.course.oracles import nbytes
 
 
 def _inputs(draw: Draw) -> list[Case]:
-    # x with one row, too: it is not the list of pieces that it may look like
+    # x with one row as well: a program must not take that row for the whole of x
     shapes = (*kinds(draw.n), Kind(torch.float64, (1, 6)))
     return [draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in shapes]
 
 
-#: Whose x an entry is by the mistake: of the rank, the entry and the world size.
+#: Largest simulated world in which values are compared as well, where every rank holds one
+#: tensor from each: n² tensors take longer to make and to look at than to send.
+COMPARED = 64
+
+
+def _on_many_ranks(draw: Draw) -> Case:
+    """Draw a case with as little data as shows how the traffic grows."""
+    return draw.case("one number a rank", x=draw.per_rank(Kind(torch.int64, (1,))))
+
+
+#: The rank whose x a mistake puts into an entry, given the rank, the entry and the world size.
 Owner = Callable[[int, int, int], int]
 
 
 def _entries(c: Case, owner: Owner) -> list[list[torch.Tensor]] | None:
-    """The lists if entry ``j`` of rank ``r`` were the x of ``owner(r, j, n)``."""
+    """Return the lists of all ranks if entry j of rank r were the x of ``owner(r, j, n)``."""
     if c.n == 1:
         return None
     return [[c.x[owner(r, j, c.n) % c.n] for j in c.ranks] for r in c.ranks]
 
 
 def _owners(e: Evidence) -> list[list[int | None]]:
-    """Whose x stands in each entry of each rank; ``None`` where it is nobody's.
+    """Return the rank whose x is in each entry of each rank; ``None`` where it is no rank's x.
 
-    Empty if values are not what is wrong, or cannot tell.
+    The list is empty if the failure is not about values, or if values do not tell.
     """
     if e.diagnosis is not Diagnosis.WRONG_VALUE or e.case.n == 1 or not e.case.x[0].numel():
         return []
@@ -46,19 +55,19 @@ def _owners(e: Evidence) -> list[list[int | None]]:
 
 
 def _wrong_entries(e: Evidence) -> set[tuple[int, int]]:
-    """Rank and entry, where the entry is not the x that belongs there."""
+    """Return rank and index of the entries that hold something else than they should."""
     return {
         (r, j) for r, held in enumerate(_owners(e)) for j, owner in enumerate(held) if owner != j
     }
 
 
 def _shuffled(e: Evidence) -> bool:
-    """Whether every rank has every piece, but not all in their places."""
+    """Return whether every rank has every piece, but not all in their places."""
     return bool(_owners(e)) and all(set(held) == set(e.case.ranks) for held in _owners(e))
 
 
 def _own_alone(e: Evidence) -> bool:
-    """Whether every entry of a rank's list is its own x."""
+    """Return whether every entry of a rank's list is its own x."""
     return bool(_owners(e)) and all(set(held) == {r} for r, held in enumerate(_owners(e)))
 
 
@@ -67,19 +76,19 @@ def _own_missing(e: Evidence) -> bool:
 
 
 def _last_missing(e: Evidence) -> bool:
-    """Whether every rank lacks the piece that comes in the last round, and no other."""
+    """Return whether every rank lacks just the piece that comes in the last round."""
     return _wrong_entries(e) == {(r, (r + 1) % e.case.n) for r in e.case.ranks}
 
 
 def _all_one(e: Evidence) -> bool:
-    """Whether each rank's entries all look the same."""
+    """Return whether each rank's entries all look the same."""
     return bool(_owners(e)) and all(
         torch.equal(entry, held[0]) for held in e.actual for entry in held
     )
 
 
 def _buffers_in_turn(e: Evidence) -> bool:
-    """Whether the pieces that came to a rank are two, in turn, and the list is longer."""
+    """Return whether every rank's list of more than three entries repeats two pieces in turn."""
     n, owners = e.case.n, _owners(e)
     if n < 4:
         return False
@@ -91,7 +100,7 @@ def _buffers_in_turn(e: Evidence) -> bool:
 
 
 def _one_place_off(e: Evidence) -> bool:
-    """Whether every piece lies one place beside its own, but for one that never came."""
+    """Return whether every piece that came lies one place beside its own."""
     n, owners = e.case.n, _owners(e)
     return bool(owners) and any(
         all(
@@ -105,7 +114,7 @@ def _one_place_off(e: Evidence) -> bool:
 
 
 def _keeps_sending_own(e: Evidence) -> bool:
-    """Whether every entry but the own is the left neighbour's."""
+    """Return whether every entry except a rank's own is its left neighbour's x."""
     n, owners = e.case.n, _owners(e)
     return bool(owners) and all(
         owner == (r if j == r else (r - 1) % n)
@@ -115,12 +124,12 @@ def _keeps_sending_own(e: Evidence) -> bool:
 
 
 def _past_the_end(e: Evidence) -> bool:
-    """Whether a rank was asked for that does not exist, or an entry for it."""
+    """Return whether the program named a rank that does not exist, or an entry for it."""
     return evidence.no_rank(e) or e.says("index out of range")
 
 
 def _on_some_only(e: Evidence) -> bool:
-    """Whether some ranks have the right list and others nothing."""
+    """Return whether some ranks have the right list and others none."""
     return any(held is None for held in e.actual) and not all(held is None for held in e.actual)
 
 
@@ -186,10 +195,10 @@ NO_SUCH_ENTRY = Mistake(
 ALL_SEND = Mistake(
     "All ranks are in a send, so none of them receives: a send returns only when its receive has"
     " been posted. Start with isend, then receive, then wait for the send.",
-    when=all_send,
+    when=evidence.all_send,
 )
 
-#: Which ranks a rank talks to, which of them begins, and what a message may touch.
+#: Mistakes about who talks to whom, who sends first, and which buffers a message uses.
 PARTNERS = (
     ALL_SEND,
     ITSELF,
@@ -206,7 +215,7 @@ WITHOUT_OWN = Mistake(
     ),
 )
 
-#: What holds for every ring and every exchange of pieces.
+#: Advice that holds for every ring and every exchange of pieces.
 SHARED_ADVICE = {
     Diagnosis.UNWAITED_REQUEST: "isend and irecv each return a request. Keep them all, and call"
     " wait() on every one before you return.",
@@ -301,7 +310,7 @@ ring_all_gather = Exercise(
         point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.x[0])),
     ),
-    growth=ALL_GATHER,
+    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "Every rank sends to the right and receives from the left, n − 1 times. In the first round"

@@ -1,4 +1,4 @@
-"""Chapter 06: everybody's chunks are combined, and each rank ends with one of them."""
+"""Chapter 06: the chunks of all ranks are combined, and each rank ends with one of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import partial
 import torch
 
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case, Draw, Kind, demo, tag_lists
+from grader.course.cases import Case, Draw, Kind, PerRank, demo, tag_lists
 from grader.course.chapters import evidence
-from grader.course.chapters.ch05_all_gather import PARTNERS, SHARED_ADVICE
-from grader.course.chapters.rings import REDUCE_SCATTER
-from grader.course.exercise import Exercise, Mistake
+from grader.course.chapters.ch05_all_gather import COMPARED, PARTNERS, SHARED_ADVICE
+from grader.course.exercise import Exercise, Growth, Mistake
 from grader.course.limits import combined, neighbours_only, point, rounds, sent
 from grader.course.oracles import OPS, magnitude, nbytes, op_name, reduced
 
@@ -32,13 +31,23 @@ def _inputs(draw: Draw) -> Iterator[Case]:
         yield draw.case(f"{name} of {kind}", chunks=draw.chunks(kind, name), op=OPS[name])
 
 
+def _on_many_ranks(draw: Draw) -> Case:
+    """Draw a case with as little data as shows how the traffic grows."""
+    one = Kind(torch.int64, (1,))
+    if draw.n <= COMPARED:
+        chunks = draw.chunks(one, "SUM")
+    else:
+        chunks = PerRank([list(draw.per_rank(one))] * draw.n)
+    return draw.case("SUM of one number a chunk", chunks=chunks, op=OPS["SUM"])
+
+
 def _contributions(c: Case, j: int) -> list[torch.Tensor]:
-    """Everybody's chunk ``j``."""
+    """Return chunk ``j`` of every rank."""
     return [c.chunks[r][j] for r in c.ranks]
 
 
 def _of(c: Case, terms: Callable[[int], list[torch.Tensor]]) -> list[torch.Tensor] | None:
-    """Each rank with the reduction of the wrong terms; it does not say what AVG divides them by."""
+    """Return each rank's reduction of the wrong terms; ``None`` for AVG."""
     if op_name(c.op) == "AVG":
         return None
     return [reduced(c.op, terms(r)) for r in c.ranks]
@@ -53,7 +62,7 @@ def _magnitude(c: Case) -> list[torch.Tensor]:
 
 
 def _instead(wrong: str, *asked: str) -> Callable[[Case], list[torch.Tensor] | None]:
-    """The result if ``wrong`` were computed where one of ``asked`` was."""
+    """Return the results if ``wrong`` were computed where one of ``asked`` is asked for."""
     return lambda c: (
         [reduced(OPS[wrong], _contributions(c, r)) for r in c.ranks]
         if op_name(c.op) in asked
@@ -68,7 +77,7 @@ def _divided_twice(c: Case) -> list[torch.Tensor] | None:
 
 
 def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
-    """Chunk r goes round from rank r + 1 to rank r, and is divided at each of its stops."""
+    """Return the means if chunk r goes from rank r + 1 to rank r, divided at every stop."""
     if op_name(c.op) != "AVG":
         return None
     totals = []
@@ -81,7 +90,7 @@ def _divided_each_time(c: Case, by: int) -> list[torch.Tensor] | None:
 
 
 def _ring(c: Case, direction: int = 1, send: int = 0, put: int = -1) -> list[torch.Tensor] | None:
-    """A ring: in step s rank r sends chunk r − s + send, and combines with r − s + put."""
+    """Return a ring's results if rank r sends chunk r − s + send in step s, fills r − s + put."""
     held = [[[t] for t in c.chunks[r]] for r in c.ranks]
     for s in range(1, c.n):
         moving = [list(held[r][(r - s + send) % c.n]) for r in c.ranks]
@@ -95,12 +104,12 @@ def _only_own(c: Case) -> list[torch.Tensor] | None:
 
 
 def _own_and_zeros(c: Case) -> list[torch.Tensor] | None:
-    """A buffer that is read too early holds zeros: no matter to a sum, but to MIN and MAX."""
+    """Return the results if buffers are read too early, while they still hold zeros."""
     return _of(c, lambda r: [c.chunks[r][r], torch.zeros_like(c.chunks[r][r])])
 
 
 def _doubled_distances(c: Case) -> list[torch.Tensor] | None:
-    """What comes from ranks at a distance of 1, 2, 4, … only."""
+    """Return the reduction of chunks from ranks at the distances 1, 2, 4, … only."""
     far = [0, *(1 << k for k in range(c.n) if 1 << k < c.n)]
     return _of(c, lambda r: [c.chunks[(r - s) % c.n][r] for s in far])
 
@@ -115,7 +124,7 @@ def _with_zeros(c: Case) -> list[torch.Tensor] | None:
     return _of(c, lambda r: [torch.zeros_like(c.chunks[r][r]), *_contributions(c, r)])
 
 
-#: Mistakes that depend on the operation and not on the way that the chunks take.
+#: Mistakes in the reduction itself, whatever route the chunks take.
 ARITHMETIC = (
     Mistake(
         "AVG is the sum divided by the number of ranks; the division is missing.",
@@ -269,7 +278,7 @@ ring_reduce_scatter = Exercise(
         point(rounds("=", lambda c: c.n - 1)),
         sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0])),
     ),
-    growth=REDUCE_SCATTER,
+    growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
         "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"

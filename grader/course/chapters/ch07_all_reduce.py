@@ -23,13 +23,13 @@ def _inputs(draw: Draw) -> Iterator[Case]:
 
 
 def _same(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """Whether two results agree but for rounding, which cancellation can make large."""
+    """Return whether two results agree up to rounding, which cancellation can make large."""
     fits = actual.shape == wanted.shape
     return fits and torch.allclose(actual.double(), wanted.double(), rtol=1e-2, atol=1e-5)
 
 
 def _raised(*words: str) -> Callable[[Evidence], bool]:
-    """Whether a rank raised an error with any of these words."""
+    """Make a test of whether a rank raised an error with any of these words."""
     return lambda e: (
         e.diagnosis is Diagnosis.EXCEPTION
         and e.failure is not None
@@ -38,12 +38,12 @@ def _raised(*words: str) -> Callable[[Evidence], bool]:
 
 
 def _instead(wrong: str, *asked: str) -> _Guess:
-    """Everyone has ``wrong`` where one of ``asked`` was to be computed."""
+    """Make a ``gives``: the results if ``wrong`` were computed where one of ``asked`` is."""
     return lambda c: [reduced(OPS[wrong], c.x)] * c.n if op_name(c.op) in asked else None
 
 
 def _divided(root: Callable[[int], float], others: Callable[[int], float]) -> _Guess:
-    """For AVG: a root has the sum divided by one number, the others by another."""
+    """Make the results for AVG if a root divides the sum by one number and others by another."""
 
     def guess(c: Case) -> list[torch.Tensor] | None:
         if c.n == 1 or op_name(c.op) != "AVG":
@@ -55,14 +55,14 @@ def _divided(root: Callable[[int], float], others: Callable[[int], float]) -> _G
 
 
 def _only_one_right(e: Evidence) -> bool:
-    """Whether one rank has the result, and the others what they had at first."""
+    """Return whether one rank has the result, and the others still have their own x."""
     right = reduced(e.case.op, e.case.x)
     changed = [t for r, t in enumerate(e.actual) if not torch.equal(t, e.case.x[r])]
     return e.case.n > 1 and len(changed) == 1 and _same(changed[0], right)
 
 
 def _without(root: int, zeros: bool) -> _Guess:
-    """Everyone has the reduction of all ranks but one, or of zeros in place of that one."""
+    """Make a ``gives``: the reductions without one rank's x, or with zeros in its place."""
 
     def guess(c: Case) -> list[torch.Tensor]:
         gone = root % c.n
@@ -76,19 +76,19 @@ def _without(root: int, zeros: bool) -> _Guess:
 
 
 def _from_zeros(c: Case) -> list[torch.Tensor]:
-    """The root begins with zeros in place of its own x, on one rank as well."""
+    """Return the results if the root begins with zeros instead of its own x, for n = 1 as well."""
     return [reduced(c.op, [torch.zeros_like(c.x[0]), *c.x[1:]])] * c.n
 
 
 def _partial(c: Case) -> list[torch.Tensor] | None:
-    """Rank 0 answers each rank when it has heard that one, and finds the average at the end."""
+    """Return what ranks hold if rank 0 answers each as soon as it has added that rank's x."""
     if op_name(c.op) == "AVG":
         return None
     return [reduced(c.op, c.x[: r + 1] if r else c.x) for r in c.ranks]
 
 
 def _divided_each_time(by: Callable[[int], int]) -> _Guess:
-    """For AVG: rank 0 divides whenever it has added one more."""
+    """Return the result for AVG if rank 0 divides after each addition."""
 
     def guess(c: Case) -> list[torch.Tensor] | None:
         if op_name(c.op) != "AVG":
@@ -102,20 +102,20 @@ def _divided_each_time(by: Callable[[int], int]) -> _Guess:
 
 
 def _pieces(c: Case, piece: Callable[[int, torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """A tensor put together from n pieces of the reduction, each after ``piece``."""
+    """Return a tensor put together from n pieces of the reduction, each changed by ``piece``."""
     parts = reduced(c.op, c.x).flatten().tensor_split(c.n)
     whole = torch.cat([piece(i, part) for i, part in enumerate(parts)])
     return whole[: c.x[0].numel()].reshape(c.x[0].shape)
 
 
 def _padded_inside(c: Case) -> list[torch.Tensor] | None:
-    """Each piece is padded to the longest, and the padding taken off at the end alone."""
+    """Return pieces padded to the longest, with the padding cut off at the very end only."""
     longest = -(-c.x[0].numel() // c.n)
     return [_pieces(c, lambda _, part: F.pad(part, (0, longest - len(part))))] * c.n
 
 
 def _own_piece_only(e: Evidence) -> bool:
-    """Whether no rank has more of the result than one piece, and all have some of it."""
+    """Return whether every rank has some of the result, and none more than one piece of it."""
     c = e.case
     right, longest = reduced(c.op, c.x).flatten(), -(-c.x[0].numel() // c.n)
     if e.diagnosis is not Diagnosis.WRONG_VALUE or c.n == 1:
@@ -128,7 +128,7 @@ def _own_piece_only(e: Evidence) -> bool:
 
 
 def _tail_as_it_was(c: Case) -> list[torch.Tensor]:
-    """The elements that are left over when n does not divide the length are forgotten."""
+    """Return the results if the elements that n does not divide are left unreduced."""
     kept = c.x[0].numel() // c.n * c.n
     whole = reduced(c.op, c.x).flatten()
     tails = [t.flatten()[kept:] for t in c.x]
@@ -136,7 +136,7 @@ def _tail_as_it_was(c: Case) -> list[torch.Tensor]:
 
 
 def _pieces_as_they_were(c: Case, padded: bool = False) -> list[torch.Tensor] | None:
-    """Piece i is rank i's own, not reduced; AVG may be divided all the same."""
+    """Return the results if piece i is rank i's own, unreduced, perhaps divided for AVG."""
     if op_name(c.op) == "AVG":
         return None
     if not padded:
@@ -147,14 +147,16 @@ def _pieces_as_they_were(c: Case, padded: bool = False) -> list[torch.Tensor] | 
 
 
 def _flat_ones_right(c: Case) -> list[torch.Tensor]:
-    """flatten() is no copy where there is one dimension."""
+    """Return the results of a program that takes flatten() for a copy: it is none in 1-D."""
     return [reduced(c.op, c.x)] * c.n if c.x[0].dim() == 1 else list(c.x)
 
 
 def _too_few_pieces(e: Evidence) -> bool:
-    """Whether chunk or split gave a list that is shorter than the group is large."""
-    told = re.search(r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else "")
-    short = int(told[1]) < int(told[2]) if told else _raised("index out of range")(e)
+    """Return whether chunk or split gave a list that is shorter than the group."""
+    found = re.search(
+        r"has (\d+) tensors; a group of (\d+)", e.failure.message if e.failure else ""
+    )
+    short = int(found[1]) < int(found[2]) if found else _raised("index out of range")(e)
     return short and e.written(r"\b(chunk|split)\(")
 
 
@@ -298,7 +300,7 @@ all_reduce_rooted = Exercise(
 
 
 def _share(c: Case) -> int:
-    """Elements of the largest share of x, if it is cut by elements or by rows."""
+    """Return the elements of the largest share of x, cut by elements or by rows."""
     x: torch.Tensor = c.x[0]
     if x.dim() == 0 or not x.numel():
         return 1

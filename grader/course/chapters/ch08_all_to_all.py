@@ -1,4 +1,4 @@
-"""Chapter 08: everyone has something for everyone."""
+"""Chapter 08: every rank has a piece for every other rank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.trace.trace import Operation
 
 
 def _row_messages(e: Evidence, kind: str) -> list[Operation]:
-    """The messages of rows and not of counts, where the dtypes tell."""
+    """Return the messages of rows and not of counts, where dtypes tell them apart."""
     dtype = dtype_name(e.case.rows[0].dtype)
     ends = [op for ops in e.trace.operations for op in ops if op.kind == kind]
     return [op for op in ends if op.dtype == dtype and dtype != "int64"]
@@ -35,7 +35,7 @@ def _row_size(c: Case) -> int:
 
 
 def receives_own_counts(e: Evidence) -> bool:
-    """Whether what is expected from a rank is as much as is sent to it."""
+    """Return whether ranks expect from each rank as many rows as they send to it."""
     receives, size = _row_messages(e, "recv"), _row_size(e.case)
     if e.diagnosis not in (Diagnosis.SIZE_MISMATCH, Diagnosis.DEADLOCK) or not receives:
         return False
@@ -43,7 +43,7 @@ def receives_own_counts(e: Evidence) -> bool:
 
 
 def even_shares(e: Evidence) -> bool:
-    """Whether everybody sends equal shares of its rows, whatever the counts say."""
+    """Return whether every rank sends equal shares of its rows, whatever the counts say."""
     sends, c = _row_messages(e, "send"), e.case
     shares = {r: len(c.rows[r]) / c.n for r in c.ranks}
     uneven = any(op.count != c.counts[op.rank][op.peer] * _row_size(c) for op in sends)
@@ -53,7 +53,7 @@ def even_shares(e: Evidence) -> bool:
 
 
 def forgets_the_row_shape(e: Evidence) -> bool:
-    """Whether a place for k rows has k elements."""
+    """Return whether a buffer for k rows has k elements."""
     receives, c = _row_messages(e, "recv"), e.case
     return (
         e.diagnosis is Diagnosis.SIZE_MISMATCH
@@ -64,7 +64,7 @@ def forgets_the_row_shape(e: Evidence) -> bool:
 
 
 def empty_message_alone(e: Evidence) -> bool:
-    """Whether a message without elements has one end only, and a rank is stuck in that end."""
+    """Return whether a rank waits in one end of an empty message that has no other end."""
     stuck = e.diagnosis is Diagnosis.DEADLOCK
     lost = (Diagnosis.DEADLOCK, Diagnosis.UNMATCHED_MESSAGE, Diagnosis.SIZE_MISMATCH)
     return e.diagnosis in lost and any(
@@ -75,7 +75,7 @@ def empty_message_alone(e: Evidence) -> bool:
 
 
 def sends_everything(e: Evidence) -> bool:
-    """Whether every rank sends all of its rows to every other one."""
+    """Return whether every rank sends all of its rows to every other one."""
     c = e.case
     sends = [op for op in _row_messages(e, "send") if op.count > c.n]
     everything = bool(sends) and all(op.count >= c.rows[op.rank].numel() for op in sends)
@@ -103,7 +103,7 @@ def _transposed(c: Case) -> list[list[torch.Tensor]]:
 
 
 def _only_own_entry_is_wrong(e: Evidence) -> bool:
-    """Whether every rank has what the others sent, and lacks what it had itself."""
+    """Return whether ranks have what others sent, and lack only their own piece."""
     return all(
         isinstance(entry, torch.Tensor) and torch.equal(entry, e.case.chunks[j][r])
         for r, entries in enumerate(e.actual)
@@ -113,7 +113,7 @@ def _only_own_entry_is_wrong(e: Evidence) -> bool:
 
 
 def _pairs_by_xor(e: Evidence) -> bool:
-    """Whether partners are rank XOR step, on a number of ranks that is no power of two."""
+    """Return whether partners are rank XOR step, and n is not a power of two."""
     n = e.case.n
     sends = {(op.rank, op.peer) for op in e.trace.sends()}
     partners = {(r, r ^ step) for r in range(n) for step in range(1, n)}
@@ -121,7 +121,7 @@ def _pairs_by_xor(e: Evidence) -> bool:
 
 
 def _shuffled(e: Evidence) -> bool:
-    """Whether every rank has the chunks that are meant for it, but not all in their places."""
+    """Return whether every rank has the chunks meant for it, but not all in their places."""
     return e.diagnosis is Diagnosis.WRONG_VALUE and all(
         any(torch.equal(e.case.chunks[j][r], entry) for entry in entries)
         for r, entries in enumerate(e.actual)
@@ -130,7 +130,7 @@ def _shuffled(e: Evidence) -> bool:
 
 
 def _one_at_a_time(e: Evidence) -> bool:
-    """Whether no two messages travel in the same round, in a world where some could."""
+    """Return whether no two messages travel in one round, in a world where some could."""
     traffic = max(e.failed, key=lambda one: one.case.n).trace.traffic
     return e.diagnosis is Diagnosis.TOO_MANY_ROUNDS and traffic.rounds == traffic.messages > 2
 
@@ -290,7 +290,7 @@ PATTERNS: dict[str, Callable[[int, int, int], int]] = {
     "one long": lambda n, i, j: 1000 if j == (i - 1) % n else 1,
 }
 
-#: A pattern, and what a row is: dtype and shape.
+#: A pattern of counts, and the dtype and shape of a row.
 UNEVEN = (
     ("ragged", Kind(torch.float32, (3,))),
     ("ragged", Kind(torch.bfloat16, ())),
@@ -317,7 +317,7 @@ def _pieces(c: Case) -> list[Sequence[torch.Tensor]]:
 
 
 def _arrived(c: Case, order: Callable[[int], Sequence[int]] | None = None) -> list[torch.Tensor]:
-    """What each rank ends with, if it puts the pieces of the ranks in an order."""
+    """Return what each rank ends with if it puts the ranks' pieces in this order."""
     pieces = _pieces(c)
     return [
         torch.cat([c.rows[r][:0], *(pieces[j][r] for j in (order(r) if order else c.ranks))])
@@ -326,13 +326,13 @@ def _arrived(c: Case, order: Callable[[int], Sequence[int]] | None = None) -> li
 
 
 def _moved(c: Case) -> int:
-    """Bytes of the rows that change rank."""
+    """Return the bytes of the rows that change rank."""
     pieces = _pieces(c)
     return sum(nbytes(pieces[i][j]) for i in c.ranks for j in c.ranks if i != j)
 
 
 def _own_count_skipped(c: Case) -> list[torch.Tensor]:
-    """What arrives if the offset is not moved past a rank's own rows."""
+    """Return the results if the offset does not move past a rank's own rows."""
 
     def piece(i: int, j: int) -> Any:
         start = sum(c.counts[i][:j]) - (c.counts[i][i] if i < j else 0)

@@ -1,4 +1,4 @@
-"""Chapter 09: nobody leaves before the last has come."""
+"""Chapter 09: no rank leaves a barrier before every rank has entered it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,19 +6,20 @@ from typing import Any
 from grader.core.verdict import Diagnosis, Failure
 from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
+from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import levels, messages, point, rounds
+from grader.course.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
 
 def _calls_in_rank(barrier: Callable[[], Any], calls: int) -> Any:
-    """Call the answer so many times in a row; what it returns, if it returns something."""
+    """Call the answer ``calls`` times in a row, and return the first value other than ``None``."""
     returned = [barrier() for _ in range(calls)]
     return next((value for value in returned if value is not None), None)
 
 
 def _part(operations: Sequence[Operation], i: int, calls: int) -> Sequence[Operation]:
-    """What a rank did in its call ``i``: it does the same in each of them."""
+    """Return what a rank did in its call ``i``, which takes as many operations as every other."""
     length = len(operations)
     return operations[length * i // calls : length * (i + 1) // calls]
 
@@ -47,12 +48,12 @@ def _early(e: Evidence) -> bool:
 
 
 def _distances(e: Evidence) -> set[int]:
-    """How far to the right messages go."""
+    """Return the distances to the right that messages go."""
     return {(op.peer - op.rank) % e.case.n for op in e.trace.sends()}
 
 
 def _sends_of_each(e: Evidence) -> set[int]:
-    """How many messages a rank sends a call; one number if all send equally many."""
+    """Return the numbers of messages that ranks send per call, one if all send equally many."""
     return {
         sum(op.kind == "send" for op in operations) // e.case.calls
         for operations in e.trace.operations
@@ -60,7 +61,7 @@ def _sends_of_each(e: Evidence) -> set[int]:
 
 
 def _is_butterfly(e: Evidence) -> bool:
-    """Whether partners are found by flipping a bit of the rank."""
+    """Return whether partners are found by flipping one bit of the rank."""
     flips = [op.peer ^ op.rank for op in e.trace.sends()]
     powers = bool(flips) and all(flip & (flip - 1) == 0 for flip in flips)
     return e.case.n > 2 and powers and evidence.uses_xor(e)
@@ -84,8 +85,8 @@ barrier = Exercise(
     expected=lambda c: [None] * c.n,
     proof=_somebody_leaves_early,
     limits=(
-        point(rounds("=", lambda c: c.calls * levels(c.n))),
-        messages("=", lambda c: c.calls * c.n * levels(c.n)),
+        point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
+        messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),
     hints=(
@@ -121,7 +122,7 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and e.case.calls > 1
-                and e.trace.traffic.messages == e.case.n * levels(e.case.n)
+                and e.trace.traffic.messages == e.case.n * tree_levels(e.case.n)
             ),
         ),
         Mistake(
@@ -148,13 +149,15 @@ barrier = Exercise(
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1
-                and e.trace.traffic.messages < e.case.calls * e.case.n * levels(e.case.n)
+                and e.trace.traffic.messages < e.case.calls * e.case.n * tree_levels(e.case.n)
             ),
         ),
         Mistake(
             "Everything is sent at once. A message tells only what its sender knew when it sent"
             " it: receive this round's message before you send the next one.",
-            when=lambda e: _early(e) and _distances(e) == {1 << k for k in range(levels(e.case.n))},
+            when=lambda e: (
+                _early(e) and _distances(e) == {1 << k for k in range(tree_levels(e.case.n))}
+            ),
         ),
         Mistake(
             "With a rank in the middle, hearing and telling come one after the other, and n − 1"

@@ -1,4 +1,4 @@
-"""Chapter 12: programs that hang, and who can never go on."""
+"""Chapter 12: programs that hang, and the ranks that can never go on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from grader.course.oracles import OPS, magnitude, reduced
 
 
 def _all_wait_in(e: Evidence, call: str) -> bool:
-    """Whether all ranks are one cycle, and each of them waits in such a call."""
+    """Return whether all ranks form one cycle, and each of them waits in this call."""
     return (
         e.failure is not None
         and len(e.failure.cycle) == e.case.n
@@ -22,24 +22,24 @@ def _all_wait_in(e: Evidence, call: str) -> bool:
 
 
 def _isend_and_wait(e: Evidence) -> bool:
-    """Whether the sends that all ranks wait for were started by isend, and not by send."""
+    """Return whether the sends that all ranks wait for were started by isend."""
     return _all_wait_in(e, "send") and e.calls("isend") and not e.calls("send")
 
 
 def _size_decides(e: Evidence) -> bool:
-    """Whether all ranks send first with so many ranks, and did not with fewer."""
+    """Return whether all ranks wait in send here, and other worlds passed with messages."""
     ran = {one.case.n for one in e.passed if one.limit is None and one.trace.traffic.messages}
     return _all_wait_in(e, "send") and bool(ran)
 
 
 def _waits_for_a_collective(e: Evidence) -> bool:
-    """Whether a rank waits in a collective that another never calls."""
+    """Return whether a rank of a deadlock waits in a collective."""
     if e.failure is None or e.diagnosis is not Diagnosis.DEADLOCK:
         return False
     return any(wait.call not in ("send", "recv") for wait in e.failure.waits)
 
 
-#: What helps with a deadlock of any shape.
+#: Advice for a deadlock of any shape.
 _ONE_BY_ONE = (
     "Take the ranks of the message one by one: which call of which other rank would let this one"
     " go on, and does it ever come to that call?"
@@ -147,7 +147,7 @@ def _all(c: Case, op: str) -> torch.Tensor:
 
 
 def _sums(e: Evidence) -> bool:
-    """Whether every wrong result is the sum in place of the maximum, but for rounding."""
+    """Return whether every wrong result is the sum instead of the maximum, up to rounding."""
 
     def near(c: Case, actual: Sequence[torch.Tensor]) -> bool:
         would = _joined(c, lambda r: _all(c, "SUM"), lambda r: c.x[0])
@@ -162,7 +162,7 @@ unblock_order = Exercise(
     summary="MAX over ranks of x plus rank 0's x; the same collectives in the same order",
     inputs=lambda draw: (draw.case(f"{kind}", x=draw.per_rank(kind)) for kind in kinds(draw.n)),
     expected=lambda c: _joined(c, lambda r: _all(c, "MAX"), lambda r: c.x[0]),
-    # the largest may be rank 0's own, so that it need not hear of the others
+    # the largest may be rank 0's own x, and then no bytes need to reach it
     least=lambda c, expected: combined(c, [c.x[0], *expected[1:]]),
     allowed=frozenset({"all_reduce", "broadcast"}),
     hints=(
@@ -303,7 +303,7 @@ unblock_branch = Exercise(
 
 # Who can never go on. -------------------------------------------------------------
 
-#: Who waits for whom, in small numbers that are renamed before use; 9 is no key.
+#: Wait-for graphs in small numbers, which are renamed before use; 9 is never a key.
 _GRAPHS: Mapping[str, Mapping[int, int | None]] = {
     "no ranks": {},
     "all are running": {0: None, 1: None, 2: None},
@@ -333,7 +333,7 @@ def _graphs(draw: Draw) -> Iterator[Case]:
 
 
 def _end(waits_for: Mapping[int, int | None], rank: int) -> tuple[set[int], int | None]:
-    """The ranks on the way from ``rank``, and where it ends: where one runs, or one met again."""
+    """Return the ranks on the way from ``rank``, and its end: a running rank, or one met before."""
     met: set[int] = set()
     at: int | None = rank
     while at is not None and at in waits_for and at not in met:
@@ -343,7 +343,7 @@ def _end(waits_for: Mapping[int, int | None], rank: int) -> tuple[set[int], int 
 
 
 def _stuck(waits_for: Mapping[int, int | None]) -> list[int]:
-    """The oracle: those whose way leads into a cycle."""
+    """Return the stuck ranks, which are those whose way leads into a cycle (the oracle)."""
     return [rank for rank in sorted(waits_for) if _end(waits_for, rank)[1] in waits_for]
 
 
@@ -352,17 +352,17 @@ def _everywhere(c: Case, ranks: Iterable[int]) -> list[Any]:
 
 
 def _returns(c: Case, rank: int) -> bool:
-    """Whether the way from a rank leads back to it."""
+    """Return whether the way from a rank leads back to it."""
     return _end(c.waits_for, rank)[1] == rank
 
 
 def _unsorted(e: Evidence) -> bool:
-    """Whether the right ranks are returned in a wrong order."""
+    """Return whether the right ranks are returned in a wrong order."""
     right = _stuck(e.case.waits_for)
     return any(isinstance(a, (list, tuple)) and list(a) != right == sorted(a) for a in e.actual)
 
 
-#: What Python's own words prove of a look into ``waits_for``.
+#: Mistakes that Python's own error messages prove about reading ``waits_for``.
 _KEYS = (
     Mistake(
         "A rank that runs waits for None, and None is no rank to look up: stop there.",
@@ -476,11 +476,11 @@ stuck_ranks = Exercise(
 
 # The same with waits for any or for all of several ranks, and ranks that have returned. -----
 
-#: What a rank waits for: ("any" or "all", and which ranks), or ``None``.
+#: The wait of a rank: "any" or "all" and the ranks it waits for, or ``None``.
 _Waits = Mapping[int, tuple[str, list[int]] | None]
 
-#: Who waits for whom, and who has returned, in small numbers that are renamed before use;
-#: 9 is no key.
+#: Wait-for graphs, and the ranks that have returned, in small numbers that are renamed
+#: before use; 9 is never a key.
 _ANY_ALL: Mapping[str, tuple[_Waits, set[int]]] = {
     "no ranks": ({}, set()),
     "one of the picture's, OR": (
@@ -548,14 +548,14 @@ def _stuck_any_all(
     turns: int | None = None,
     begin_stuck: bool = True,
 ) -> list[int]:
-    """The complement of the least fixpoint; the other arguments are for mistakes.
+    """Return the complement of the least fixpoint; arguments beyond two are for mistakes.
 
     Args:
-        waits_for, gone: as the exercise has them.
-        satisfied: whether a wait is over, of its kind and of who is live.
-        turns: how often the ranks are gone through; until nothing changes if ``None``.
-        begin_stuck: whether a rank that waits counts as stuck until it is freed; if not, it
-            counts as live until it is stopped, which spares the cycles.
+        waits_for, gone: as in the exercise.
+        satisfied: whether a wait is over, given its kind and which of its ranks are live.
+        turns: how often all ranks are examined; until nothing changes if ``None``.
+        begin_stuck: whether a waiting rank counts as stuck until it is freed.  If not, it
+            counts as live until it is found stuck, which misses cycles.
     """
     left = {r: wait for r, wait in waits_for.items() if wait is not None and r not in gone}
     stuck = set(left) if begin_stuck else set()
@@ -577,7 +577,7 @@ def _mistaken(**how: Any) -> Callable[[Case], list[Any]]:
 
 
 def _swept(order: Callable[[Iterable[int]], list[int]]) -> Callable[[Case], list[Any]]:
-    """What remains if the ranks are gone through once, each seeing those freed before it."""
+    """Make a ``gives``: the stuck ranks if each is examined only once, in this order."""
 
     def gives(c: Case) -> list[Any]:
         stuck = {r for r, wait in c.waits_for.items() if wait is not None and r not in c.gone}

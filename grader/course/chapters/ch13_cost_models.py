@@ -18,7 +18,7 @@ from grader.course.exercise import Evidence, Exercise, Mistake
 
 
 def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """What a wrong formula gives, in a case in which it gives anything."""
+    """Make a ``gives``: the results of a wrong formula, ``None`` where it gives nothing."""
 
     def gives(c: Case) -> list[Any] | None:
         try:
@@ -31,7 +31,7 @@ def wrong(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
 
 
 def _cost(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """The same for a cost; silent where a rank is alone, which is often asked for first."""
+    """Make a ``gives``: the results of a wrong cost; ``None`` for one rank, often treated apart."""
     gives = wrong(formula)
     return lambda c: gives(c) if c.columns["n"] > 1 else None
 
@@ -42,7 +42,7 @@ _ZERO = Mistake(
     when=lambda e: e.calls("get_world_size") and e.actual[0] == 0 and e.case.columns["n"] > 1,
 )
 
-#: What an error proves of a formula for a cost.
+#: Mistakes in the formula for a cost that an exception proves.
 _ALONE = (
     Mistake(
         "n may be 1, and alpha, beta and nbytes may be 0. The formula has to divide by nothing but"
@@ -59,7 +59,7 @@ _ALONE = (
 
 
 def _in_other_units(cost: Callable[..., float]) -> tuple[Mistake, ...]:
-    """The right cost in milliseconds, or in microseconds."""
+    """Return the mistakes of giving the right cost in milliseconds or in microseconds."""
 
     def times(factor: float) -> Callable[[Case], list[Any] | None]:
         return _cost(lambda n, s, a, b: factor * cost(n, s, a, b))
@@ -143,7 +143,7 @@ RING = (
 
 
 def _tree(levels: Callable[[int], float]) -> Callable[..., float]:
-    """The tree's cost with another number of levels."""
+    """Return the tree's cost with another number of levels."""
     return lambda n, s, a, b: 2 * levels(n) * (a + s * b)
 
 
@@ -228,7 +228,7 @@ TREE = (
 
 
 def _ring(n: int, a: float, b: float, levels: float, part: float) -> float:
-    """Where the ring, sending ``part`` of the tensor, meets a tree of so many levels."""
+    """Return where a ring that sends ``part`` of the tensor costs as much as such a tree."""
     return 2 * (n - 1 - levels) * a / ((2 * levels - part) * b)
 
 
@@ -241,9 +241,9 @@ def _sent(n: int) -> float:
 
 
 def _crossing(formula: Callable[..., float]) -> Callable[[Case], list[Any] | None]:
-    """Where a wrong formula has the two meet; it is silent where no formula is needed.
+    """Make a ``gives``: crossover sizes by a wrong formula, ``None`` where none is needed.
 
-    Most people ask for those cases first, and answer them right.
+    Most programs handle those cases first, and rightly.
     """
     gives = wrong(formula)
 
@@ -347,7 +347,7 @@ CROSSOVER = (
 
 
 def _line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    """The line that fits best, whatever the signs."""
+    """Return the line that fits best, of any sign."""
     x, y = sum(s) / len(s), sum(t) / len(t)
     slope = sum((a - x) * (b - y) for a, b in zip(s, t, strict=True))
     slope /= sum((a - x) ** 2 for a in s)
@@ -364,7 +364,7 @@ def _through_zero(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]
 
 
 def _relative_line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float]:
-    """The line with the least squares of relative errors."""
+    """Return the line with the least squares of relative errors."""
     u, v = [1 / b for b in t], [a / b for a, b in zip(s, t, strict=True)]
     uu, uv = sum(x * x for x in u), sum(x * y for x, y in zip(u, v, strict=True))
     vv, x, y = sum(y * y for y in v), sum(u), sum(v)
@@ -373,14 +373,14 @@ def _relative_line(s: Sequence[float], t: Sequence[float]) -> tuple[float, float
 
 
 def _mean_ratio(s: Sequence[float], t: Sequence[float]) -> tuple[float, float] | None:
-    """A mistake that is made only where alpha is held at zero."""
+    """Return the mean of t/s, in cases where alpha is held at zero; ``None`` elsewhere."""
     if _line(s, t)[0] >= 0:
         return None
     return 0.0, sum(b / a for a, b in zip(s, t, strict=True)) / len(s)
 
 
 def _given(e: Evidence) -> tuple[float, float] | None:
-    """The two numbers of an answer, if it is two numbers."""
+    """Return the two numbers of an answer, or ``None`` if it is not two numbers."""
     value = e.actual[0]
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return None
@@ -388,13 +388,13 @@ def _given(e: Evidence) -> tuple[float, float] | None:
 
 
 def _nearly(e: Evidence) -> bool:
-    """Whether the answer is right to a few digits, as those of single precision are.
+    """Return whether the answer is right to the few digits of single precision.
 
-    Where sizes are large, none may be left of alpha.
+    Where sizes are large, nothing may be left of alpha.
     """
     (alpha, beta), given = costs.fit_alpha_beta(*e.case.arguments(0)), _given(e)
     wrong_value = e.diagnosis is Diagnosis.WRONG_VALUE
-    # said so, what is no number is near to nothing
+    # written this way, nan is never close
     if not wrong_value or given is None or not abs(given[1] - beta) <= 0.01 * beta:
         return False
     return abs(given[0] - alpha) <= 0.05 * alpha or max(e.case.sizes) >= 10**8
@@ -409,7 +409,7 @@ def _scaled(by: float) -> Callable[[Sequence[int], Sequence[float]], tuple[float
 
 
 def _plain(formula: Callable[..., Any]) -> Callable[[Case], list[Any] | None]:
-    """What a wrong formula gives, where the best line has no negative number to hold at zero."""
+    """Make a ``gives``: the results of a formula where the best line has no negative number."""
     gives = wrong(formula)
     return lambda c: gives(c) if min(_line(*c.arguments(0))) >= 0 else None
 
@@ -490,20 +490,20 @@ FIT = (
 
 # Formulas and fits. ---------------------------------------------------------------
 
-#: Formulas may be worked out in any order: many roundings, and no more.
+#: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
 
-#: A fit takes differences of large sums, which roundings do not leave as exact.
+#: Relative error for a fit, which takes differences of large, rounded sums.
 _FIT = 1e-6
 
 
 def _factors(draw: Draw, count: int) -> list[float]:
-    """Random numbers from 0.5 to 1.5."""
+    """Draw random numbers from 0.5 to 1.5."""
     return [abs(x) for x in draw.factors(Kind(torch.float64, (count,))).tolist()]
 
 
 #: Name, ranks, bytes, α in seconds, β in seconds per byte; the last three are varied
-#: a little.  What a hint is chosen by comes first: there, latency and bytes both count,
+#: a little.  The hint depends on the first cases: in them latency and bytes both count,
 #: and no two mistakes give the same.
 _WORLDS: tuple[tuple[str, int, float, float, float], ...] = (
     ("16 ranks, about a megabyte", 16, 1e6, 1e-4, 1e-9),
@@ -525,7 +525,7 @@ _POWER = ("2²⁹ ranks", 2**29, 1e6, 1e-5, 1e-9)
 def _worlds(draw: Draw, worlds: Sequence[tuple[str, int, float, float, float]]) -> Iterator[Case]:
     for name, n, nbytes, alpha, beta in worlds:
         x, y, z = _factors(draw, 3)
-        # not a multiple of n, so that rounding a chunk shows
+        # not a multiple of n, so that a rounded size of a chunk is visible
         size = int(nbytes * x) // n * n + n // 2 if nbytes else 0
         yield draw.case(name, n=n, nbytes=size, alpha=alpha * y, beta=beta * z)
 
@@ -593,7 +593,7 @@ tree_all_reduce_seconds = Exercise(
 )
 
 
-#: Name, ranks, α, β: from which size on is the ring no slower?
+#: Name, ranks, α and β of cases that ask from which size on the ring is no slower.
 _CROSSINGS: tuple[tuple[str, int, float, float], ...] = (
     ("10 ranks", 10, 1e-5, 1e-9),
     ("5 ranks", 5, 1e-4, 1e-9),
@@ -617,7 +617,7 @@ def _crossings(draw: Draw) -> Iterator[Case]:
 
 
 def _one_byte(c: Case) -> list[float | None]:
-    """What the tolerance is relative to: it makes a byte, so that whole bytes are right, too."""
+    """Return the scale of the tolerance; it allows one byte, so that whole bytes are right, too."""
     size = costs.crossover_bytes(*c.arguments(0))
     return [max(size, 1 / _FORMULA) if size else None]
 
@@ -665,7 +665,7 @@ _KB = 1024
 
 
 def _times(draw: Draw) -> Iterator[Case]:
-    """Sizes and seconds; the shape of the seconds decides which of α and β must be 0."""
+    """Draw sizes and seconds; the shape of the seconds decides which of α and β must be 0."""
     a, b = _factors(draw, 2)
     alpha, beta = 1e-5 * a, 1e-9 * b
 
@@ -694,7 +694,7 @@ def _times(draw: Draw) -> Iterator[Case]:
 
 
 def _fit_scale(c: Case) -> list[tuple[float, float]]:
-    """The fit; where a number of it is 0, what it would be if it made up the shortest time."""
+    """Return the fit; where one of its numbers is 0, what would make up the shortest time."""
     alpha, beta = costs.fit_alpha_beta(*c.arguments(0))
     return [(alpha or min(c.seconds), beta or min(c.seconds) / max(c.sizes))]
 

@@ -1,4 +1,4 @@
-"""Chapter 14: how fast it was, and how one finds out."""
+"""Chapter 14: the bandwidth of a collective, and how to measure it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from grader.trace.trace import Operation, Trace, heard_from
 
 # What ``time_collective`` is given to time, and how one sees what it did. ---------
 
-#: Names what ``fn`` sends, so that the record shows when it was called.
+#: The tag of the messages of ``fn``, by which the record shows when it was called.
 _TAG = 1414
 
-#: Seconds on the clock that every operation outside of ``fn`` takes.
+#: Seconds that every operation outside of ``fn`` takes on the answer's clock.
 BARRIER = 1.0
 
 #: Calls to warm up and calls to time.  Numbers of calls that are powers of two make
@@ -30,15 +30,15 @@ _PLANS = ((0, 1), (2, 4), (1, 8), (3, 1), (0, 2))
 
 
 def schedules(draw: Draw) -> Iterator[Case]:
-    """How long each call takes on each rank; each rank is slow in another call."""
+    """Draw how long each call takes on each rank; each rank is slow in another call."""
     for warmup, iterations in _PLANS:
         whole = Kind(torch.int64, (draw.n, warmup + iterations))
         # between 1 and 199, in 512ths of a second
         seconds = (draw.tensor(whole) + 100) / 512
-        seconds[:, :warmup] += 4  # slow, as first calls are
+        seconds[:, :warmup] += 4  # warm-up calls are slow, as first calls are
         seconds[:, -1] += 0.5  # so that the last is never the fastest of several
         for rank in draw.ranks:
-            # everybody is slow once, each in another call, and the last rank most of all
+            # every rank is slow once, each in another call, and the last rank most of all
             seconds[rank, warmup + rank % iterations] += 1 + rank / 8
         yield draw.case(
             f"{warmup} calls to warm up, {iterations} timed",
@@ -49,32 +49,32 @@ def schedules(draw: Draw) -> Iterator[Case]:
 
 
 def timed(c: Case) -> list[list[float]]:
-    """How long each timed call takes, by rank."""
+    """Return how long each timed call takes, by rank."""
     return [row[c.warmup :] for row in c.seconds]
 
 
 def means(c: Case) -> list[float]:
-    """The mean over the timed calls, by rank."""
+    """Return the mean over the timed calls, by rank."""
     return [sum(row) / c.iterations for row in timed(c)]
 
 
 def answers(c: Case, values: Sequence[float]) -> list[dict[str, Any]]:
-    """What the ranks hold that return these values, by rank."""
+    """Return the reports of ranks that return these values, by rank."""
     return [{"calls of fn": c.warmup + c.iterations, "result": value} for value in values]
 
 
 def alike(c: Case, value: float) -> list[dict[str, Any]]:
-    """What the ranks hold if all of them return this value."""
+    """Return the reports of ranks that all return this value."""
     return answers(c, [value] * c.n)
 
 
 def over_all_calls(c: Case) -> float:
-    """The slowest rank's mean, if calls to warm up counted too."""
+    """Return the slowest rank's mean if warm-up calls counted too."""
     return float(max(sum(row) / len(row) for row in c.seconds))
 
 
 def median(row: Sequence[float]) -> float:
-    """The middle one, or the mean of the two in the middle."""
+    """Return the middle value, or the mean of the two in the middle."""
     ordered = sorted(row)
     return (ordered[(len(row) - 1) // 2] + ordered[len(row) // 2]) / 2
 
@@ -82,12 +82,12 @@ def median(row: Sequence[float]) -> float:
 def time_in_rank(
     time_collective: Callable[..., Any], warmup: int, iterations: int, seconds: list[float]
 ) -> dict[str, Any]:
-    """Hand the answer a function that takes exactly so long, on a clock of its own."""
+    """Give the answer a function that takes the given times, on a clock of its own."""
     rank, n = dist.get_rank(), dist.get_world_size()
     calls = 0
 
     def posted() -> int:
-        """How many operations this rank has begun, those of ``fn`` included."""
+        """Return how many operations this rank has begun, those of ``fn`` included."""
         number: int = dist.group.WORLD._recorder.posted  # type: ignore[union-attr]
         return number
 
@@ -110,7 +110,7 @@ def time_in_rank(
 
 
 def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Operation]:
-    """What a rank did between its last call to warm up and the first that counts."""
+    """Return what a rank did between its last warm-up call and its first timed call."""
     calls = [place for place, op in enumerate(operations) if op.tag == _TAG and op.kind == "send"]
     first = calls[c.warmup]
     # a call is a send and a receive
@@ -118,10 +118,10 @@ def _before_the_first(c: Case, operations: Sequence[Operation]) -> Sequence[Oper
 
 
 def not_lined_up(c: Case, trace: Trace) -> Failure | None:
-    """Whether a rank can start its clock while another is still elsewhere, for all we know.
+    """Return a failure if a rank can start its clock while another has not arrived yet.
 
-    A barrier or an all-reduce holds everybody back, and so does any exchange of
-    messages after which each rank has heard of each.
+    A barrier or an all-reduce lines all ranks up, and so does any exchange of messages
+    after which each rank has heard from every other.
     """
     if c.n == 1:
         return None
@@ -142,7 +142,7 @@ def not_lined_up(c: Case, trace: Trace) -> Failure | None:
 
 # Dividing, and what to multiply with. ---------------------------------------------
 
-#: Formulas may be worked out in any order: many roundings, and no more.
+#: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
 
 #: Bytes and seconds; none divides the other, and the seconds are exact.
@@ -216,7 +216,7 @@ def _operations(draw: Draw) -> Iterator[Case]:
     for world_size in _RANKS:
         for op in bandwidth.FACTORS:
             if world_size == 1 and op == "send_recv":
-                continue  # nobody to send to
+                continue  # a single rank has no rank to send to
             yield draw.case(
                 f"{op}, {world_size} ranks",
                 op=op, nbytes=1_000_008, seconds=0.7, world_size=world_size,
@@ -236,7 +236,7 @@ _ONE_PHASE = tuple(op for op in bandwidth.FACTORS if op != "all_reduce")
 
 
 def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
-    """A wrong factor for one of these operations: what is wrong for one may be right for others."""
+    """Make ``gives`` of a wrong factor for one operation each: it may be right for the others."""
 
     def of(op: str) -> Gives:
         return lambda c: _times(c, factor(c)) if c.op == op else None
@@ -245,12 +245,12 @@ def _for_one(factor: Callable[[Case], float], *ops: str) -> tuple[Gives, ...]:
 
 
 def _cut(op: str) -> Gives:
-    """What comes of it if the result for one operation is cut to a whole number."""
+    """Make a ``gives``: the results if the bandwidth of one operation is cut to a whole number."""
     return lambda c: [int(value) for value in _times(c, _right(c))] if c.op == op else None
 
 
 def _does_not_know_the_name(e: Evidence) -> bool:
-    """Whether the name of the operation was looked up in vain, or refused by name."""
+    """Return whether looking up the operation's name failed, or refused it by name."""
     if e.failure is None or e.diagnosis is not Diagnosis.EXCEPTION:
         return False
     return e.failure.message.rpartition("Error:")[2].strip(" '\"").endswith(e.case.op)
@@ -391,7 +391,7 @@ def _counted(e: Evidence) -> set[int]:
 
 
 def _with_operations(c: Case, count: int) -> list[dict[str, Any]]:
-    """The right result, and so many operations timed as well."""
+    """Return the right report with this number of operations during the timing."""
     return alike(c, max(means(c)) + count * BARRIER / c.iterations)
 
 
@@ -449,7 +449,7 @@ time_collective = Exercise(
         Mistake(
             "The calls to warm up are in the time. They are there to be forgotten: connections,"
             " caches and memory are set up in them.",
-            # a mean of six calls, say, is not exact in float32
+            # a mean of six calls, for example, is not exact in float32
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and e.case.warmup > 0

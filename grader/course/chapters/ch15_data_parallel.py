@@ -1,54 +1,19 @@
 """Chapter 15: gradients of many ranks become one."""
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
 
 from grader.core.compare import compare
 from grader.core.verdict import Diagnosis
-from grader.course.cases import Case
-from grader.course.chapters.averaging import (
-    among_holders,
-    averaged,
-    badly_divided,
-    divided,
-    gradient_lists,
-    known,
-    mean,
-    means,
-    named,
-    summed,
-    where_held,
-    with_gradients,
-    zeros_for_none,
-)
-from grader.course.chapters.bucketing import (
-    NOT_THOSE_BUCKETS,
-    PARAMETERS,
-    buckets,
-    closed_late,
-    first_parameter_first,
-    never_full,
-    of_sizes,
-    sorted_inside,
-)
-from grader.course.chapters.replicas import READY, average_in_rank, train_in_rank
-from grader.course.chapters.training import (
-    ROUNDINGS,
-    STEPS,
-    bucket_bytes,
-    first_step_is_right,
-    must_overlap,
-    own_weights,
-    reductions,
-    reductions_in_one,
-    reductions_of_each,
-    reductions_of_elements,
-    reductions_of_tied,
-    reports,
-    sizes,
-    training,
-)
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import (
     calls,
     combined,
@@ -61,7 +26,171 @@ from grader.course.limits import (
 )
 from grader.trace.trace import Trace
 
-# Through one rank. -----------------------------------------------------------------
+# Networks that ranks train. ---------------------------------------------------------
+
+
+class _Shared(nn.Module):
+    """A network that uses one layer twice, and whose head shares that layer's weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.head = nn.Linear(4, 4)
+        self.head.weight = self.layer.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.relu(self.layer(torch.relu(self.layer(x)))))  # type: ignore[no-any-return]
+
+
+class _Spare(nn.Module):
+    """A network whose first and last layer are never used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = nn.Linear(4, 3)
+        self.body = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2))
+        self.after = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)  # type: ignore[no-any-return]
+
+
+class _Experts(nn.Module):
+    """Three experts, of which each input goes through the one that its first number names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.experts = nn.ModuleList(nn.Linear(4, 3) for _ in range(3))
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chosen = self.experts[int(x[0, 0])]
+        return self.last(torch.tanh(chosen(torch.tanh(self.first(x)))))  # type: ignore[no-any-return]
+
+
+class _Halves(nn.Module):
+    """A network with two arguments, one of them passed by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.Linear(4, 3)
+        self.right = nn.Linear(4, 3, bias=False)
+
+    def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        return torch.tanh(self.left(x)) + scale * torch.tanh(self.right(x))
+
+
+def _deep() -> nn.Module:
+    layers = [layer for _ in range(4) for layer in (nn.Linear(4, 4), nn.Tanh())]
+    return nn.Sequential(*layers, nn.Linear(4, 1))
+
+
+def _frozen() -> nn.Module:
+    module = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+    for parameter in (*module[0].parameters(), module[4].bias):
+        assert isinstance(parameter, nn.Parameter)
+        parameter.requires_grad_(False)
+    return module
+
+
+#: The networks, by name; each takes rows of four numbers.
+ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
+    "one layer": lambda: nn.Linear(4, 3),
+    "deep": _deep,
+    "tied weights": _Shared,
+    "frozen parameters": _frozen,
+    "unused layers": _Spare,
+    "experts": _Experts,
+    "two arguments": _Halves,
+}
+
+
+def _parameters(architecture: str, dtype: torch.dtype) -> list[Kind]:
+    return [Kind(dtype, tuple(p.shape)) for p in ARCHITECTURES[architecture]().parameters()]
+
+
+def build(architecture: str, dtype: torch.dtype, state: Sequence[torch.Tensor]) -> nn.Module:
+    """Make a network whose distinct parameters hold ``state``, in their order."""
+    module = ARCHITECTURES[architecture]().to(dtype)
+    with torch.no_grad():
+        for parameter, value in zip(module.parameters(), state, strict=True):
+            parameter.copy_(value)
+    return module
+
+
+def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the distinct parameters that require a gradient, by name."""
+    return {name: p for name, p in module.named_parameters() if p.requires_grad}
+
+
+def loss_of(module: Callable[..., Any], architecture: str, x: torch.Tensor) -> torch.Tensor:
+    """Return what a rank minimises on its part of a batch."""
+    output = module(x, scale=0.5) if architecture == "two arguments" else module(x)
+    loss: torch.Tensor = output.square().sum()
+    return loss
+
+
+def weights(draw: Draw, architecture: str, dtype: torch.dtype) -> PerRank:
+    """Draw values of a network's parameters for every rank."""
+    kinds = _parameters(architecture, dtype)
+    columns = [draw.tensor(Kind(dtype, (draw.n, *kind.shape))) for kind in kinds]
+    return PerRank([column[r] for column in columns] for r in draw.ranks)
+
+
+# Gradients, averaged through one rank. ----------------------------------------------
+
+
+def _lists(n: int) -> Iterator[tuple[str, list[Kind]]]:
+    """Yield lists of gradients; some have as many numbers as there are ranks, one fewer or more."""
+    single, double, half = torch.float32, torch.float64, torch.bfloat16
+    yield "three gradients", [Kind(double, (3, 4)), Kind(double, (4,)), Kind(double, (2, 2))]
+    yield "one gradient", [Kind(single, (7,))]
+    yield "a scalar, an empty one and a large one", [
+        Kind(single, ()), Kind(single, (0,)), Kind(single, (20, 50)),
+    ]  # fmt: skip
+    yield "two dtypes", [Kind(double, (5,)), Kind(single, (3,)), Kind(double, (2, 3))]
+    yield "short ones", [Kind(double, (n - 1,)), Kind(double, (n,)), Kind(double, (n + 1,))]
+    yield "bfloat16", [Kind(half, (300,))]
+    yield "no gradient at all", []
+
+
+def gradient_lists(draw: Draw) -> Iterator[Case]:
+    """Draw a list of gradients for every rank, of the same shapes everywhere."""
+    for name, kinds in _lists(draw.n):
+        columns = [draw.per_rank(kind, "AVG") for kind in kinds]
+        yield draw.case(name, grads=PerRank([column[r] for column in columns] for r in draw.ranks))
+
+
+def mean(tensors: Sequence[torch.Tensor], divisor: int | None = None) -> torch.Tensor:
+    """Return the sum divided by ``divisor``, the number of tensors if not given, rounded once."""
+    total = torch.stack([t.double() for t in tensors]).sum(0)
+    return (total / (divisor or len(tensors))).to(tensors[0].dtype)
+
+
+def means(c: Case, divisor: int | None = None) -> list[torch.Tensor]:
+    """Return what ``grads`` should become; the sums if ``divisor`` is 1."""
+    return [mean(column, divisor) for column in zip(*c.grads, strict=True)]
+
+
+def badly_divided(c: Case, actual: Sequence[Any]) -> bool:
+    """Return whether these are the sums, or the sums divided by n − 1."""
+    divisors = (d for d in (1, c.n - 1) if d)
+    return any(compare([means(c, d)] * c.n, actual, c.n) is None for d in divisors)
+
+
+def divided(judged: Sequence[JudgedCase], by: Callable[[int], int]) -> bool:
+    """Return whether the failures are sums divided by ``by(n)``, with n > 2 among them.
+
+    Only the first kind of input is examined, in which nothing is rounded.  With n = 2 alone,
+    a division by n − 1 looks like none.
+    """
+    first = [one for one in judged if one.case.name == judged[0].case.name]
+    return any(one.case.n > 2 for one in first) and all(
+        compare([means(one.case, by(one.case.n))] * one.case.n, one.actual, one.case.n) is None
+        for one in first
+    )
+
 
 parameter_server_step = Exercise(
     signature="parameter_server_step(grads: list[Tensor]) -> None",
@@ -145,7 +274,112 @@ parameter_server_step = Exercise(
     },
 )
 
-# Of a module. ----------------------------------------------------------------------
+
+# Gradients of a module. -------------------------------------------------------------
+
+#: Name, network, dtype, and whether a rank has a gradient, given rank, parameter and n.
+_HOLDINGS: tuple[tuple[str, str, torch.dtype, Callable[[int, int, int], bool]], ...] = (
+    ("every gradient is there", "deep", torch.float64, lambda r, i, n: True),
+    ("some are None on rank 0", "one layer", torch.float32, lambda r, i, n: r > 0 or i == 1),
+    ("some are None on all ranks", "deep", torch.float32, lambda r, i, n: i % 3 != 1),
+    ("each is on one rank only", "deep", torch.float64, lambda r, i, n: i % n == r),
+    ("tied weights", "tied weights", torch.float32, lambda r, i, n: True),
+    ("none at all", "one layer", torch.float32, lambda r, i, n: False),
+    ("frozen parameters", "frozen parameters", torch.float32, lambda r, i, n: 2 <= i < 5),
+)
+
+
+def with_gradients(draw: Draw) -> Iterator[Case]:
+    """Draw networks, and which of their gradients exist on which rank."""
+    for name, architecture, dtype, holds in _HOLDINGS:
+        state = weights(draw, architecture, dtype)
+        columns = [draw.per_rank(kind, "AVG") for kind in _parameters(architecture, dtype)]
+        gradients = PerRank(
+            [column[r] if holds(r, i, draw.n) else None for i, column in enumerate(columns)]
+            for r in draw.ranks
+        )
+        yield draw.case(
+            name,
+            architecture=architecture,
+            dtype=str(dtype).removeprefix("torch."),
+            state=state,
+            gradients=gradients,
+        )
+
+
+def average_in_rank(
+    answer: Callable[[nn.Module], Any],
+    architecture: str,
+    dtype: str,
+    state: list[torch.Tensor],
+    gradients: list[torch.Tensor | None],
+) -> dict[str, Any]:
+    """Give this rank's network its gradients, call the answer, and report the gradients."""
+    module = build(architecture, getattr(torch, dtype), state)
+    for parameter, gradient in zip(module.parameters(), gradients, strict=True):
+        # the answer may change it in place, and arguments must stay as they are
+        parameter.grad = None if gradient is None else gradient.clone()
+    returned = answer(module)
+    report: dict[str, Any] = {"returned": returned}
+    for name, parameter in module.named_parameters():
+        report[f"gradient of {name}"] = parameter.grad
+    report["weights"] = {name: p.detach() for name, p in module.named_parameters()}
+    return report
+
+
+def named(c: Case, combine: Callable[[list[Any], int], Any]) -> list[dict[str, Any]]:
+    """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
+    names = list(dict(ARCHITECTURES[c.architecture]().named_parameters()))
+    return [
+        {
+            "returned": None,
+            **{
+                f"gradient of {name}": combine([c.gradients[q][i] for q in c.ranks], r)
+                for i, name in enumerate(names)
+            },
+            "weights": dict(zip(names, c.state[r], strict=True)),
+        }
+        for r in c.ranks
+    ]
+
+
+def known(held: list[Any]) -> list[torch.Tensor]:
+    """Return the gradients of all ranks, zeros for ``None``; an empty list if no rank has one."""
+    there = [g for g in held if g is not None]
+    return [torch.zeros_like(there[0]) if g is None else g for g in held] if there else []
+
+
+def averaged(held: list[Any], _: int) -> Any:
+    """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
+    return mean(known(held)) if known(held) else None
+
+
+def summed(held: list[Any], _: int) -> Any:
+    """Return the sum instead of the mean."""
+    return mean(known(held), 1) if known(held) else None
+
+
+def among_holders(held: list[Any], _: int) -> Any:
+    """Return the mean over the ranks that have a gradient."""
+    there = [g for g in held if g is not None]
+    return mean(there) if there else None
+
+
+def where_held(held: list[Any], rank: int) -> Any:
+    """Return the mean on ranks that have a gradient, and ``None`` elsewhere."""
+    return None if held[rank] is None else averaged(held, rank)
+
+
+def zeros_for_none(c: Case) -> list[dict[str, Any]]:
+    """Return the reports if gradients that no rank has become zeros."""
+    reports = named(c, averaged)
+    like = dict(build(c.architecture, getattr(torch, c.dtype), c.state[0]).named_parameters())
+    for report in reports:
+        for name, p in like.items():
+            if report[f"gradient of {name}"] is None:
+                report[f"gradient of {name}"] = torch.zeros_like(p.detach())
+    return reports
+
 
 average_gradients = Exercise(
     signature="average_gradients(module: nn.Module) -> None",
@@ -223,8 +457,70 @@ average_gradients = Exercise(
     },
 )
 
-# Buckets. --------------------------------------------------------------------------
 
+# Buckets. ---------------------------------------------------------------------------
+
+
+def buckets(sizes: Sequence[int], cap: int) -> list[list[int]]:
+    """Return the buckets of these sizes, last parameter first, as full as the cap allows."""
+    buckets: list[list[int]] = []
+    room = -1
+    for index in reversed(range(len(sizes))):
+        if not buckets or sizes[index] > room:
+            buckets.append([])
+            room = cap
+        buckets[-1].append(index)
+        room -= sizes[index]
+    return buckets
+
+
+def first_parameter_first(c: Case) -> list[list[list[int]]]:
+    """Return the buckets if they are filled from the first parameter on."""
+    mirrored = buckets(c.sizes[::-1], c.cap_bytes)
+    return [[[len(c.sizes) - 1 - index for index in bucket] for bucket in mirrored]]
+
+
+def sorted_inside(c: Case) -> list[list[list[int]]]:
+    """Return the right buckets, each with its first parameter first."""
+    return [[sorted(bucket) for bucket in buckets(c.sizes, c.cap_bytes)]]
+
+
+def closed_late(c: Case) -> list[list[list[int]]]:
+    """Return the buckets if one is closed only after its cap has been passed."""
+    buckets: list[list[int]] = [[]]
+    total = 0
+    for index in reversed(range(len(c.sizes))):
+        buckets[-1].append(index)
+        total += c.sizes[index]
+        if total > c.cap_bytes:
+            buckets.append([])
+            total = 0
+    return [[bucket for bucket in buckets if bucket]]
+
+
+def never_full(c: Case) -> list[list[list[int]]]:
+    """Return the buckets if a new one begins also where the cap would be met exactly."""
+    return [buckets(c.sizes, c.cap_bytes - 1)]
+
+
+def of_sizes(c: Case) -> list[list[list[int]]]:
+    """Return the right buckets, with sizes instead of indices."""
+    return [[[c.sizes[i] for i in bucket] for bucket in buckets(c.sizes, c.cap_bytes)]]
+
+
+PARAMETERS: tuple[tuple[str, list[int], int], ...] = (
+    ("two fit into one bucket", [40, 40, 40, 40], 100),
+    ("sizes that differ", [400, 16, 64, 16, 1600, 40], 512),
+    ("a bucket that is exactly full", [30, 70, 60, 40, 50, 50], 100),
+    ("one larger than the cap", [8, 16, 5000, 16, 8], 64),
+    ("all larger than the cap", [65, 66, 67], 64),
+    ("everything in one", [100, 200, 300], 1 << 20),
+    ("a cap of one byte", [4, 4, 4], 1),
+    ("one parameter", [12], 12),
+    ("empty parameters", [0, 64, 0, 65, 0], 64),
+    ("no parameters", [], 25 << 20),
+    ("a real network", [2359296, 3072, 1769472, 2304, 589824, 768, 38597376], 25 << 20),
+)
 
 assign_buckets = Exercise(
     signature="assign_buckets(sizes: list[int], cap_bytes: int) -> list[list[int]]",
@@ -288,11 +584,238 @@ assign_buckets = Exercise(
     },
 )
 
-# All together. ---------------------------------------------------------------------
+
+# Gradients, averaged bucket by bucket while backward runs. --------------------------
+
+#: Text of the mark that a rank leaves when a gradient is ready.
+READY = "gradient"
+
+#: Batches of a case; gradients are cleared in one of two ways between them.
+STEPS = 3
+
+#: An upper bound on the roundings in a gradient of these networks.
+ROUNDINGS = 1000
+
+_RUNS = (
+    ("deep", torch.float32, 100),
+    ("one layer", torch.float64, 1 << 20),
+    ("deep", torch.float64, 1),
+    ("tied weights", torch.float32, 32),
+    ("frozen parameters", torch.float32, 64),
+    ("unused layers", torch.float32, 60),
+    ("experts", torch.float64, 90),
+    ("two arguments", torch.float32, 40),
+)
+
+
+def training(draw: Draw) -> Iterator[Case]:
+    """Draw networks of several kinds, with weights and batches that differ by rank."""
+    for architecture, dtype, cap in _RUNS:
+        batches = [draw.tensor(Kind(dtype, (draw.n, 2, 4))) for _ in range(STEPS)]
+        if architecture == "experts":
+            for step, batch in enumerate(batches):
+                for r in draw.ranks:
+                    # no rank takes the last expert; and not all take the same one
+                    batch[r][0, 0] = (r + step) % 2
+        yield draw.case(
+            f"{architecture}, buckets of {cap} bytes",
+            architecture=architecture,
+            dtype=str(dtype).removeprefix("torch."),
+            bucket_bytes=cap,
+            state=weights(draw, architecture, dtype),
+            batches=PerRank([batch[r] for batch in batches] for r in draw.ranks),
+        )
+
+
+def train_in_rank(
+    answer: Callable[[nn.Module, int], nn.Module],
+    architecture: str,
+    dtype: str,
+    bucket_bytes: int,
+    state: list[torch.Tensor],
+    batches: list[torch.Tensor],
+) -> dict[str, Any]:
+    """Wrap this rank's network with the answer, and go forward and backward on each batch.
+
+    A gradient that is ``None`` is reported as zeros: both are right where no rank uses
+    the parameter.
+    """
+    module = build(architecture, getattr(torch, dtype), state)
+    note = getattr(dist.group.WORLD, "mark", lambda text: None)
+    parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    for parameter in parameters.values():
+        # hooks run in the order in which they are registered: this one before the answer's
+        parameter.register_post_accumulate_grad_hook(lambda _: note(READY))  # type: ignore[no-untyped-call]
+    wrapped = answer(module, bucket_bytes)
+    report: dict[str, Any] = {
+        "is a module": isinstance(wrapped, nn.Module),
+        "weights": {name: p.detach().clone() for name, p in module.named_parameters()},
+    }
+    for number, x in enumerate(batches, 1):
+        # both usual ways to clear gradients; the first time there is nothing to clear
+        if number > 1:
+            module.zero_grad(set_to_none=number % 2 == 0)
+        loss = loss_of(wrapped, architecture, x)
+        loss.backward()  # type: ignore[no-untyped-call]
+        wrapped.finish_gradient_synchronization()  # type: ignore[operator]
+        step: dict[str, Any] = {"loss": loss.detach()}
+        for name, p in parameters.items():
+            gradient = torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
+            step[f"gradient of {name}"] = gradient
+        report[f"step {number}"] = step
+    own = {id(p) for p in module.parameters()}
+    report["parameters seen by an optimizer"] = len({id(p) for p in wrapped.parameters()} & own)
+    return report
+
+
+def _local(c: Case, rank: int, state: Sequence[torch.Tensor], x: torch.Tensor) -> dict[str, Any]:
+    """Return the loss and the gradients of one rank alone."""
+    module = build(c.architecture, getattr(torch, c.dtype), state)
+    loss = loss_of(module, c.architecture, x)
+    loss.backward()  # type: ignore[no-untyped-call]
+    return {
+        "loss": loss.detach(),
+        **{
+            f"gradient of {name}": torch.zeros_like(p) if p.grad is None else p.grad
+            for name, p in trainable(module).items()
+        },
+    }
+
+
+def reports(
+    c: Case, combine: Callable[[list[torch.Tensor], int], torch.Tensor], synchronised: bool = True
+) -> list[dict[str, Any]]:
+    """Return every rank's report if ``combine`` makes each gradient of those of all ranks."""
+    states = [c.state[0 if synchronised else r] for r in c.ranks]
+    steps = [
+        [_local(c, r, states[r], c.batches[r][step]) for r in c.ranks] for step in range(STEPS)
+    ]
+    like = build(c.architecture, getattr(torch, c.dtype), c.state[0])
+    names = [name for name, _ in like.named_parameters()]
+    return [
+        {
+            "is a module": True,
+            "weights": dict(zip(names, states[r], strict=True)),
+            **{
+                f"step {number}": {
+                    "loss": locals_[r]["loss"],
+                    **{
+                        key: combine([one[key] for one in locals_], r)
+                        for key in locals_[r]
+                        if key != "loss"
+                    },
+                }
+                for number, locals_ in enumerate(steps, 1)
+            },
+            "parameters seen by an optimizer": len(names),
+        }
+        for r in c.ranks
+    ]
+
+
+def sizes(c: Case) -> Iterator[Any]:
+    """Yield how large values may have been before they cancelled, in the form of the reports."""
+    for report in reports(c, lambda gs, _: mean([g.abs() for g in gs]) + 1.0):
+        yield {
+            key: {name: v.abs() + 1.0 for name, v in value.items()}
+            if key.startswith("step")
+            else value
+            for key, value in report.items()
+        }
+
+
+def _network(c: Case) -> nn.Module:
+    return build(c.architecture, getattr(torch, c.dtype), c.state[0])
+
+
+def bucket_bytes(c: Case) -> list[int]:
+    """Return the bytes of each bucket of a case's network."""
+    module: nn.Module = build(c.architecture, getattr(torch, c.dtype), c.state[0])
+    sizes = [p.nbytes for p in trainable(module).values()]
+    return [sum(sizes[i] for i in bucket) for bucket in buckets(sizes, c.bucket_bytes)]
+
+
+def must_overlap(c: Case) -> int:
+    """Return how many ranks must have a bucket in flight before their last gradient is ready."""
+    # with unused parameters, the first bucket may become full only at the very end
+    always = c.architecture not in ("unused layers", "experts")
+    return c.n if always and len(bucket_bytes(c)) > 1 else 0
+
+
+# Counts of all-reduces. -------------------------------------------------------------
+
+
+def reductions(c: Case) -> int:
+    """Return the all-reduces of all ranks in all steps."""
+    return c.n * STEPS * len(bucket_bytes(c))
+
+
+def reductions_of_elements(c: Case) -> int:
+    """Return the all-reduces if buckets were filled by elements, not by bytes."""
+    sizes = [p.numel() for p in trainable(_network(c)).values()]
+    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
+
+
+def reductions_in_one(c: Case) -> int:
+    """Return the all-reduces if there were a single bucket."""
+    return c.n * STEPS
+
+
+def reductions_of_each(c: Case) -> int:
+    """Return the all-reduces if every parameter were a bucket."""
+    return c.n * STEPS * len(trainable(_network(c)))
+
+
+def reductions_of_tied(c: Case) -> int:
+    """Return the all-reduces if tied weights counted once for each of their names."""
+    every = _network(c).named_parameters(remove_duplicate=False)
+    sizes = [p.nbytes for _, p in every if p.requires_grad]
+    return c.n * STEPS * len(buckets(sizes, c.bucket_bytes))
+
+
+#: Advice where the calls, or their bytes, are not those of the right buckets.
+NOT_THOSE_BUCKETS = dict.fromkeys(
+    (
+        Diagnosis.TOO_MANY_MESSAGES,
+        Diagnosis.TOO_FEW_MESSAGES,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    ),
+    "One all-reduce a step for each bucket of assign_buckets, over the distinct parameters that"
+    " require a gradient. Tied weights are one parameter; sizes are bytes, p.numel() *"
+    " p.element_size(); a bucket is reduced also where its gradients are None.",
+)
+
+
+# What an answer shows. --------------------------------------------------------------
+
+
+def first_step_is_right(c: Case, actual: Sequence[Any]) -> bool:
+    """Return whether the gradients of the first batch are right on all ranks."""
+    expected = reports(c, lambda gs, _: mean(gs))
+    return all(
+        isinstance(found, dict)
+        and all(
+            isinstance(found["step 1"].get(name), torch.Tensor)
+            and torch.allclose(found["step 1"][name], value, rtol=1e-4, atol=1e-4)
+            for name, value in want["step 1"].items()
+        )
+        for found, want in zip(actual, expected, strict=True)
+    )
+
+
+def own_weights(c: Case, actual: Sequence[Any]) -> bool:
+    """Return whether a rank's weights still differ from rank 0's after construction."""
+    return any(
+        not torch.equal(held, start)
+        for report in actual
+        if isinstance(report, dict)
+        for held, start in zip(report["weights"].values(), c.state[0], strict=True)
+    )
 
 
 def _all_reduces(e: Evidence) -> Iterator[tuple[Case, int]]:
-    """How often all_reduce was called in each case that came to an end."""
+    """Yield each case that came to an end, and its number of all-reduces."""
     for one in e.judged:
         if one.limit is None and one.actual:
             calls = (op.kind for ops in one.trace.operations for op in ops)
@@ -300,7 +823,7 @@ def _all_reduces(e: Evidence) -> Iterator[tuple[Case, int]]:
 
 
 def _counts(e: Evidence, asked: Callable[[Case], int]) -> bool:
-    """Whether all_reduce was called as often as this says in every case, and it should not be."""
+    """Return whether all_reduce was called ``asked`` times in every case, and that is wrong."""
     counted = list(_all_reduces(e))
     return any(count != reductions(c) for c, count in counted) and all(
         count == asked(c) for c, count in counted
@@ -308,7 +831,7 @@ def _counts(e: Evidence, asked: Callable[[Case], int]) -> bool:
 
 
 def _unused_left_out(e: Evidence) -> bool:
-    """Whether all-reduces are missing where some parameters are not used, and nowhere else."""
+    """Return whether all-reduces are missing just where some parameters are not used."""
     partly = ("unused layers", "experts")
     return e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and all(
         count < reductions(c) if c.architecture in partly else count == reductions(c)
@@ -317,7 +840,7 @@ def _unused_left_out(e: Evidence) -> bool:
 
 
 def _at_the_end(e: Evidence) -> bool:
-    """Whether each step's all-reduces begin only when all of its gradients are ready."""
+    """Return whether the all-reduces of a step begin only when all its gradients are ready."""
     bursts = [
         sum(a == READY and b == "all_reduce" for a, b in pairwise(_timeline(e.trace, rank)))
         for rank in e.case.ranks
@@ -326,7 +849,7 @@ def _at_the_end(e: Evidence) -> bool:
 
 
 def _timeline(trace: Trace, rank: int) -> list[str]:
-    """A rank's all-reduces, and its gradients as they were ready, in order of time."""
+    """Return a rank's all-reduces and ready gradients, in order of time."""
     seen = [(mark.time, mark.text) for mark in trace.marks[rank] if mark.text == READY]
     seen += [(op.posted, op.kind) for op in trace.operations[rank] if op.kind == "all_reduce"]
     return [what for _, what in sorted(seen)]
@@ -337,7 +860,7 @@ def _asynchronous(e: Evidence) -> bool:
 
 
 def _reduces(e: Evidence) -> bool:
-    """Whether a gradient was all-reduced in any case."""
+    """Return whether all_reduce was called in any case."""
     calls = (op.kind for one in e.judged for ops in one.trace.operations for op in ops)
     return "all_reduce" in calls
 
@@ -357,7 +880,7 @@ BucketedDDP = Exercise(
         point(largest_call("all_reduce", "=", lambda c: max(bucket_bytes(c)))),
         point(overlaps("all_reduce", READY, must_overlap)),
     ),
-    # experts are the case in which buckets are complete in another order on each rank
+    # with experts, buckets are complete in a different order on each rank
     point=lambda c, diagnosis: (
         c.architecture == "experts"
         and diagnosis
@@ -481,7 +1004,7 @@ BucketedDDP = Exercise(
             "Where ranks use different parameters, their buckets are complete in different orders;"
             " but all ranks must call their all-reduces in the same order. Start bucket k only when"
             " bucket k − 1 has been started, and the rest in finish_gradient_synchronization.",
-            # layers that no rank uses are right, so it is where ranks differ that it goes wrong
+            # unused layers pass, so what fails is that ranks use different layers
             when=lambda e: (
                 e.case.architecture == "experts"
                 and e.diagnosis

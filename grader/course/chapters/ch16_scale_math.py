@@ -14,21 +14,21 @@ from grader.course.cases import Case, Draw, Kind
 from grader.course.chapters.ch13_cost_models import wrong
 from grader.course.exercise import Evidence, Exercise, Mistake
 
-# Mistakes of chapter 16: what people write instead of a count, and the hint that fits. ----
+# Mistakes in counts, and their hints. ------------------------------------------------
 
 
 def called(c: Case) -> tuple[Any, ...]:
-    """The arguments of a case, without those that the call leaves out."""
+    """Return the arguments of a case, without those that the call leaves out."""
     return tuple(value for value in c.arguments(0) if value is not None)
 
 
 def _gives(hint: str, *formulas: Callable[..., Any]) -> Mistake:
-    """A wrong formula for what is asked, or one of several."""
+    """Make a mistake of one wrong formula, or of several."""
     return Mistake(hint, gives=tuple(map(wrong, formulas)))
 
 
 def times(hint: str, right: Callable[..., Any], factor: float | Callable[..., Any]) -> Mistake:
-    """The right formula, and a factor that should not be there, or is missing."""
+    """Make a mistake of the right formula and a factor that is missing or too many."""
 
     def formula(*arguments: Any) -> Any:
         return right(*arguments) * (factor(*arguments) if callable(factor) else factor)
@@ -37,7 +37,7 @@ def times(hint: str, right: Callable[..., Any], factor: float | Callable[..., An
 
 
 def _rounded(right: Callable[..., int]) -> Mistake:
-    """A count that has gone through a float and come back as another one."""
+    """Make a mistake of a count that went through a float and changed."""
 
     def nearly(e: Evidence) -> bool:
         if e.diagnosis is not Diagnosis.WRONG_VALUE or type(e.actual[0]) is not int:
@@ -114,7 +114,7 @@ def _model(
     rows: Callable[[int, bool, int], int] = lambda v, tied, p: v * (2 - tied) + p,
     layers: Callable[[int], int] = int,
 ) -> Callable[..., int]:
-    """The model's size with another idea of one of its parts."""
+    """Return the model's size with other ideas of some of its parts."""
 
     def formula(h: int, n: int, v: int, g: bool, tied: bool, p: int | None) -> int:
         return layers(n) * _BLOCK(h, glu(g)) + rows(v, tied, p or 0) * h
@@ -259,11 +259,11 @@ FLOPS = (
 )
 
 
-# Mistakes of chapter 16: what people write instead of a ratio, and the hint that fits. ----
+# Mistakes in ratios, and their hints. ------------------------------------------------
 
 
 def _asks_for(hint: str, names: str) -> Mistake:
-    """The header has a parameter of such a name, which is not passed."""
+    """Make a mistake of a header with a parameter of such a name, which is not passed."""
 
     def when(e: Evidence) -> bool:
         header = e.source[0].parameters
@@ -296,7 +296,7 @@ _ALONE = Mistake(
 
 
 def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
-    """What goes wrong with every ratio, after what goes wrong with this one."""
+    """Return these mistakes of one ratio, followed by those of every ratio."""
 
     def upside_down(*arguments: Any) -> float:
         return 1 / right(*arguments)
@@ -524,7 +524,7 @@ PP = _ratio(
     ),
 )
 
-#: Formulas may be worked out in any order: many roundings, and no more.
+#: Relative error for numbers of a formula, which may be evaluated in any order.
 _FORMULA = 1e-9
 
 _COUNT_ADVICE = {
@@ -541,9 +541,9 @@ _RATIO_ADVICE = {
 
 
 def _near(draw: Draw, *numbers: int) -> list[int]:
-    """Whole numbers near these, so that no table of answers will do; 1 stays 1, and 0 stays 0.
+    """Draw whole numbers near these, so that no table of answers passes; 0 and 1 stay as they are.
 
-    The others are odd, so that products of large ones are no numbers that a float can hold.
+    The others are odd, so that floats cannot hold products of large ones.
     """
     parts = draw.factors(Kind(torch.float64, (len(numbers),))).abs().tolist()
     pairs = zip(numbers, parts, strict=True)
@@ -583,7 +583,7 @@ transformer_block_params = Exercise(
 
 
 #: hidden, layers, vocab, GLU, tied head, positions; ``None``: the argument is left out.
-#: What a hint is chosen by comes first: there, everything counts, and differently.
+#: The hint depends on the first cases: in them every term counts, each by another amount.
 _MODELS: tuple[tuple[str, int, int, int, bool, bool, int | None], ...] = (
     ("not gated, tied head, learned positions", 768, 12, 50_000, False, True, 1000),
     ("gated, head of its own, learned positions", 512, 6, 40_000, True, False, 700),
@@ -607,7 +607,7 @@ def _models(draw: Draw) -> Iterator[Case]:
 
 
 def _without_none(answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it as students of the signature do: what is left out has its default."""
+    """Call the answer without arguments that are ``None``, so that defaults are used."""
     return answer(*(argument for argument in arguments if argument is not None))
 
 
@@ -705,8 +705,8 @@ step_flops = Exercise(
 
 # Ratios. --------------------------------------------------------------------------
 
-#: A device and its link: operations a second, bytes a second, bytes of an element.  With
-#: eight bytes first, no two of the mistakes come to the same.
+#: A device and its link: operations per second, bytes per second, bytes of an element.
+#: With eight bytes first, no two mistakes give the same.
 _DEVICES = (
     ("", 9.9e14, 4.5e11, 8),
     (", bfloat16", 3.1e14, 2.5e10, 2),
@@ -715,7 +715,7 @@ _DEVICES = (
 
 
 def _ratios(draw: Draw, *rows: tuple[str, dict[str, int]]) -> Iterator[Case]:
-    """Each row on each device; numbers above 100 are varied a little, degrees are not."""
+    """Draw each row on each device; numbers above 100 are varied a little, degrees are not."""
     for device, flops, bandwidth, e in _DEVICES:
         for name, columns in rows:
             x, y, *parts = draw.factors(Kind(torch.float64, (2 + len(columns),))).abs().tolist()

@@ -1,4 +1,4 @@
-"""Chapter 18: where the time goes, and code of one's own."""
+"""Chapter 18: where time goes, and a C++ extension."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FITTING = (
     Kind(torch.float32, (3, 4)),
 )
 
-#: Names, and shapes and dtypes of the two.
+#: Name, and shapes and dtypes of the two tensors.
 _MISFITS = (
     ("the second one shorter", (torch.float32, (6,)), (torch.float32, (5,))),
     ("the second one longer", (torch.float32, (5,)), (torch.float32, (6,))),
@@ -36,7 +36,7 @@ _MISFITS = (
 
 
 def additions(draw: Draw) -> Iterator[Case]:
-    """Fitting ones first; then strides, then what must be refused."""
+    """Draw tensors that can be added first, then strided ones, then ones to be refused."""
     for kind in _FITTING:
         yield draw.case(str(kind), a=draw.tensor(kind), b=draw.tensor(kind), view="plain")
     square = Kind(torch.float32, (4, 6))
@@ -50,7 +50,7 @@ def additions(draw: Draw) -> Iterator[Case]:
 
 
 def expected(c: Case) -> list[Any]:
-    """Their sum, or a refusal."""
+    """Return the sum, or a refusal."""
     if c.view == "misfit":
         return [{"raises": True}] * c.n
     a, b = _viewed(c.a, c.b, c.view)
@@ -58,7 +58,7 @@ def expected(c: Case) -> list[Any]:
 
 
 def _viewed(a: torch.Tensor, b: torch.Tensor, view: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The two as they are handed over."""
+    """Return the two tensors as views, as the function gets them."""
     if view == "transposed":
         return a, b.t()
     if view == "strided":
@@ -67,27 +67,27 @@ def _viewed(a: torch.Tensor, b: torch.Tensor, view: str) -> tuple[torch.Tensor, 
 
 
 def add_in_rank(vector_add: Callable[..., Any], a: Any, b: Any, view: str) -> Any:
-    """Call the compiled function; an exception is an answer where the two do not fit."""
+    """Call the compiled function; an exception is an answer where the tensors do not fit."""
     one, two = _viewed(a, b, view)
     if view != "misfit":
         return vector_add(one, two)
     try:
         vector_add(one, two)
-    except Exception:  # which of them is C++'s own affair
+    except Exception:  # its type depends on the C++ code
         return {"raises": True}
     return {"raises": False}
 
 
 # What ``time_kernel`` is given to time, and how one sees what it did. -------------
 
-#: The unit of all times: it is exact in binary fractions of seconds and in nanoseconds.
+#: Seconds in a tick, the unit of all times; exact as a binary fraction and in nanoseconds.
 _TICK = 1 / 512
 
-#: Seconds of the host's that a launch takes, less than any kernel; and until it has noticed
-#: that the device is done.
+#: Seconds of host time for a launch, less than any kernel takes; and until the host
+#: notices that the device is done.
 LAUNCH, NOTICE = _TICK, 3 * _TICK
 
-#: Calls to warm up, calls to time, and where the tensors are; the plainest first.
+#: Warm-up calls, timed calls, and the device of the tensors; the simplest first.
 _PLANS = (
     (0, 1, "cpu"),
     (2, 5, "cpu"),
@@ -108,17 +108,17 @@ _WHERE = {
 
 
 def kernels(draw: Draw) -> Iterator[Case]:
-    """How long each call takes; the first ones are slow, and one that counts is slower still."""
+    """Draw how long calls take; warm-up calls are slow, and one timed call is slower still."""
     for warmup, iterations, where in _PLANS:
         whole = Kind(torch.int64, (warmup + iterations,))
         # between 8 and 1599 ticks, and no two alike
         ticks = (draw.tensor(whole) + 100) * 8 + torch.arange(warmup + iterations)
-        ticks[:warmup] += 32768  # slow, as first calls are
+        ticks[:warmup] += 32768  # warm-up calls are slow, as first calls are
         if iterations > 1:
-            ticks[warmup] += 8192  # somebody else had the machine
+            ticks[warmup] += 8192  # another process had the machine
         if iterations > 4:
-            # who takes the one in the middle and has not sorted them gets the second fastest: no
-            # median, with or without the calls to warm up, and neither the fastest nor the slowest
+            # the middle call of the unsorted ones is the second fastest: it is no median, with or
+            # without warm-up calls, and neither the fastest nor the slowest
             row, middle = ticks[warmup:], iterations // 2
             second = int(row.argsort()[1])
             row[[middle, second]] = row[[second, middle]]
@@ -133,27 +133,27 @@ def kernels(draw: Draw) -> Iterator[Case]:
 
 
 def timed(c: Case) -> list[float]:
-    """How long each timed call takes, in seconds."""
+    """Return how long each timed call takes, in seconds."""
     return list(c.seconds[c.warmup :])
 
 
 def median(row: Sequence[float]) -> float:
-    """The one in the middle, or the mean of the two."""
+    """Return the middle value, or the mean of the two in the middle."""
     return statistics.median(row)
 
 
 def mean(row: Sequence[float]) -> float:
-    """Their sum, divided by their number."""
+    """Return the sum divided by the number of calls."""
     return sum(row) / len(row)
 
 
 def total(c: Case) -> float:
-    """All calls that count."""
+    """Return the sum of all timed calls."""
     return sum(timed(c))
 
 
 def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
-    """What the rank holds if this is returned, in milliseconds."""
+    """Return the report of a rank that returns this time, in milliseconds."""
     calls = c.warmup + c.iterations
     return [{"calls of fn": calls, "with its arguments": calls, "result": 1e3 * seconds}] * c.n
 
@@ -161,7 +161,7 @@ def answer(c: Case, seconds: float) -> list[dict[str, Any]]:
 def time_in_rank(
     time_kernel: Callable[..., Any], warmup: int, iterations: int, seconds: list[float], where: str
 ) -> dict[str, Any]:
-    """Hand the answer a function that takes exactly so long, on a clock of its own."""
+    """Give the answer a function that takes the given times, on a clock of its own."""
     clock = Clock(lambda: 0.0)
     device = Device(clock, LAUNCH, NOTICE)
     first, second = torch.ones(3), torch.zeros(3)
@@ -195,8 +195,8 @@ def time_in_rank(
 
 # Profiles of known times, for ``hottest_ops``: real ones but for their clock. -----
 
-#: A layer norm and its like: an operator, and those that it calls.  The outer ones do next
-#: to nothing themselves.
+#: Operators such as a layer norm, and those that they call.  The outer ones take next to
+#: no time themselves.
 _NESTED = (
     ("aten::layer_norm", (("aten::native_layer_norm", ("aten::empty", "aten::view")),)),
     ("aten::linear", (("aten::addmm", ("aten::expand", "aten::copy_")), "aten::t")),
@@ -207,11 +207,14 @@ _FLAT = ("aten::mm", "aten::add", "aten::relu", "aten::sum", "aten::exp")
 
 
 def profiles(draw: Draw) -> Iterator[Case]:
-    """What was called when, in microseconds: name, begin, end; who is inside is called by it."""
+    """Draw profiles: name, begin and end of each call, in microseconds.
+
+    A call inside another one is made by it.
+    """
     flat = _in_a_row(_FLAT, _lengths(draw, len(_FLAT)))
     yield draw.case("five operators, the hottest", spans=flat, k=1)
     yield draw.case("five operators, three of them", spans=flat, k=3)
-    # sixty cheap calls cost more than one dear one
+    # sixty cheap calls cost more than one expensive call
     calls = ("aten::mm", *["aten::add"] * 60, "aten::relu")
     many = _in_a_row(calls, (900, *[25] * 60, 40))
     yield draw.case("many cheap calls and one dear one", spans=many, k=4)
@@ -231,7 +234,7 @@ def profiles(draw: Draw) -> Iterator[Case]:
 
 
 def _lengths(draw: Draw, count: int) -> list[int]:
-    """Microseconds, no two alike, in any order."""
+    """Draw microseconds in any order, no two alike."""
     noise = (draw.tensor(Kind(torch.int64, (count,))) + 100).tolist()
     # far enough apart that no sum or share of one is another
     by_chance = sorted(range(count), key=lambda i: (noise[i], i))
@@ -247,7 +250,7 @@ def _in_a_row(names: Sequence[str], lengths: Sequence[int]) -> list[list[Any]]:
 
 
 def _nested(draw: Draw) -> list[list[Any]]:
-    """Operators in operators: the innermost take their time, the others a little beside."""
+    """Draw operators that call operators; the innermost take time, the others next to none."""
     spans: list[list[Any]] = []
     lengths = iter(_lengths(draw, 8))
 
@@ -284,40 +287,40 @@ def _added(
 
 
 def self_times(c: Case) -> dict[str, int]:
-    """Microseconds in each operator itself, all calls together."""
+    """Return the microseconds spent in each operator itself, over all calls."""
     inner = {id(s): sum(o[2] - o[1] for o in _children(c.spans, s)) for s in c.spans}
     return _added(c.spans, lambda s: s[2] - s[1] - inner[id(s)])
 
 
 def _first(times: Mapping[str, float], k: int) -> list[str]:
-    """The names with the largest times; those of equal ones by name."""
+    """Return the names with the largest times; equal times in order of names."""
     return sorted(times, key=lambda name: (-times[name], name))[:k]
 
 
 def hottest(c: Case, times: Mapping[str, float] | None = None) -> list[list[str]]:
-    """What the rank should hold; or by other times than :func:`self_times`, if they are given."""
+    """Return the report of the rank, by :func:`self_times` or by other times if given."""
     return [_first(self_times(c) if times is None else times, c.k)] * c.n
 
 
 def hottest_all(c: Case) -> list[str]:
-    """All of them, the hottest first."""
+    """Return the report of all operators, the hottest first."""
     return _first(self_times(c), len(c.spans))
 
 
 def by_total(c: Case) -> dict[str, int]:
-    """With the time of what an operator calls."""
+    """Return the report by total times, which include the operators that are called."""
     return _added(c.spans, lambda s: s[2] - s[1])
 
 
 def by_call(c: Case) -> dict[str, float]:
-    """Of one call, on the average."""
+    """Return the report by mean times of a call."""
     counts = _added(c.spans, lambda s: 1)
     return {name: time / counts[name] for name, time in self_times(c).items()}
 
 
 def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: int) -> Any:
-    """Hand the answer a profile in which everything has taken exactly so long."""
-    # torch's own classes for what it has measured; only the measuring is left out
+    """Give the answer a profile in which everything takes exactly the given time."""
+    # these are torch's own classes; only the measuring is replaced
     list_of: Any = profiler_util.EventList
     event: Any = profiler_util.FunctionEvent
     events = list_of(
@@ -337,7 +340,7 @@ def rank_in_profile(hottest_ops: Callable[..., Any], spans: list[list[Any]], k: 
     names = isinstance(result, list) and all(isinstance(name, str) for name in result)
     if not names or not times.keys() >= set(result):
         return result
-    # those that take equally long may stand in any order
+    # operators with equal times may come in any order
     groups = groupby(result, key=lambda name: times[name])
     return [name for _, equal in groups for name in sorted(equal)]
 
@@ -354,7 +357,7 @@ def _right_count(c: Case) -> int:
 
 
 def _always_called(e: Evidence, count: Callable[[Case], int]) -> bool:
-    """Whether fn was called so often in every case that came to an end."""
+    """Return whether fn was called ``count`` times in every case that came to an end."""
     return all(one.actual[0]["calls of fn"] == count(one.case) for one in e.judged if one.actual)
 
 
@@ -375,7 +378,7 @@ def _looks(e: Evidence, seconds: float) -> bool:
 
 
 def _somewhere(milliseconds: Callable[[Case], float]) -> tuple[Gives, ...]:
-    """A wrong time everywhere; or on the CPU or the device alone, which have code of their own."""
+    """Make ``gives`` of a wrong time everywhere, on the CPU alone, or on the device alone."""
     return (
         lambda c: answer(c, milliseconds(c)),
         lambda c: None if _on_the_device(c) else answer(c, milliseconds(c)),

@@ -31,7 +31,7 @@ def _answered(c: Case, right: Any) -> list[Any]:
 
 
 def _asked(answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it; where no answer is right, raising ValueError is one. The last tells which."""
+    """Call the answer; where it should be refused, return whether it raised ValueError."""
     *passed, refused = arguments
     if refused:
         try:
@@ -48,7 +48,7 @@ def _asked(answer: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _unless_refused(answer: Callable[[Case], Any]) -> Callable[[Case], list[Any] | None]:
-    """What a mistake gives where there is an answer; the others tell nothing of it."""
+    """Make a ``gives``: what a mistake gives in cases with an answer; ``None`` in the others."""
     return lambda c: None if c.refused else [answer(c)] * c.n
 
 
@@ -57,7 +57,7 @@ def _not_refused(c: Case) -> list[Any] | None:
 
 
 def _asks_the_machine(e: Evidence) -> bool:
-    """Whether the source asks which GPUs there are, and it does not go wrong by refusing."""
+    """Return whether the source looks for GPUs, and the failure is not a refusal."""
     return not e.case.refused and e.calls("is_available", "device_count", "is_nccl_available")
 
 
@@ -150,7 +150,7 @@ def _place(c: Case) -> torch.device:
 
 
 def _on_cuda(*backends: str) -> Callable[[Case], list[Any] | None]:
-    """Tensors of these backends put on GPUs, one for each rank."""
+    """Make a ``gives``: the results if tensors of these backends are on GPUs, one for each rank."""
     return _unless_refused(
         lambda c: torch.device("cuda", c.local_rank) if c.backend in backends else _place(c)
     )

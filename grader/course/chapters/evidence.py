@@ -1,4 +1,4 @@
-"""What the evidence of a failure proves in any exercise on messages; runs in the judge alone."""
+"""What the evidence of a failure proves in any exercise on messages; used in the judge only."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from grader.course.oracles import op_name
 __all__ = [
     "AVERAGE_ALONE",
     "BUFFER_RACES",
+    "all_send",
     "always",
     "common_end",
     "sends_first",
@@ -22,7 +23,7 @@ __all__ = [
     "uses_xor",
 ]
 
-#: What a buffer race is, by the words of its message.
+#: The kinds of buffer race, distinguished by the failure's message.
 BUFFER_RACES = (
     Mistake(
         "A message is received into a tensor that is still being sent, and may reach the other"
@@ -43,7 +44,7 @@ BUFFER_RACES = (
 
 
 def _average_alone(e: Evidence) -> bool:
-    """Whether averages are wrong and sums are right, and no value is lost by the source."""
+    """Return whether averages are wrong, sums are right, and no value is lost in the source."""
     wrong = {(op_name(one.case.op), one.diagnosis) for one in e.failed}
     sizes = {one.case.n for one in e.failed}
     sums = {one.case.n for one in e.passed if op_name(one.case.op) == "SUM"}
@@ -51,7 +52,7 @@ def _average_alone(e: Evidence) -> bool:
     return wrong == {("AVG", Diagnosis.WRONG_VALUE)} and sizes <= sums and not lost
 
 
-#: Of a reduction whose division is wrong in a way that its values do not tell.
+#: A wrong division in a reduction where values do not show which one it is.
 AVERAGE_ALONE = Mistake(
     "SUM is right and AVG is wrong, so look at the division: the sum of all ranks is divided by"
     " their number n, once, at the end.",
@@ -60,7 +61,7 @@ AVERAGE_ALONE = Mistake(
 
 
 def always(symptom: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
-    """Whether values are wrong on several ranks, and a symptom shows each time they are.
+    """Make a test of whether a symptom shows each time that values are wrong on several ranks.
 
     On two ranks many mistakes look alike; on three they differ.
     """
@@ -77,34 +78,34 @@ def always(symptom: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
 
 
 def on_powers_of_two_only(e: Evidence) -> bool:
-    """Whether 2 and 4 ranks pass, and two or more other numbers of them fail."""
+    """Return whether 2 and 4 ranks pass, and at least two other numbers of ranks fail."""
     failed = {one.case.n for one in e.failed}
     right = {one.case.n for one in e.passed} - failed
     return {2, 4} <= right and len(failed) > 1 and all(n & (n - 1) for n in failed)
 
 
 def uses_xor(e: Evidence) -> bool:
-    """Whether the source works with an exclusive or."""
+    """Return whether the source uses an exclusive or."""
     return e.written(r"\^|\bxor\b|bitwise_xor")
 
 
 def no_rank(e: Evidence) -> bool:
-    """Whether a message was for a rank that does not exist."""
+    """Return whether a message was for a rank that does not exist."""
     return e.says("there is no rank")
 
 
 def to_itself(e: Evidence) -> bool:
-    """Whether a rank tried to send to itself, or to receive from itself."""
+    """Return whether a rank tried to send to itself, or to receive from itself."""
     return e.says("same as the rank")
 
 
 def rebinds(e: Evidence, name: str) -> bool:
-    """Whether the source gives a name to another tensor: ``x = x + y``."""
+    """Return whether the source binds a name to another tensor, as in ``x = x + y``."""
     return e.written(rf"(?m)^\s*{re.escape(name)}\s*=[^=]")
 
 
 def sends_first(e: Evidence, but: int) -> bool:
-    """Whether a rank other than one sends before it has received anything."""
+    """Return whether a rank other than ``but`` sends before it has received anything."""
     return any(
         operations and operations[0].kind == "send"
         for rank, operations in enumerate(e.trace.operations)
@@ -112,8 +113,14 @@ def sends_first(e: Evidence, but: int) -> bool:
     )
 
 
+def all_send(e: Evidence) -> bool:
+    """Return whether all ranks are stuck in a send."""
+    waits = e.failure.waits if e.failure else ()
+    return len(waits) == e.case.n and all("waits to send" in wait.text for wait in waits)
+
+
 def common_end(e: Evidence) -> int | None:
-    """The rank that is an end of every message, in a world where that is no accident."""
+    """Return the rank that is an end of every message in a world of more than two, or ``None``."""
     largest = max(e.failed, key=lambda one: one.case.n)
     ends = [{op.rank, op.peer} for op in largest.trace.sends()]
     common = set.intersection(*ends) if ends and largest.case.n > 2 else set()

@@ -1,0 +1,57 @@
+"""Limits on the time and the memory that running an answer may take.
+
+Every default is here, and nowhere else: those of :class:`grader.judge.judge.Settings`, of
+a :class:`grader.launch.world.Job`, of a grading, of ``run`` and ``simulate``, and of the
+command line's options.  Times are wall clock in seconds unless they say otherwise, and
+sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULTS", "ResourceLimits"]
+
+
+@dataclass(frozen=True)
+class ResourceLimits:
+    """What an answer may take before it is ended.
+
+    Attributes:
+        call: seconds of one call of an answer (``check --seconds``).
+        gpu_call: the same on GPUs, which connect only when they first communicate.
+        exercise: seconds of all calls for one exercise, in a grading.
+        submission: seconds of all exercises of a submission (``grade --timeout``).
+        run: seconds of a function that a reader runs, on real ranks.
+        simulation: seconds of a function that a reader runs, on simulated ranks.
+        simulated_answer: seconds of ``python -m grader simulate``.
+        setup: seconds in which every rank must have joined its group and loaded the program.
+        parsing: seconds in which a submission must have been parsed.
+        rank_memory: bytes that one rank may allocate.
+        submission_memory: bytes that all ranks of a submission may use together, in a
+            grading (``grade --memory``).
+        simulation_memory: bytes that all simulated ranks together may allocate.
+        output: bytes that a rank may print.
+        answer: bytes of the tensors that a rank may return.
+        simulated_answers: bytes of the tensors that all simulated ranks may return together.
+    """
+
+    call: float = 5.0
+    gpu_call: float = 30.0
+    exercise: float = 60.0
+    submission: float = 600.0
+    run: float = 10.0
+    simulation: float = 120.0
+    simulated_answer: float = 600.0
+    setup: float = 30.0
+    parsing: float = 20.0
+    rank_memory: int = 2 << 30
+    submission_memory: int = 4 << 30
+    simulation_memory: int = 8 << 30
+    output: int = 64 << 10
+    answer: int = 256 << 20
+    simulated_answers: int = 1 << 30
+
+
+#: The limits where nothing else is asked for.
+DEFAULTS = ResourceLimits()
