@@ -17,9 +17,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.classroom.outputs.autograder import autograder
-from grader.classroom.outputs.files import write_gradescope
-from grader.classroom.outputs.gradescope import VISIBILITIES, gradescope, to_json
+from grader.classroom.gradescope import VISIBILITIES, autograder, gradescope, to_json
+from grader.classroom.pages import write_gradescope
 from tests.classes import HOSTILE, SEED, hostile_class, small_class
 
 _VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
@@ -185,7 +184,7 @@ def test_the_zip_has_the_scripts_at_its_root_and_the_grader(unpacked):
     }  # fmt: skip
     inside = source / "gather-round"
     assert (inside / "pyproject.toml").is_file()
-    assert (inside / "grader" / "classroom" / "outputs" / "assets" / "page.css").is_file()
+    assert (inside / "grader" / "classroom" / "assets" / "page.css").is_file()
     assert not list(inside.rglob("__pycache__"))
     for name in ("setup.sh", "run_autograder"):
         text = (source / name).read_bytes()

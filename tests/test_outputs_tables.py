@@ -9,11 +9,11 @@ import re
 
 import pytest
 
-from grader.classroom.exporting import export
+from grader.classroom import exports as nb
+from grader.classroom.exports import export
 from grader.classroom.names import is_key, key
-from grader.classroom.outputs import nbgrader as nb
-from grader.classroom.outputs.files import write
-from grader.classroom.outputs.results import (
+from grader.classroom.pages import write
+from grader.classroom.results import (
     COLUMNS,
     ClassResults,
     SubmissionRow,

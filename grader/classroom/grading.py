@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import pickle
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,11 +15,18 @@ from pathlib import Path, PurePath
 
 import psutil
 
-from grader.classroom.cache_key import fingerprint
-from grader.classroom.messages import ExerciseJudged, GradingRequest, SubmissionPlanned, Told
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    SubmissionJudged,
+    SubmissionLost,
+    SubmissionPlanned,
+    Told,
+)
+from grader.classroom.store import fingerprint
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.course.chapters import Catalogue
+from grader.course.chapters import Catalogue, discover
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.fork_server_client import ForkServer
@@ -25,7 +35,7 @@ from grader.launch.parsing import parse
 from grader.launch.sandbox_pool import Sandbox
 from grader.submission.submission import Submission
 
-__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan"]
+__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan", "work"]
 
 
 # On which exercises a submission is judged, and from which of its files. ----------
@@ -317,3 +327,39 @@ class _SubmissionSandbox:
 
     def __exit__(self, *_: object) -> None:
         self._close()
+
+
+# As a program, which engines start. -----------------------------------------------
+#
+# It reads a pickled request and writes the pickled results.  Both are the grader's own, and
+# no submission's code runs in this process.
+
+
+def work(
+    order: GradingRequest, tell: Callable[[Told | SubmissionJudged | SubmissionLost], None]
+) -> None:
+    """Judge a submission; whatever goes wrong is told and not raised."""
+    try:
+        grade(order, discover(), tell)
+    except Exception as error:
+        tell(SubmissionLost(order.key, f"{type(error).__name__}: {error}"))
+    else:
+        tell(SubmissionJudged(order.key))
+
+
+def main() -> None:
+    """Serve the one order on standard input."""
+    from grader.rank.process_limits import die_with_parent
+
+    die_with_parent()
+    # whatever prints, prints elsewhere
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    told: list[Told | SubmissionJudged | SubmissionLost] = []
+    work(pickle.load(sys.stdin.buffer), told.append)
+    with os.fdopen(answer, "wb") as out:
+        pickle.dump(told, out)
+
+
+if __name__ == "__main__":
+    main()

@@ -292,11 +292,9 @@ def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
     from grader.api import catalogue
-    from grader.classroom.command import grade
-    from grader.classroom.engines import Engine
-    from grader.classroom.engines.local import LocalEngine
+    from grader.classroom.command import Options, grade
+    from grader.classroom.engines import Engine, LocalEngine, connect, slurm
     from grader.classroom.messages import Limits
-    from grader.classroom.session import Options
 
     limits = Limits(
         submission=request.timeout,
@@ -308,18 +306,16 @@ def _grade(request: argparse.Namespace) -> int:
     def make_engine() -> Engine:
         if request.engine == "local" and not request.scheduler:
             return LocalEngine(request.jobs)
-        from grader.classroom.engines import dask
-
         if request.engine == "slurm":
-            return dask.slurm(request.jobs)
-        return dask.connect(request.scheduler, request.jobs)
+            return slurm(request.jobs)
+        return connect(request.scheduler, request.jobs)
 
     source, out = Path(request.submissions), Path(request.out)
     return grade(source, out, make_engine, catalogue(), options, request.json)
 
 
 def _export(request: argparse.Namespace) -> int:
-    from grader.classroom.exporting import export
+    from grader.classroom.exports import export
 
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), book):

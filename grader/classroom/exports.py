@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.classroom.outputs.autograder import autograder
-from grader.classroom.outputs.canvas import canvas
-from grader.classroom.outputs.files import write_gradescope
-from grader.classroom.outputs.nbgrader import nbgrader
-from grader.classroom.outputs.results import ClassResults, gradebook
-from grader.classroom.report import class_results
+from grader.classroom.canvas import canvas
+from grader.classroom.gradescope import autograder
+from grader.classroom.pages import write_gradescope
+from grader.classroom.results import (
+    ClassResults,
+    SubmissionRow,
+    class_results,
+    gradebook,
+    number,
+    table,
+    text,
+)
 from grader.classroom.store import Store
 from grader.core.errors import RequestError
 from grader.core.verdict import Status
 from grader.report.summary import visible
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["COLUMNS", "FORMATS", "export", "nbgrader"]
 
 
 def _csv(results: ClassResults, to: Path, book: Path | None) -> list[str]:
@@ -100,3 +106,56 @@ def export(folder: Path, form: str, to: Path, book: Path | None = None) -> list[
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
+
+
+# nbgrader. ------------------------------------------------------------------------
+#
+# The gradebook as ``nbgrader export`` writes it.
+#
+# Columns and their order are those of ``CsvExportPlugin``
+# (https://github.com/jupyter/nbgrader/blob/main/nbgrader/plugins/export.py),
+# described at https://nbgrader.readthedocs.io/en/stable/user_guide/creating_and_grading_assignments.html.
+# There, too, a value that is not known is an empty cell.
+
+COLUMNS = (
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+)
+
+
+def nbgrader(results: ClassResults) -> bytes:
+    """The file: one assignment, one row per submission.
+
+    nbgrader gives 0 points to who handed in nothing, and so does this.  A score
+    that is not final is an empty cell, and ``max_score`` leaves out what could
+    not be judged here, as ``gradebook.csv`` does.
+    """
+    return table([COLUMNS, *(_record(results, row) for row in results.rows)], newline="\n")
+
+
+def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
+    # only "Last, First" says which is which; names cannot be split by a program
+    last, comma, first = row.student.partition(",")
+    score = "" if results.ungraded(row) else number(row.score)
+    return [
+        text(results.title),
+        "",
+        "",
+        text(row.number or row.email or row.key),
+        text(last if comma else row.student),
+        text(first.strip()),
+        text(row.email),
+        score,
+        number(0.0),
+        score,
+        number(results.points_of(row)),
+    ]

@@ -1,38 +1,153 @@
-"""``class.html``: one page that shows an instructor the whole class."""
+"""The pages of a class, and the folder of results that holds them.
+
+Three things stand between what a student wrote and the reader's browser.
+Every value that a template prints is escaped, and its control characters are
+spelled out, whoever wrote the template.  No data are given to the script: it
+reads the table that everybody sees, so there is no JavaScript to break out of.
+And a page's content security policy lets nothing run but that one script, by
+its hash, and nothing be loaded at all.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
+import stat
 import statistics
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
-from grader.classroom.outputs.pages import page
-from grader.classroom.outputs.results import (
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.classroom import gradescope as gs
+from grader.classroom.names import is_key
+from grader.classroom.results import (
     ClassResults,
     GradingState,
     RequestedExercise,
     SubmissionRow,
+    gradebook,
 )
-from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.report.summary import points
+from grader.classroom.similarity import Pair
+from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from grader.core.version import __version__
+from grader.report.html import exercise_html
+from grader.report.json import to_json
+from grader.report.summary import points, visible
 
 __all__ = [
     "Bin",
-    "GradeChange",
-    "ExerciseFigures",
     "ClassFigures",
+    "ExerciseFigures",
     "ExerciseOutcome",
+    "GradeChange",
     "MARKS",
     "MistakeCount",
     "WORDS",
     "changes",
     "class_page",
+    "feedback",
     "figures",
     "hung",
     "outcome",
+    "page",
+    "similar_page",
+    "write",
+    "write_gradescope",
 ]
+
+
+# Templates. -----------------------------------------------------------------------
+
+_HERE = "grader.classroom"
+
+
+def page(template: str, script: str = "", **values: Any) -> str:
+    """A whole page.
+
+    Args:
+        template: its file's name.
+        script: the file's name of the one script that may run.
+        values: what the template prints.
+    """
+    code = _asset(script) if script else ""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            values,
+            style=Markup(_asset("page.css")),
+            script=Markup(code),
+            policy=_policy(code),
+            version=__version__,
+        )
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(_HERE).joinpath("assets").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader(_HERE, "assets"),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "points": points,
+        "percent": lambda share: f"{share:.0%}".replace("%", " %"),
+        "seconds": lambda value: f"{value:.1f}" if value >= 0.05 else f"{value:.2f}",
+        "count": _count,
+        "moment": _moment,
+        "card": lambda verdict: Markup(exercise_html(verdict)),
+    }
+    return found
+
+
+def _printable(value: Any) -> Any:
+    """What a template prints, without characters that a reader cannot see."""
+    if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
+        return value
+    return visible(value)
+
+
+def _moment(iso: str) -> str:
+    """A point in time as people write it; not in words, which would be one language's."""
+    try:
+        found = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{found:%Y-%m-%d %H:%M} {found.tzname() or ''}".rstrip()
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    """``1 student``, ``2 students``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 # What the rows of a class say together: numbers and lists, before they are laid out. ----
@@ -244,7 +359,7 @@ def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
     return tuple(Bin(i * width, (i + 1) * width, counts[i]) for i in range(_BINS))
 
 
-# The page. ------------------------------------------------------------------------
+# ``class.html``: one page that shows an instructor the whole class. ---------------
 
 #: A sign for every outcome, so that nothing is told by colour alone.
 MARKS = {
@@ -401,3 +516,124 @@ def _cell(verdict: ExerciseVerdict | None) -> _Cell:
     kind = outcome(verdict)
     mark = points(verdict.score) if kind == "partly" else MARKS[kind]
     return _Cell(kind, mark, str(verdict.diagnosis or WORDS[kind]), verdict.score)
+
+
+# ``similar.html``: pairs of submissions to compare. -------------------------------
+
+
+def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
+    """The page; its links lead to ``feedback/``."""
+    rows = {row.key: row for row in results.rows}
+    known = [pair for pair in pairs if pair.first in rows and pair.second in rows]
+    return page("similar.html.j2", results=results, pairs=known, rows=rows)
+
+
+# ``feedback/<key>.html``: what a student gets to see, and nothing of anybody else's. ----
+#
+# Seeds are not on it.  The inputs that a submission is judged with are drawn from
+# the class's secret and the submission's key, so a resubmission meets the same
+# ones again: whoever knew the seed could have ``check --seed`` show all of them
+# before the deadline and hand in a table of answers.  What the page does show is
+# the first case that failed, since that is what a student learns from.
+
+
+def feedback(results: ClassResults, row: SubmissionRow) -> str:
+    """One student's page, which needs nothing beside it."""
+    before = {change.now.name: change.before for change in changes(row)}
+    counts = Counter(outcome(verdict) for verdict in row.exercises)
+    missing = [asked for asked in results.asked if asked.name not in row.by_name]
+    counts["empty"] += len(missing)
+    # nothing is asked of whom the grader failed altogether
+    asked_of = () if row.fault and not row.exercises else results.asked
+    return page(
+        "feedback.html.j2",
+        results=results,
+        row=row,
+        outcomes=[(kind, counts[kind]) for kind in MARKS if counts[kind]],
+        chapters=[
+            (
+                chapter,
+                [(a, row.by_name.get(a.name), before.get(a.name)) for a in group],
+            )
+            for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
+        ],
+        case_kind=_kind,
+        marks=MARKS,
+        words=WORDS,
+    )
+
+
+def _kind(case: CaseVerdict) -> str:
+    if case.status is Status.FAILED and case.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT):
+        return "hung"
+    return str(case.status)
+
+
+# The folder of results. -----------------------------------------------------------
+
+#: A file that is being written is named so, to be known if nobody comes to finish it.
+_PART = (".grader-", ".part")
+
+
+def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
+    """Write ``results/``, ``feedback/``, ``gradebook.csv``, ``class.html``, ``similar.html``.
+
+    Every file is replaced as a whole: whoever reads meanwhile, or whatever
+    happens, finds the old one or the new one.  The two files of a submission
+    that was withdrawn since are removed, and so is what a killed grader was
+    about to write; nothing else in the folder is touched.
+    """
+    for row in results.rows:
+        _replace(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
+        _replace(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
+    _replace(folder / "gradebook.csv", gradebook(results))
+    _replace(folder / "class.html", class_page(results).encode())
+    _replace(folder / "similar.html", similar_page(results, pairs).encode())
+    keys = {row.key for row in results.rows}
+    _tidy(folder / "results", ".json", keys)
+    _tidy(folder / "feedback", ".html", keys)
+    _tidy(folder, "", keys)
+
+
+def write_gradescope(
+    results: ClassResults, folder: Path, visibility: str = "visible"
+) -> list[SubmissionRow]:
+    """Write ``<key>/results.json`` for every submission with a final score.
+
+    Args:
+        results: the class.
+        folder: made if it is not there.
+        visibility: when students see the tests, see :mod:`grader.classroom.gradescope`.
+
+    Returns:
+        the others: they have no file, for that would have to say how many
+        points they earned.
+    """
+    for row in results.rows:
+        if not results.ungraded(row):
+            text = gs.to_json(gs.gradescope(results, row, visibility))
+            _replace(folder / row.key / "results.json", text.encode())
+    return [row for row in results.rows if results.ungraded(row)]
+
+
+def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
+    """Remove what we once wrote for a submission that is gone, and unfinished files."""
+    for path in folder.iterdir():
+        key = path.name.removesuffix(ending)
+        gone = key != path.name and is_key(key) and key not in keys
+        unfinished = path.name.startswith(_PART[0]) and path.name.endswith(_PART[1])
+        # a folder or a link of such a name is not ours
+        if (gone or unfinished) and stat.S_ISREG(path.lstat().st_mode):
+            path.unlink()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

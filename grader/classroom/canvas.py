@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.outputs.results import (
+from grader.classroom.results import (
     ClassResults,
     GradingState,
     SubmissionRow,
