@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from grader.bench.plan import BenchPlan, contest_of
+from grader.bench.plan import BenchPlan, plan_of
 from grader.bench.table import (
     SUFFIXES,
     Complaint,
@@ -22,11 +23,41 @@ from grader.bench.table import (
     to_json,
 )
 from grader.core.errors import RequestError
+from grader.course.bandwidth import sweep
 
-__all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
+__all__ = ["Sinks", "bench", "serve", "under_torchrun"]
+
+#: Seconds in which rank 0, started at the same time, must have said what is wrong.
+_LAST_WORDS = 30.0
 
 #: More would be no measurement on one machine.
 _MOST_RANKS = 64
+
+
+def serve(request: argparse.Namespace) -> int:
+    """Do what is asked for; the exit status."""
+    try:
+        if request.factor < 2:
+            raise RequestError(f"--factor must be 2 or more, not {request.factor}")
+        plan = plan_of(
+            request.names,
+            list(sweep(request.min_bytes, request.max_bytes, request.factor)),
+            file=request.file,
+            like=request.like,
+            dtype=request.dtype,
+            warmup=request.warmup,
+            iterations=request.iters,
+            timeout=request.timeout,
+            backend=request.backend,
+        )
+        return bench(plan, Sinks(request.json, request.csv, request.plot), request.ranks)
+    except RequestError:
+        if under_torchrun() and os.environ["RANK"] != "0":
+            # every rank finds the same, and rank 0 says it, unless torchrun ends it before that
+            # for this one's sake; it ends this one when rank 0 has
+            time.sleep(_LAST_WORDS)
+            return 2
+        raise
 
 
 @dataclass
@@ -95,41 +126,6 @@ def under_torchrun() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def plan_of(
-    names: Sequence[str],
-    sizes: Sequence[int],
-    *,
-    file: str | None,
-    like: str | None,
-    **counts: Any,
-) -> BenchPlan:
-    """A plan that can be carried out.
-
-    Raises:
-        RequestError: it cannot; says why.
-    """
-    if like is not None and file is None:
-        raise RequestError("--like says what functions of a file are: give it with --file FILE")
-    contests = tuple((name, contest_of(name, file, like)) for name in dict.fromkeys(names))
-    if not sizes:
-        raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
-    program = b"" if file is None else _program(file, [name for name, _ in contests])
-    return BenchPlan(contests, tuple(sizes), file=file, program=program, **counts)
-
-
-def _program(file: str, names: Sequence[str]) -> bytes:
-    from grader.submission.submission import Submission
-
-    submission = Submission.from_file(file, names)
-    for name in names:
-        if name in submission.broken:
-            fault = submission.broken[name]
-            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
-        if name not in submission.names:
-            raise RequestError(f"{file} does not define {name}")
-    return submission.program.to_bytes()
-
-
 def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
     """Measure; the exit status.
 
@@ -156,7 +152,7 @@ def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
         )
     _require_partners(plan, size)
     sinks.check()
-    from grader.bench.starting import rows_of_own_ranks
+    from grader.bench.rank import rows_of_own_ranks
 
     for row in rows_of_own_ranks(plan, size):
         sinks.show(plan, size, row)
@@ -174,7 +170,7 @@ def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
     _require_partners(plan, size)
     if rank == 0:
         sinks.check()
-    from grader.bench.starting import take_part
+    from grader.bench.rank import take_part
 
     _require_backend(plan)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from grader.core.errors import RequestError
 from grader.course.bandwidth import FACTORS
 
-__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "bytes_of", "contest_of"]
+__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "add_options", "bytes_of", "contest_of", "plan_of"]
 
 #: Exercises by the collective that they are; the others bear a collective's name.
 KIND_OF = {
@@ -94,3 +98,82 @@ class BenchPlan:
     backend: str = "gloo"
     file: str | None = None
     program: bytes = field(default=b"", repr=False)
+
+
+def plan_of(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    file: str | None,
+    like: str | None,
+    **counts: Any,
+) -> BenchPlan:
+    """A plan that can be carried out.
+
+    Raises:
+        RequestError: it cannot; says why.
+    """
+    if like is not None and file is None:
+        raise RequestError("--like says what functions of a file are: give it with --file FILE")
+    contests = tuple((name, contest_of(name, file, like)) for name in dict.fromkeys(names))
+    if not sizes:
+        raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
+    program = b"" if file is None else _program(file, [name for name, _ in contests])
+    return BenchPlan(contests, tuple(sizes), file=file, program=program, **counts)
+
+
+def _program(file: str, names: Sequence[str]) -> bytes:
+    from grader.submission.submission import Submission
+
+    submission = Submission.from_file(file, names)
+    for name in names:
+        if name in submission.broken:
+            fault = submission.broken[name]
+            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
+        if name not in submission.names:
+            raise RequestError(f"{file} does not define {name}")
+    return submission.program.to_bytes()
+
+
+# The options of the command line. --------------------------------------------------
+
+
+def _bytes(text: str) -> int:
+    try:
+        return bytes_of(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a size is a number of bytes such as 512, 64K, 16M or 1G, not {text!r}"
+        ) from None
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed, not {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not _natural(text):
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
+    return int(text)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Tell a parser what can be asked for."""
+    add = parser.add_argument
+    add("names", metavar="NAME", nargs="+", help=f"{', '.join(FACTORS)}; with --file, an exercise")
+    add("--file", metavar="FILE", help="a student's; torch's own if not given")
+    add("--like", choices=sorted(FACTORS), help="the functions of FILE are this collective")
+    add("--ranks", type=_count, metavar="N", help="to start here (4)")
+    add("--backend", choices=["gloo", "nccl"], default="gloo", help="nccl under torchrun only")
+    add("--min-bytes", type=_bytes, default="1K", metavar="B", help="the smallest size (1K)")
+    add("--max-bytes", type=_bytes, default="16M", metavar="B", help="the largest size (16M)")
+    add("--factor", type=_count, default=4, metavar="F", help="from size to size (4)")
+    add("--warmup", type=_natural, default=5, metavar="N", help="calls that are not timed (5)")
+    add("--iters", type=_count, default=20, metavar="N", help="calls that are (20)")
+    add("--dtype", choices=list(DTYPES), default="float32", help="of the elements")
+    add("--timeout", type=_count, default=60, metavar="S", help="seconds of one size (60)")
+    add("--csv", type=Path, metavar="PATH", help="write a table")
+    add("--plot", type=Path, metavar="PATH", help="draw bus bandwidth against size")
+    add("--json", action="store_true", help="print one JSON object instead of the table")

@@ -10,13 +10,20 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import grader
 from grader.core.errors import GraderError, RequestError
 from grader.core.version import __version__
+
+if TYPE_CHECKING:
+    from grader.core.verdict import SubmissionVerdict
+    from grader.course.chapters import Catalogue
+    from grader.judge.judge import Settings
+    from grader.launch.process_group_handle import Launcher
+    from grader.submission.submission import Submission
 
 __all__ = ["main"]
 
@@ -135,15 +142,37 @@ def _parser() -> argparse.ArgumentParser:
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
 
-    from grader.bench.options import add_options
-    from grader.cli.simulate import add_options as add_simulate_options
+    from grader.bench.plan import add_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
     add_options(bench)
     simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
     simulate.set_defaults(serve=_simulate)
-    add_simulate_options(simulate)
+    add = simulate.add_argument
+    add("file", metavar="FILE")
+    add("exercise", metavar="EXERCISE")
+    add("--ranks", type=_count, metavar="N", required=True, help="how many")
+    add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
+    add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
+    add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
+    add(
+        "--eager",
+        type=_count,
+        metavar="B",
+        default=-1,
+        help="a send of up to so many bytes does not wait for its receive",
+    )
+    add(
+        "--algorithm",
+        action="append",
+        default=[],
+        metavar="COLLECTIVE=NAME",
+        help="of a built-in collective, such as all_reduce=ring",
+    )
+    add("--seed", type=int, help="repeat the inputs of an earlier run")
+    add("--json", action="store_true", help="print one JSON object")
+
     doctor = commands.add_parser(
         "doctor", help="what this machine can do, and what to install for the rest"
     )
@@ -219,12 +248,11 @@ def _check(request: argparse.Namespace) -> int:
     from grader.launch.launchers import call_seconds, launcher_on, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
-    from grader.cli.session import judge_file
     from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
     seed = fresh_seed() if request.seed is None else request.seed
-    verdict = judge_file(
+    verdict = _judge_file(
         request.file,
         request.exercises,
         catalogue(),
@@ -248,10 +276,99 @@ def _check(request: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
-def _simulate(request: argparse.Namespace) -> int:
-    from grader.cli.simulate import serve
+def _judge_file(
+    path: str,
+    names: Sequence[str],
+    catalogue: Catalogue,
+    launcher: Callable[[], Launcher],
+    settings: Settings,
+) -> SubmissionVerdict:
+    """Judge the exercises that a file defines, or those that are named.
 
-    return serve(request)
+    Args:
+        path: a ``.py`` file or a notebook.
+        names: exercises to judge; one that the file lacks is ``missing``.
+            None means all that the file defines.
+        catalogue: the exercises of the course.
+        launcher: gives what starts the ranks; asked when there is something to run.
+        settings: seed, sizes and limits.
+
+    Raises:
+        UnknownExercise: a name that the course does not have.
+        UnreadableFile: the path is no submission.
+        RequestError: no name is given and the file defines no exercise.
+    """
+    from grader.core.verdict import SubmissionVerdict
+    from grader.judge.judge import Judge
+    from grader.submission.submission import Submission
+
+    wanted = [catalogue[name].name for name in dict.fromkeys(names)]
+    submission = Submission.from_file(path, catalogue)
+    if not wanted:
+        defined = submission.names | set(submission.broken)
+        wanted = [name for name in catalogue if name in defined]
+    if not wanted:
+        raise RequestError(_nothing_in(submission))
+    judge = Judge(launcher(), settings)
+    verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
+    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
+
+
+def _nothing_in(submission: Submission) -> str:
+    if submission.unparsed:
+        fault = submission.unparsed[0]
+        return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
+    return (
+        f"{submission.label} defines no exercise of the course;"
+        " `python -m grader list` shows their names"
+    )
+
+
+def _simulate(request: argparse.Namespace) -> int:
+    from grader.core.reading import contents
+
+    contents(Path(request.file))  # what cannot be read is said before torch is imported
+    from grader.api import catalogue, fresh_seed
+    from grader.launch.launchers import warm_up
+
+    warm_up()
+    from grader.api.simulate import cluster_of, simulate_answer
+    from grader.report.growth import growth_json, growth_report
+
+    cluster = cluster_of(request.cluster, request.alpha, request.beta)
+    exercises = catalogue()
+    exercise = exercises[request.exercise]
+    seed = fresh_seed() if request.seed is None else request.seed
+    grown = simulate_answer(
+        request.file,
+        exercise,
+        exercises,
+        request.ranks,
+        cluster,
+        eager=request.eager,
+        algorithms=_algorithms(request.algorithm),
+        seed=seed,
+    )
+    if request.json:
+        print(growth_json(grown, exercise, cluster, seed))
+    else:
+        from rich.console import Console
+
+        report = growth_report(grown, exercise, cluster, request.cluster or "", seed)
+        Console(highlight=False).print(report)
+    return 0 if all(verdict.passed for verdict in grown.verdicts) else 1
+
+
+def _algorithms(texts: list[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        collective, equals, name = text.partition("=")
+        if not equals or not name:
+            raise RequestError(
+                f"--algorithm wants COLLECTIVE=NAME, as in all_reduce=ring, not {text!r}"
+            )
+        found[collective] = name
+    return found
 
 
 def _progress(request: argparse.Namespace) -> int:
@@ -334,7 +451,7 @@ def _release(request: argparse.Namespace) -> int:
 
 
 def _bench(request: argparse.Namespace) -> int:
-    from grader.bench.options import serve
+    from grader.bench.command import serve
 
     return serve(request)
 
