@@ -1,55 +1,102 @@
-"""``python -m grader export``: results as other systems take them."""
+"""``python -m grader export``: results in the forms that other systems take.
+
+:data:`FORMATS` is the registry: the command line takes its choices and help from it, and
+tests compare the documentation with it.  A new form is one entry, with a function that
+makes its files; a long one has a module of its own, as Canvas and Gradescope have.  The
+functions import what they need when they are called, since every command reads the registry.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from grader.classroom.canvas import canvas
-from grader.classroom.gradescope import autograder
-from grader.classroom.pages import write_gradescope
-from grader.classroom.results import (
-    ClassResults,
-    SubmissionRow,
-    class_results,
-    gradebook,
-    number,
-    table,
-    text,
-)
-from grader.classroom.store import Store
 from grader.core.errors import RequestError
-from grader.core.verdict import Status
-from grader.report.summary import visible
 
-__all__ = ["COLUMNS", "FORMATS", "export", "nbgrader"]
+if TYPE_CHECKING:
+    from grader.classroom.results import ClassResults
 
-
-def _csv(results: ClassResults, to: Path, book: Path | None) -> list[str]:
-    _write(to, gradebook(results))
-    return _without_grade(results)
+__all__ = ["FORMATS", "ExportFormat", "ExportedFiles", "export"]
 
 
-def _canvas(results: ClassResults, to: Path, book: Path | None) -> list[str]:
+@dataclass(frozen=True)
+class ExportedFiles:
+    """The files of an export, and what an instructor should know about them.
+
+    Attributes:
+        data: the contents of the target, if it is one file.
+        folder: the contents of its files by path, if it is a folder.
+        remarks: sentences such as the reasons why students have no grade.
+    """
+
+    data: bytes = b""
+    folder: dict[str, bytes] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A form in which other systems take grades.
+
+    Attributes:
+        name: the word for ``--format``.
+        system: the program that takes it, as people call it.
+        target: an example for ``--to``; it ends in ``/`` if the target is a folder.
+        content: a phrase that says what is written.
+        make: the files for a class, and for Canvas a gradebook to fill in.
+        fills_gradebook: whether it takes a gradebook.
+    """
+
+    name: str
+    system: str
+    target: str
+    content: str
+    make: Callable[[ClassResults, Path | None], ExportedFiles]
+    fills_gradebook: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the target is a folder."""
+        return self.target.endswith("/")
+
+
+def _csv(results: ClassResults, book: Path | None) -> ExportedFiles:
+    from grader.classroom.results import gradebook
+
+    return ExportedFiles(gradebook(results), remarks=_without_grade(results))
+
+
+def _canvas(results: ClassResults, book: Path | None) -> ExportedFiles:
+    from grader.classroom.canvas import canvas
+
     made = canvas(results, book)
-    _write(to, made.data)
-    said = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
-    said += [f"found by the name alone: {row.student}" for row in made.by_name]
+    remarks = [f"no grade for {one.row.student}: {one.reason}" for one in made.left_out]
+    remarks += [f"found by the name alone: {row.student}" for row in made.by_name]
     if made.scaled is not None:
-        said.append(f"a full score is {made.scaled:g} in Canvas; scores are in proportion")
-    return said
+        remarks.append(f"a full score is {made.scaled:g} in Canvas; scores are in proportion")
+    return ExportedFiles(made.data, remarks=remarks)
 
 
-def _gradescope(results: ClassResults, to: Path, book: Path | None) -> list[str]:
-    left_out = write_gradescope(results, to)
-    _write(to / "autograder.zip", autograder())
-    reasons = [(row, row.fault or results.ungraded(row)) for row in left_out]
-    return [f"no results for {row.student}: {reason}" for row, reason in reasons]
+def _gradescope(results: ClassResults, book: Path | None) -> ExportedFiles:
+    from grader.classroom.gradescope import autograder, gradescope, to_json
+
+    files = {"autograder.zip": autograder()}
+    remarks = []
+    for row in results.rows:
+        if reason := results.ungraded(row):
+            # a file would have to say how many points were earned
+            remarks.append(f"no results for {row.student}: {row.fault or reason}")
+        else:
+            files[f"{row.key}/results.json"] = to_json(gradescope(results, row)).encode()
+    return ExportedFiles(folder=files, remarks=remarks)
 
 
-def _nbgrader(results: ClassResults, to: Path, book: Path | None) -> list[str]:
-    _write(to, nbgrader(results))
-    return _without_grade(results)
+def _nbgrader(results: ClassResults, book: Path | None) -> ExportedFiles:
+    from grader.classroom.results import nbgrader_gradebook
+
+    return ExportedFiles(nbgrader_gradebook(results), remarks=_without_grade(results))
 
 
 def _without_grade(results: ClassResults) -> list[str]:
@@ -57,105 +104,80 @@ def _without_grade(results: ClassResults) -> list[str]:
     return [f"no grade for {row.student}: {reason}" for row, reason in reasons if reason]
 
 
+#: Every form, by its name.
+FORMATS: dict[str, ExportFormat] = {
+    form.name: form
+    for form in (
+        ExportFormat("csv", "spreadsheets", "grades.csv", "the gradebook that grade writes", _csv),
+        ExportFormat(
+            "canvas",
+            "Canvas",
+            "canvas.csv",
+            "its gradebook, with this assignment's grades",
+            _canvas,
+            fills_gradebook=True,
+        ),
+        ExportFormat(
+            "gradescope",
+            "Gradescope",
+            "gradescope/",
+            "results.json for each student, and an autograder to upload",
+            _gradescope,
+        ),
+        ExportFormat(
+            "nbgrader", "nbgrader", "nbgrader.csv", "the columns of nbgrader export", _nbgrader
+        ),
+    )
+}
+
+
+def export(folder: Path, name: str, to: Path, book: Path | None = None) -> list[str]:
+    """Write results in a form, and return the remarks to print.
+
+    Args:
+        folder: the folder of results.
+        name: one of :data:`FORMATS`.
+        to: the file or folder to write.
+        book: an exported gradebook to fill in, where the form takes one.
+
+    Raises:
+        RequestError: there are no results, or the target cannot be written.
+    """
+    from grader.classroom.pages import replace_file
+    from grader.classroom.results import class_results
+    from grader.classroom.store import Store
+    from grader.report.summary import visible
+
+    form = FORMATS[name]
+    if book is not None and not form.fills_gradebook:
+        takers = " or ".join(form.name for form in FORMATS.values() if form.fills_gradebook)
+        raise RequestError(f"--gradebook is for --format {takers}")
+    with Store(folder, readonly=True) as store:
+        results = class_results(store)
+    try:
+        made = form.make(results, book)
+        for path, data in made.folder.items():
+            replace_file(to / path, data)
+        if not form.is_folder:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(made.data)
+    except OSError as error:
+        raise RequestError(f"{error.filename or to}: {error.strerror}") from None
+    return [visible(line) for line in made.remarks + _unjudged(results)]
+
+
 def _unjudged(results: ClassResults) -> list[str]:
-    """A sentence for every exercise that could not be judged for everybody."""
-    said = []
+    """Return a sentence for every exercise that could not be judged for all students."""
+    from grader.core.verdict import Status
+
+    remarks = []
     for asked in results.asked:
         verdicts = [row.by_name[asked.name] for row in results.rows if asked.name in row.by_name]
         skipped = [one for one in verdicts if one.status is Status.SKIPPED]
         if skipped:
             count = f"{len(skipped)} submission{'s' if len(skipped) > 1 else ''}"
-            said.append(
+            remarks.append(
                 f"{asked.name} could not be judged for {count} ({skipped[0].message}); it does not"
                 " count there, neither for nor against"
             )
-    return said
-
-
-FORMATS: dict[str, Callable[[ClassResults, Path, Path | None], list[str]]] = {
-    "csv": _csv,
-    "canvas": _canvas,
-    "gradescope": _gradescope,
-    "nbgrader": _nbgrader,
-}
-
-
-def export(folder: Path, form: str, to: Path, book: Path | None = None) -> list[str]:
-    """Write results in a format; what there is to say about it.
-
-    Args:
-        folder: of the results.
-        form: one of :data:`FORMATS`.
-        to: a file; for Gradescope, a folder.
-        book: for Canvas, an exported gradebook to fill in.
-
-    Raises:
-        RequestError: there are no results, or the target cannot be written.
-    """
-    if book is not None and form != "canvas":
-        raise RequestError("--gradebook is for --format canvas")
-    with Store(folder, readonly=True) as store:
-        results = class_results(store)
-    try:
-        said = FORMATS[form](results, to, book) + _unjudged(results)
-    except OSError as error:
-        raise RequestError(f"{error.filename or to}: {error.strerror}") from None
-    return [visible(line) for line in said]
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-
-
-# nbgrader. ------------------------------------------------------------------------
-#
-# The gradebook as ``nbgrader export`` writes it.
-#
-# Columns and their order are those of ``CsvExportPlugin``
-# (https://github.com/jupyter/nbgrader/blob/main/nbgrader/plugins/export.py),
-# described at https://nbgrader.readthedocs.io/en/stable/user_guide/creating_and_grading_assignments.html.
-# There, too, a value that is not known is an empty cell.
-
-COLUMNS = (
-    "assignment",
-    "duedate",
-    "timestamp",
-    "student_id",
-    "last_name",
-    "first_name",
-    "email",
-    "raw_score",
-    "late_submission_penalty",
-    "score",
-    "max_score",
-)
-
-
-def nbgrader(results: ClassResults) -> bytes:
-    """The file: one assignment, one row per submission.
-
-    nbgrader gives 0 points to who handed in nothing, and so does this.  A score
-    that is not final is an empty cell, and ``max_score`` leaves out what could
-    not be judged here, as ``gradebook.csv`` does.
-    """
-    return table([COLUMNS, *(_record(results, row) for row in results.rows)], newline="\n")
-
-
-def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
-    # only "Last, First" says which is which; names cannot be split by a program
-    last, comma, first = row.student.partition(",")
-    score = "" if results.ungraded(row) else number(row.score)
-    return [
-        text(results.title),
-        "",
-        "",
-        text(row.number or row.email or row.key),
-        text(last if comma else row.student),
-        text(first.strip()),
-        text(row.email),
-        score,
-        number(0.0),
-        score,
-        number(results.points_of(row)),
-    ]
+    return remarks

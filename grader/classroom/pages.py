@@ -29,7 +29,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.classroom import gradescope as gs
 from grader.classroom.names import is_key
 from grader.classroom.results import (
     ClassResults,
@@ -61,9 +60,9 @@ __all__ = [
     "hung",
     "outcome",
     "page",
+    "replace_file",
     "similar_page",
     "write",
-    "write_gradescope",
 ]
 
 
@@ -584,36 +583,15 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
     about to write; nothing else in the folder is touched.
     """
     for row in results.rows:
-        _replace(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
-        _replace(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
-    _replace(folder / "gradebook.csv", gradebook(results))
-    _replace(folder / "class.html", class_page(results).encode())
-    _replace(folder / "similar.html", similar_page(results, pairs).encode())
+        replace_file(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
+        replace_file(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
+    replace_file(folder / "gradebook.csv", gradebook(results))
+    replace_file(folder / "class.html", class_page(results).encode())
+    replace_file(folder / "similar.html", similar_page(results, pairs).encode())
     keys = {row.key for row in results.rows}
     _tidy(folder / "results", ".json", keys)
     _tidy(folder / "feedback", ".html", keys)
     _tidy(folder, "", keys)
-
-
-def write_gradescope(
-    results: ClassResults, folder: Path, visibility: str = "visible"
-) -> list[SubmissionRow]:
-    """Write ``<key>/results.json`` for every submission with a final score.
-
-    Args:
-        results: the class.
-        folder: made if it is not there.
-        visibility: when students see the tests, see :mod:`grader.classroom.gradescope`.
-
-    Returns:
-        the others: they have no file, for that would have to say how many
-        points they earned.
-    """
-    for row in results.rows:
-        if not results.ungraded(row):
-            text = gs.to_json(gs.gradescope(results, row, visibility))
-            _replace(folder / row.key / "results.json", text.encode())
-    return [row for row in results.rows if results.ungraded(row)]
 
 
 def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
@@ -627,7 +605,8 @@ def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
             path.unlink()
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file as a whole: a reader finds the old contents or the new ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
     try:

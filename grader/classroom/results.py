@@ -1,4 +1,4 @@
-"""A graded class as plain data: what every output is made from."""
+"""A graded class as plain data, which every page and export is made from, and as CSV tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ __all__ = [
     "COLUMNS",
     "ClassResults",
     "GradingState",
+    "NBGRADER_COLUMNS",
     "RequestedExercise",
     "SubmissionRow",
     "class_results",
     "gradebook",
+    "nbgrader_gradebook",
     "number",
     "table",
     "text",
@@ -280,6 +282,59 @@ def _cell(row: SubmissionRow, name: str) -> str:
     if verdict.status in (Status.ERROR, Status.SKIPPED):
         return str(verdict.status)
     return number(verdict.score)
+
+
+# The gradebook as ``nbgrader export`` writes it. ----------------------------------
+#
+# Columns and their order are those of ``CsvExportPlugin``
+# (https://github.com/jupyter/nbgrader/blob/main/nbgrader/plugins/export.py), described at
+# https://nbgrader.readthedocs.io/en/stable/user_guide/creating_and_grading_assignments.html.
+# There, too, a value that is not known is an empty cell.
+
+NBGRADER_COLUMNS = (
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+)
+
+
+def nbgrader_gradebook(results: ClassResults) -> bytes:
+    """The file: one assignment, one row per submission.
+
+    nbgrader gives 0 points to who handed in nothing, and so does this.  A score
+    that is not final is an empty cell, and ``max_score`` leaves out what could
+    not be judged here, as ``gradebook.csv`` does.
+    """
+    return table(
+        [NBGRADER_COLUMNS, *(_nbgrader_record(results, row) for row in results.rows)], newline="\n"
+    )
+
+
+def _nbgrader_record(results: ClassResults, row: SubmissionRow) -> list[str]:
+    # only "Last, First" says which is which; names cannot be split by a program
+    last, comma, first = row.student.partition(",")
+    score = "" if results.ungraded(row) else number(row.score)
+    return [
+        text(results.title),
+        "",
+        "",
+        text(row.number or row.email or row.key),
+        text(last if comma else row.student),
+        text(first.strip()),
+        text(row.email),
+        score,
+        number(0.0),
+        score,
+        number(results.points_of(row)),
+    ]
 
 
 # The results of a class, read from the store. -------------------------------------

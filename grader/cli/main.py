@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import grader
+from grader.bench.plan import add_options
+from grader.classroom.exports import FORMATS, export
 from grader.core.errors import GraderError, RequestError
 from grader.core.version import __version__
 
@@ -52,6 +54,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
     return int(text)
+
+
+def _systems() -> str:
+    *others, last = [form.system for form in FORMATS.values()]
+    return f"{', '.join(others)} and {last}"
+
+
+def _export_help() -> str:
+    return "; ".join(f"{form.name}: {form.content}" for form in FORMATS.values())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,22 +138,22 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
 
-    export = commands.add_parser("export", help="results for other systems")
+    export = commands.add_parser("export", help=f"grades for {_systems()}")
     export.set_defaults(serve=_export)
     export.add_argument("results", metavar="RESULTS", help="what grade has written")
+    export.add_argument("--format", choices=list(FORMATS), required=True, help=_export_help())
+    folders = [form.name for form in FORMATS.values() if form.is_folder]
     export.add_argument(
-        "--format", choices=["csv", "canvas", "gradescope", "nbgrader"], required=True
+        "--to", metavar="PATH", required=True, help=f"a file; for {' and '.join(folders)}, a folder"
     )
+    books = [form.system for form in FORMATS.values() if form.fills_gradebook]
     export.add_argument(
-        "--to", metavar="PATH", required=True, help="a file, or Gradescope's folder"
+        "--gradebook", metavar="FILE", help=f"of {' or '.join(books)}, to be filled in"
     )
-    export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
-
-    from grader.bench.plan import add_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
@@ -432,8 +443,6 @@ def _grade(request: argparse.Namespace) -> int:
 
 
 def _export(request: argparse.Namespace) -> int:
-    from grader.classroom.exports import export
-
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), book):
         print(line, file=sys.stderr)
