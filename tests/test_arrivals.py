@@ -315,6 +315,18 @@ def test_a_bomb_of_aliases_is_not_multiplied_out():
     assert people["a39"] == ()
 
 
+@pytest.mark.parametrize("value", ["[]", "{}", "x"])
+def test_metadata_that_hold_many_values_take_no_memory_for_them(value):
+    """A tree of YAML's nodes would take more than a hundred times the text."""
+    data = b"a: [" + f"{value},".encode() * 20_000 + b"]"
+    tracemalloc.start()
+    try:
+        assert submitters(io.BytesIO(data)) == {"a": ()}
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "value", ["x", "[]", "[x, [y], {z: 1}]", "{a: b}", "~", "*b", "[{':name': [x]}]", "[{[a]: b}]"]
 )

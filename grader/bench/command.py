@@ -1,4 +1,4 @@
-"""The command ``bench``: alone, with ranks of its own, or as one rank of ``torchrun``."""
+"""The command ``bench``: with ranks that it starts, or as one rank of ``torchrun``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NoReturn
 from grader.bench.plan import BenchPlan, plan_of
 from grader.bench.table import (
     SUFFIXES,
-    Complaint,
+    RankFailure,
     SizeRow,
     footer,
     header,
@@ -27,15 +27,15 @@ from grader.course.bandwidth import sweep
 
 __all__ = ["Sinks", "bench", "serve", "under_torchrun"]
 
-#: Seconds in which rank 0, started at the same time, must have said what is wrong.
-_LAST_WORDS = 30.0
+#: Seconds that another rank leaves rank 0, started at the same time, to report an error.
+_REPORTING = 30.0
 
-#: More would be no measurement on one machine.
+#: Most ranks that are started; with more, the times of one machine mean nothing.
 _MOST_RANKS = 64
 
 
 def serve(request: argparse.Namespace) -> int:
-    """Do what is asked for; the exit status."""
+    """Serve a parsed request, and return the exit status."""
     try:
         if request.factor < 2:
             raise RequestError(f"--factor must be 2 or more, not {request.factor}")
@@ -53,20 +53,21 @@ def serve(request: argparse.Namespace) -> int:
         return bench(plan, Sinks(request.json, request.csv, request.plot), request.ranks)
     except RequestError:
         if under_torchrun() and os.environ["RANK"] != "0":
-            # every rank finds the same, and rank 0 says it, unless torchrun ends it before that
-            # for this one's sake; it ends this one when rank 0 has
-            time.sleep(_LAST_WORDS)
+            # every rank finds the same error, and rank 0 reports it; if this rank ended first,
+            # torchrun would end rank 0 before it has; torchrun ends this rank afterwards
+            time.sleep(_REPORTING)
             return 2
         raise
 
 
 @dataclass
 class Sinks:
-    """Where the results go.
+    """The places that results are written to.
 
     Attributes:
-        json: print one JSON object instead of the table.
+        json: whether to print one JSON object instead of the table.
         csv, plot: files to write.
+        rows: the results so far.
     """
 
     json: bool = False
@@ -75,7 +76,7 @@ class Sinks:
     rows: list[SizeRow] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raise what can be known before anything is measured.
+        """Check the files before anything is measured.
 
         Raises:
             RequestError: a file cannot be written.
@@ -89,7 +90,7 @@ class Sinks:
             )
 
     def show(self, plan: BenchPlan, ranks: int, row: SizeRow) -> None:
-        """Take a row, and print it if it is a table that is wanted."""
+        """Take a row, and print it unless JSON is wanted."""
         before = self.rows[-1].name if self.rows else None
         if not self.json:
             if row.name != before:
@@ -106,7 +107,7 @@ class Sinks:
             print(footer([row for row in self.rows if row.name == name]), flush=True)
 
     def finish(self, plan: BenchPlan, ranks: int) -> int:
-        """Write the rest; the exit status."""
+        """Write the rest, and return the exit status: 1 if an element was wrong."""
         if self.json:
             print(to_json(plan, self.rows, ranks))
         else:
@@ -122,20 +123,20 @@ class Sinks:
 
 
 def under_torchrun() -> bool:
-    """Whether somebody has started this process as one rank of several."""
+    """Return whether this process was started as one rank of several."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
-    """Measure; the exit status.
+    """Measure, and return the exit status.
 
     Args:
         plan: what to measure.
         sinks: where the results go.
-        ranks: how many to start; as many as there are, under ``torchrun``.
+        ranks: number of ranks to start, 4 if None; it must be None under ``torchrun``.
 
     Raises:
-        RequestError: it cannot be done so.
+        RequestError: the plan cannot be carried out with these ranks.
         RunFailed: a rank failed.
     """
     if under_torchrun():
@@ -160,12 +161,12 @@ def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
 
 
 def _require_partners(plan: BenchPlan, size: int) -> None:
-    if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.contests):
+    if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.functions):
         raise RequestError("send_recv needs two ranks: a rank cannot send to itself")
 
 
 def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
-    """Be one rank of ``torchrun``'s; rank 0 shows what was measured."""
+    """Measure as one rank of ``torchrun``'s; rank 0 shows the results."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     _require_partners(plan, size)
     if rank == 0:
@@ -174,15 +175,13 @@ def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
 
     _require_backend(plan)
 
-    def complain(complaint: Complaint) -> NoReturn:
-        where = f", {complaint.site}" if complaint.site else ""
-        print(
-            f"grader: rank {complaint.rank}{where}: {complaint.text}", file=sys.stderr, flush=True
-        )
-        # torchrun ends the others; no traceback of ours comes before that
+    def fail(failure: RankFailure) -> NoReturn:
+        where = f", {failure.site}" if failure.site else ""
+        print(f"grader: rank {failure.rank}{where}: {failure.text}", file=sys.stderr, flush=True)
+        # torchrun ends the other ranks; no traceback of the grader comes before that
         os._exit(1)
 
-    take_part(plan, lambda row: sinks.show(plan, size, row), complain)
+    take_part(plan, lambda row: sinks.show(plan, size, row), fail)
     return sinks.finish(plan, size) if rank == 0 else 0
 
 

@@ -1,4 +1,4 @@
-"""What is to be measured: names, sizes and counts, as asked for and found possible."""
+"""The plan of a measurement: names, sizes and counts, and the options that ask for them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from grader.core.errors import RequestError
 from grader.course.bandwidth import FACTORS
 
-__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "add_options", "bytes_of", "contest_of", "plan_of"]
+__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "add_options", "bytes_of", "collective_of", "plan_of"]
 
-#: Exercises by the collective that they are; the others bear a collective's name.
+#: The collective that each exercise implements.
 KIND_OF = {
     **{op: op for op in FACTORS if op not in ("all_reduce", "send_recv")},
     "all_reduce_rooted": "all_reduce",
@@ -26,7 +26,7 @@ KIND_OF = {
     "unblock_ring": "send_recv",
 }
 
-#: Names of dtypes, and what nccl-tests calls them.
+#: Names of dtypes, and those of nccl-tests.
 DTYPES = {
     "float32": "float",
     "float64": "double",
@@ -43,10 +43,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(text: str) -> int:
-    """``64K`` as a number; K, M and G are binary here, as in nccl-tests.
+    """Return the bytes of a size such as ``64K``; K, M and G are binary, as in nccl-tests.
 
     Raises:
-        ValueError: it is no size.
+        ValueError: the text is no size.
     """
     match = _SIZE.fullmatch(text)
     if match is None or not int(match[1]):
@@ -54,11 +54,16 @@ def bytes_of(text: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
-def contest_of(name: str, file: str | None, like: str | None) -> str:
-    """Which collective a name stands for.
+def collective_of(name: str, file: str | None, like: str | None) -> str:
+    """Return the collective that a name stands for.
+
+    Args:
+        name: a collective, or a function of ``file``.
+        file: the submission; torch's own collectives are measured if it is None.
+        like: the collective that the functions of ``file`` implement, if it is given.
 
     Raises:
-        RequestError: it stands for none.
+        RequestError: the name stands for none.
     """
     if file is None:
         if name in FACTORS:
@@ -76,20 +81,20 @@ def contest_of(name: str, file: str | None, like: str | None) -> str:
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """A request.
+    """A measurement that has been asked for.
 
     Attributes:
-        contests: names to call, and the collective that each one is.
+        functions: names to call, each with the collective that it implements.
         sizes: bytes of the whole tensor, ascending.
-        dtype: of its elements.
-        warmup, iterations: calls that are not timed, and calls that are.
+        dtype: name of the elements' dtype.
+        warmup, iterations: number of calls that are not timed, and of calls that are.
         timeout: seconds that one size may take.
         backend: ``gloo`` or ``nccl``.
-        file: the submission; torch's own collectives if ``None``.
-        program: its definitions, packed.
+        file: the submission; torch's own collectives are measured if it is None.
+        program: the submission's definitions, packed.
     """
 
-    contests: tuple[tuple[str, str], ...]
+    functions: tuple[tuple[str, str], ...]
     sizes: tuple[int, ...]
     dtype: str = "float32"
     warmup: int = 5
@@ -108,18 +113,24 @@ def plan_of(
     like: str | None,
     **counts: Any,
 ) -> BenchPlan:
-    """A plan that can be carried out.
+    """Return a plan that can be carried out.
+
+    Args:
+        names: collectives, or functions of ``file``.
+        sizes: bytes of the whole tensor, ascending.
+        file, like: see :func:`collective_of`.
+        counts: further attributes of :class:`BenchPlan`.
 
     Raises:
-        RequestError: it cannot; says why.
+        RequestError: it cannot be carried out; the message says why.
     """
     if like is not None and file is None:
         raise RequestError("--like says what functions of a file are: give it with --file FILE")
-    contests = tuple((name, contest_of(name, file, like)) for name in dict.fromkeys(names))
+    functions = tuple((name, collective_of(name, file, like)) for name in dict.fromkeys(names))
     if not sizes:
         raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
-    program = b"" if file is None else _program(file, [name for name, _ in contests])
-    return BenchPlan(contests, tuple(sizes), file=file, program=program, **counts)
+    program = b"" if file is None else _program(file, [name for name, _ in functions])
+    return BenchPlan(functions, tuple(sizes), file=file, program=program, **counts)
 
 
 def _program(file: str, names: Sequence[str]) -> bytes:
@@ -160,7 +171,7 @@ def _count(text: str) -> int:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Tell a parser what can be asked for."""
+    """Add the options of ``bench`` to a parser."""
     add = parser.add_argument
     add("names", metavar="NAME", nargs="+", help=f"{', '.join(FACTORS)}; with --file, an exercise")
     add("--file", metavar="FILE", help="a student's; torch's own if not given")

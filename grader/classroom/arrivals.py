@@ -66,10 +66,10 @@ __all__ = [
 
 # The files of one student. --------------------------------------------------------
 
-#: Files of one submission, and things looked at to find them.
+#: Files of one submission that are kept, and entries that are visited to find them.
 MOST_FILES, MOST_ENTRIES = 500, 20_000
 
-#: Other files that a reason names.
+#: Other files that a problem names.
 _NAMED = 3
 
 _FOREIGN = (b".rar", b".7z")
@@ -77,7 +77,7 @@ _FOREIGN = (b".rar", b".7z")
 
 @dataclass(frozen=True)
 class SubmittedNode:
-    """A node that belongs to a student: its path for people, and the upload's number."""
+    """A node that belongs to a student, with its path for people and the upload's number."""
 
     node: Node
     path: tuple[bytes, ...] = ()
@@ -86,15 +86,15 @@ class SubmittedNode:
 
 @dataclass
 class StudentFiles:
-    """What one student handed in, unopened.
+    """The files and folders of one student, before any of them is opened.
 
     Attributes:
         identity: the bytes that tell the student from all others.
         student: the name for people.
-        email: the address, if the layout knows it.
-        sid: the number or login that the layout knows the student by.
+        email: the address, if the layout has it.
+        sid: the number or login of the student, if the layout has it.
         sources: the student's files and folders.
-        problems: what is wrong already.
+        problems: problems that the layout shows already.
     """
 
     identity: bytes
@@ -107,7 +107,7 @@ class StudentFiles:
 
 @dataclass(frozen=True)
 class GradableFile:
-    """A file that can be graded, by its path within the submission."""
+    """A file that can be graded, with its path within the submission and the upload's number."""
 
     label: str
     file: File
@@ -115,24 +115,24 @@ class GradableFile:
 
 
 def gather(
-    pile: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
+    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds = STUDENT
 ) -> tuple[tuple[GradableFile, ...], tuple[str, ...]]:
-    """A student's files, oldest first, and what is wrong with the submission."""
+    """Return a student's gradable files, oldest first, and the submission's problems."""
     walk = _Walk(extraction_dir, bounds)
-    for source in pile.sources:
+    for source in student.sources:
         walk.visit(source.node, source.path, source.upload, inside=False, depth=0)
-    problems = [*pile.problems, *walk.problems]
+    problems = [*student.problems, *walk.problems]
     files = sorted(walk.found, key=lambda found: age(found.label, found.upload))
     kept = list(_within(files, bounds, problems))
     if not kept:
-        problems.append(_nothing(walk, bool(pile.sources)))
+        problems.append(_why_no_file(walk, bool(student.sources)))
     return tuple(reversed(kept)), tuple(dict.fromkeys(problems))
 
 
 def _within(
     files: list[GradableFile], bounds: Bounds, problems: list[str]
 ) -> Iterator[GradableFile]:
-    """The newest files that are within the bounds, newest first."""
+    """Yield the newest files that are within the bounds, newest first."""
     count = size = 0
     for found in reversed(files):
         if found.file.size > bounds.file:
@@ -149,18 +149,20 @@ def _within(
             yield found
 
 
-def _nothing(walk: _Walk, came: bool) -> str:
+def _why_no_file(walk: _Walk, has_sources: bool) -> str:
     if walk.others:
         names = ", ".join(walk.others[:_NAMED])
         more = len(walk.others) - _NAMED
         rest = f" and {more} more" if more > 0 else ""
         return f"no .py or .ipynb file was handed in, but {names}{rest}"
-    if came and walk.problems:
+    if has_sources and walk.problems:
         return "no .py or .ipynb file could be opened"
     return "no .py or .ipynb file was handed in"
 
 
 class _Walk:
+    """A walk through a student's files, folders and archives, which collects what it finds."""
+
     def __init__(self, extraction_dir: ExtractionDir, bounds: Bounds) -> None:
         self.extraction_dir = extraction_dir
         self.meter = Meter(bounds)  # many archives of a student share it
@@ -172,7 +174,7 @@ class _Walk:
     def visit(
         self, node: Node, path: tuple[bytes, ...], upload: int, *, inside: bool, depth: int
     ) -> None:
-        """Look at a node; ``inside`` an archive, further archives stay closed."""
+        """Visit a node; ``inside`` an archive, further archives are not opened."""
         label = describe(path) or "the folder"
         if isinstance(node, UnopenedEntry):
             self.problems.append(f"{label} is {node.reason}")
@@ -202,7 +204,7 @@ class _Walk:
             self.problems.append(f"{label} {error}")
             return
         if any(child.name == b"pyvenv.cfg" for child in children):
-            return  # a virtual environment: other people's code
+            return  # a virtual environment, which holds no code of the student's
         for child in children:
             if is_junk(child.name):
                 continue
@@ -240,22 +242,26 @@ class _Walk:
 #       :created_at: 2024-05-01 12:00:00.000000000 Z
 #       :score: 3.5
 #
-# There is no documentation of it; this is what programs read that work with it,
-# such as otter-grader's ``GradescopeParser`` (``otter/metadata.py`` of its early
-# versions) and others that look up ``[':submitters'][0][':name']``.
+# It is not documented; this is what programs read that work with it, such as
+# otter-grader's ``GradescopeParser`` (``otter/metadata.py`` of its early versions)
+# and others that look up ``[':submitters'][0][':name']``.
 #
 # It may hold all results of a class, and it may have been tampered with.  So it
-# is read event by event, and only who submitted is kept: no objects are built,
-# numbers stay text (a ``:sid:`` of ``007`` keeps its zeros), and an alias that
-# stands for a list of lists of lists is never multiplied out.
+# is read event by event, and only the submitters are kept.  Numbers stay text (a
+# ``:sid:`` of ``007`` keeps its zeros), and aliases are not followed into lists.
+# ``yaml.load`` and ``yaml.compose`` with libyaml's loaders are no replacement, not
+# even with ``CBaseLoader``.  They recurse in C: a few bytes ``[[[[…``, 100,000 deep,
+# end Python with a segmentation fault.  And they build a node for every value: 2 MB
+# of ``[],[],…`` take 310 MB and 6.8 s, here 0.2 MB beyond the text and 2.3 s; 2 MB
+# of honest results take 69 MB and 1.7 s, here 0.2 MB and 0.5 s (PyYAML 6.0.3).
 
 #: Bytes of metadata that are read; 500 submissions with their results take less.
 LARGEST_METADATA = 16 << 20
 
-#: Levels within levels; Gradescope's has about ten.
+#: Levels of nesting that are accepted; Gradescope's files have about ten.
 _DEEPEST = 64
 
-#: Texts under an anchor that are remembered.
+#: Anchored texts that are kept for aliases.
 _ANCHORS = 10_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -263,7 +269,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Submitter:
-    """Somebody who submitted."""
+    """One submitter of a Gradescope submission."""
 
     name: str | None = None
     sid: str | None = None
@@ -271,10 +277,10 @@ class Submitter:
 
 
 def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
-    """Who submitted what, by the folder's name.
+    """Return the submitters of each submission, by the name of its folder.
 
     Raises:
-        UnreadableFile: it is no such file; the message completes
+        UnreadableFile: the stream holds no such metadata; the message completes
             "submission_metadata.yml …".
     """
     data = stream.read(LARGEST_METADATA + 1)
@@ -295,7 +301,7 @@ def submitters(stream: BinaryIO) -> dict[str, tuple[Submitter, ...]]:
 
 
 class _EventReader:
-    """Walks the events once, holding the way from the top to where it is."""
+    """Reads YAML's events once, keeping only the submitters, the depth and anchored texts."""
 
     def __init__(self, data: bytes) -> None:
         self._events: Iterator[Any] = yaml.parse(data, Loader=_LOADER)
@@ -303,6 +309,7 @@ class _EventReader:
         self._depth = 0
 
     def read(self) -> dict[str, tuple[Submitter, ...]]:
+        """Return the submitters by folder; nothing if the document is no mapping."""
         found: dict[str, tuple[Submitter, ...]] = {}
         for event in self._events:
             if isinstance(event, yaml.MappingStartEvent):
@@ -344,7 +351,7 @@ class _EventReader:
         return people
 
     def _keys(self) -> Iterator[str]:
-        """The keys of the mapping that has begun; whoever asks reads the values."""
+        """Yield the keys of the mapping that has begun; the caller reads each value."""
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             name = self._text(event)
             self._skip(event)
@@ -367,7 +374,7 @@ class _EventReader:
             raise ValueError(f"it is nested more than {_DEEPEST} deep")
 
     def _opens(self, kind: type) -> bool:
-        """Whether the next value is of a kind; another is passed over."""
+        """Return whether the next value begins with such an event, and skip it otherwise."""
         event = self._next()
         if isinstance(event, kind):
             return True
@@ -375,7 +382,7 @@ class _EventReader:
         return False
 
     def _skip(self, event: Any) -> None:
-        """Pass over the rest of a value that begins with this event."""
+        """Skip the rest of the value that begins with this event."""
         if isinstance(event, yaml.CollectionStartEvent):
             outside = self._depth - 1
             while self._depth > outside:
@@ -411,8 +418,8 @@ class _EventReader:
 # - **Gradescope**, "Export Submissions": see :func:`submitters`.
 # - **nbgrader**: ``submitted/<student>/<assignment>/…``, from "How to structure
 #   course files" (``user_guide/philosophy``) of https://nbgrader.readthedocs.io.
-# - otherwise one folder per student, and flat files and archives of one student
-#   each, named for their student.
+# - otherwise one folder for each student, and flat files and archives, each named
+#   for its student.
 #
 # Canvas' and Moodle's numbers become the student's ``sid``, Gradescope's ``:sid:``
 # as well.
@@ -432,7 +439,7 @@ _MOODLE = re.compile(
 
 _SUBMITTED = b"submitted"
 
-#: What stands beside nbgrader's ``submitted``.
+#: Names that stand beside nbgrader's ``submitted``.
 _NBGRADER = frozenset(
     {
         *(b"nbgrader_config.py", b"gradebook.db", b"source", b"release"),
@@ -440,16 +447,16 @@ _NBGRADER = frozenset(
     }
 )
 
-#: Folders around everything that are opened to find the students.
+#: Folders that are opened, each the only one, to find the students' entries.
 _WRAPPINGS = 4
 
 
 def sort_out(root: Folder, archive: bytes | None) -> tuple[list[StudentFiles], list[str]]:
-    """The students of a tree, and problems about none of them.
+    """Return the students of a tree, and problems that concern none of them.
 
     Args:
-        root: where submissions were said to be.
-        archive: the name of the archive that the tree came from, if it did.
+        root: the root of the submissions.
+        archive: the name of the archive that the tree came from, if it came from one.
 
     Raises:
         UnreadableFile: the root cannot be listed.
@@ -462,21 +469,23 @@ def sort_out(root: Folder, archive: bytes | None) -> tuple[list[StudentFiles], l
         children = _clean(inner)
         if inner.name == _SUBMITTED:
             break
-    piles = _Piles()
+    students = _Students()
     metadata = next((c for c in children if c.name == METADATA and isinstance(c, File)), None)
     if metadata is not None:
-        _gradescope(piles, children, metadata)
+        _gradescope(students, children, metadata)
     else:
-        _plain(piles, children)
-        if len(children) == 1 and _holds_many(children[0]):
-            piles.problems.append(
+        _by_names(students, children)
+        if len(children) == 1 and _looks_like_a_class(children[0]):
+            students.problems.append(
                 f"everything is in the folder {shown(children[0].name)}, which is taken for one"
                 " student; if it holds the class, name that folder"
             )
-    return list(piles.by_identity.values()), piles.problems
+    return list(students.by_identity.values()), students.problems
 
 
-class _Piles:
+class _Students:
+    """The students that have been found so far, with their files."""
+
     def __init__(self) -> None:
         self.by_identity: dict[bytes, StudentFiles] = {}
         self.problems: list[str] = []
@@ -488,14 +497,15 @@ class _Piles:
         source: SubmittedNode | None,
         who: Submitter | None = None,
     ) -> StudentFiles:
+        """Add a node to a student's files, and the student if the identity is new."""
         who = who or Submitter()
-        pile = self.by_identity.get(identity)
-        if pile is None:
-            pile = StudentFiles(identity, student, who.email, who.sid)
-            self.by_identity[identity] = pile
+        files = self.by_identity.get(identity)
+        if files is None:
+            files = StudentFiles(identity, student, who.email, who.sid)
+            self.by_identity[identity] = files
         if source is not None:
-            pile.sources.append(source)
-        return pile
+            files.sources.append(source)
+        return files
 
 
 def _clean(folder: Folder) -> list[Node]:
@@ -503,7 +513,7 @@ def _clean(folder: Folder) -> list[Node]:
 
 
 def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
-    """The folder to look into instead, where this one only wraps it."""
+    """Return the folder to look into instead, if this one only wraps it."""
     folders = {c.name: c for c in children if not isinstance(c, (File, UnopenedEntry))}
     alone = len(children) == 1
     submitted = folders.get(_SUBMITTED)
@@ -518,13 +528,13 @@ def _inner(children: list[Node], archive: bytes | None) -> Folder | None:
         return None
     if any(c.name == METADATA for c in below) or _pattern(below) or _SUBMITTED in _names(below):
         return folder
-    # what packs a folder often wraps it in one of the archive's name
+    # programs that pack a folder often wrap it in one of the archive's name
     wraps = archive is not None and folder.name == stem(archive)
     return folder if wraps or folder.name == b"submissions" else None
 
 
-def _holds_many(node: Node) -> bool:
-    """Whether a folder looks like a class rather than like a student."""
+def _looks_like_a_class(node: Node) -> bool:
+    """Return whether a folder looks like a class rather than like a student."""
     if isinstance(node, (File, UnopenedEntry)):
         return False
     try:
@@ -540,7 +550,7 @@ def _names(nodes: Iterable[Node]) -> set[bytes]:
 
 
 def _pattern(children: list[Node]) -> str | None:
-    """The system whose way of naming most entries follow."""
+    """Return the learning platform whose pattern most names follow."""
     moodle = [c for c in children if _MOODLE.fullmatch(c.name)]
     if moodle and 2 * len(moodle) > len(children):
         return "moodle"
@@ -555,8 +565,8 @@ def _canvas(name: bytes) -> re.Match[bytes] | None:
     )
 
 
-def _plain(piles: _Piles, children: list[Node]) -> None:
-    """Every layout in which names tell everything."""
+def _by_names(students: _Students, children: list[Node]) -> None:
+    """Find the students of a layout in which the names tell everything."""
     system = _pattern(children)
     for child in children:
         found = None
@@ -565,19 +575,19 @@ def _plain(piles: _Piles, children: list[Node]) -> None:
         elif system == "canvas" and isinstance(child, (File, UnopenedEntry)):
             found = _canvas(child.name)
         if found:
-            _named(piles, child, found)
+            _add_matched(students, child, found)
         elif not isinstance(child, File):
-            piles.add(child.name, shown(child.name), SubmittedNode(child, _top(child)))
+            students.add(child.name, shown(child.name), SubmittedNode(child, _top(child)))
         elif is_code(child.name) or is_archive(child.name):
             student = stem(child.name)
-            piles.add(student, shown(student), SubmittedNode(child, (child.name,)))
+            students.add(student, shown(student), SubmittedNode(child, (child.name,)))
         elif child.name.lower().endswith((b".rar", b".7z")):
             student = child.name.rpartition(b".")[0]
-            piles.add(student, shown(student), SubmittedNode(child, (child.name,)))
+            students.add(student, shown(student), SubmittedNode(child, (child.name,)))
 
 
-def _named(piles: _Piles, node: Node, found: re.Match[bytes]) -> None:
-    """Something whose name tells the student."""
+def _add_matched(students: _Students, node: Node, found: re.Match[bytes]) -> None:
+    """Add a node whose name matches a platform's pattern."""
     parts = found.groupdict()
     sid = parts["sid"]
     identity = parts["name"] if parts["name"].endswith(sid) else parts["name"] + b"_" + sid
@@ -585,54 +595,55 @@ def _named(piles: _Piles, node: Node, found: re.Match[bytes]) -> None:
     path = (file,) if file and isinstance(node, (File, UnopenedEntry)) else _top(node)
     source = SubmittedNode(node, path, int(parts.get("upload") or 0))
     who = Submitter(sid=sid.decode("ascii"))
-    piles.add(identity, shown(parts["name"]), source, who)
+    students.add(identity, shown(parts["name"]), source, who)
 
 
 def _top(node: Node) -> tuple[bytes, ...]:
-    """Paths within a student's folder do not name it again."""
+    """Return the beginning of a node's path, which does not repeat a student's own folder."""
     return (node.name,) if isinstance(node, (File, UnopenedEntry)) else ()
 
 
-def _gradescope(piles: _Piles, children: list[Node], metadata: File) -> None:
+def _gradescope(students: _Students, children: list[Node], metadata: File) -> None:
+    """Find the students of Gradescope's export."""
     people: dict[str, tuple[Submitter, ...]] = {}
     try:
         with metadata.open() as stream:
             people = submitters(stream)
     except UnreadableFile as error:
-        piles.problems.append(
+        students.problems.append(
             f"{shown(METADATA)} {error}; students are called by their folders' names"
         )
     except OSError as error:
-        piles.problems.append(f"{shown(METADATA)} cannot be read: {error.strerror}")
+        students.problems.append(f"{shown(METADATA)} cannot be read: {error.strerror}")
     by_folder = {raw(folder): each for folder, each in people.items()}
     for child in children:
         if child.name == METADATA:
             continue
         if isinstance(child, File) and child.name not in by_folder:
             if is_code(child.name) or is_archive(child.name):
-                piles.problems.append(
+                students.problems.append(
                     f"{shown(child.name)} stands beside the folders of the export; it is not graded"
                 )
             continue
         _submitted(
-            piles, child.name, SubmittedNode(child, _top(child)), by_folder.get(child.name, ())
+            students, child.name, SubmittedNode(child, _top(child)), by_folder.get(child.name, ())
         )
     for folder in sorted(by_folder.keys() - _names(children)):
-        for pile in _submitted(piles, folder, None, by_folder[folder]):
-            pile.problems.append(f"the export has no folder {shown(folder)}")
+        for student in _submitted(students, folder, None, by_folder[folder]):
+            student.problems.append(f"the export has no folder {shown(folder)}")
 
 
 def _submitted(
-    piles: _Piles, folder: bytes, source: SubmittedNode | None, people: tuple[Submitter, ...]
+    students: _Students, folder: bytes, source: SubmittedNode | None, people: tuple[Submitter, ...]
 ) -> list[StudentFiles]:
-    """One row for everyone of a group."""
+    """Add a submission once for every submitter of its group."""
     if len(people) <= 1:
         who = people[0] if people else Submitter()
-        return [piles.add(folder, _called(who, folder), source, _shown(who))]
+        return [students.add(folder, _name_of(who, folder), source, _shown(who))]
     return [
-        piles.add(
+        students.add(
             b"\0".join((folder, raw(who.sid or who.email or who.name or ""), b"%d" % number)),
-            _called(who, folder),
+            _name_of(who, folder),
             source,
             _shown(who),
         )
@@ -640,7 +651,7 @@ def _submitted(
     ]
 
 
-def _called(who: Submitter, folder: bytes) -> str:
+def _name_of(who: Submitter, folder: bytes) -> str:
     return shown(raw(who.name or who.email or who.sid or "") or folder)
 
 
@@ -651,13 +662,6 @@ def _shown(who: Submitter) -> Submitter:
 
 
 # All submissions. -----------------------------------------------------------------
-#
-# Submissions as they really arrive: a folder, a file or an archive.
-#
-# :func:`collect` takes whatever an instructor has downloaded and says which
-# student handed in which files.  Every student gets a row, with the reason where
-# there is nothing to grade.  :mod:`grader.classroom.arrivals` says what layouts
-# are known, :mod:`grader.classroom.names` which of two files is the newer.
 
 
 @dataclass(frozen=True)
@@ -665,10 +669,10 @@ class SubmittedFile:
     """A file of a submission.
 
     Attributes:
-        label: its path within the submission, for people; an archive it was
-            in is a part of it.
+        label: its path within the submission, for people; the name of an archive
+            that holds it is a part of the path.
         upload: the number that Canvas gave to its upload, or 0.
-        file: where its contents are.
+        file: the node that opens it.
     """
 
     label: str
@@ -676,7 +680,7 @@ class SubmittedFile:
     file: File
 
     def read(self) -> bytes:
-        """Its contents, read anew every time.
+        """Return its contents, read anew every time.
 
         Raises:
             UnreadableFile: it cannot be read, or has grown too large.
@@ -686,16 +690,16 @@ class SubmittedFile:
 
 @dataclass(frozen=True)
 class StudentSubmission:
-    """What one student handed in.
+    """The submission of one student.
 
     Attributes:
         key: a name for it that is safe as a file name everywhere, the same in
-            every run, and no other student's.
+            every run, and unique in the class.
         student: the student's name, for people.  Names may be equal.
         email: the student's address, where it is known.
-        sid: the number or login that the learning platform knows, where it is.
-        files: what can be graded, oldest first.
-        problems: what is wrong with the submission, in sentences.
+        sid: the student's number or login on the learning platform, where it is known.
+        files: the files that can be graded, oldest first.
+        problems: sentences that say what is wrong with the submission.
     """
 
     key: str
@@ -706,7 +710,7 @@ class StudentSubmission:
     problems: tuple[str, ...]
 
     def digest(self) -> str:
-        """A hash of labels and contents: equal while nothing has changed.
+        """Return a hash of labels and contents, which changes when a file does.
 
         A file that cannot be read counts with the reason.
         """
@@ -722,16 +726,16 @@ class StudentSubmission:
 
 
 def newer(one: SubmittedFile, other: SubmittedFile) -> SubmittedFile:
-    """The newer of two files of a student, by name (see :mod:`grader.classroom.names`)."""
+    """Return the newer of two files of a student, by name (see :mod:`grader.classroom.names`)."""
     return max(one, other, key=lambda file: age(file.label, file.upload))
 
 
 class Arrivals:
-    """All submissions; a context manager, which owns what was unpacked.
+    """All submissions; a context manager that owns the unpacked files.
 
     Attributes:
         submissions: one for every student, in the order of names.
-        problems: what is wrong, and about no student in particular.
+        problems: sentences about problems that concern no student in particular.
     """
 
     def __init__(
@@ -756,7 +760,7 @@ class Arrivals:
         self.close()
 
     def close(self) -> None:
-        """Delete what was unpacked; files cannot be read any more."""
+        """Delete the unpacked files; no file can be read after that."""
         self._resources.close()
 
 
@@ -764,40 +768,40 @@ def collect(source: Path, whole: Bounds = CLASS, each: Bounds = STUDENT) -> Arri
     """Find all submissions in a folder, a file or an archive.
 
     Args:
-        source: what the instructor named; a link here is followed, others never.
-        whole: what an archive of the whole class may cost.
-        each: what a student's own archives may cost together.
+        source: the path that the instructor named; a link here is followed, others never.
+        whole: bounds on an archive of the whole class.
+        each: bounds on a student's own archives together.
 
     Raises:
-        RequestError: there is no such thing, or nothing in it.
+        RequestError: the path does not exist, or holds no submission.
     """
     resources = contextlib.ExitStack()
     try:
         extraction_dir = resources.enter_context(ExtractionDir(whole.kept))
         root, archive, problems = _root(source, extraction_dir, whole, resources)
         try:
-            piles, more = sort_out(root, archive)
+            students, more = sort_out(root, archive)
         except UnreadableFile as error:
             raise RequestError(f"{source} {error}") from None
         problems += more
-        if not piles:
+        if not students:
             why = f": {'; '.join(problems)}" if problems else ""
             raise RequestError(
                 f"{source} holds no submissions{why}; expected is a folder per student, or a"
                 " download of Canvas, Moodle, Gradescope or nbgrader"
             )
-        handed = _distinct([_handed(pile, extraction_dir, each) for pile in piles])
+        submissions = _distinct([_submission(one, extraction_dir, each) for one in students])
     except BaseException:
         resources.close()
         raise
-    handed.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
-    return Arrivals(tuple(handed), tuple(problems), resources)
+    submissions.sort(key=lambda one: (one.student.casefold(), one.student, one.key))
+    return Arrivals(tuple(submissions), tuple(problems), resources)
 
 
 def _root(
     source: Path, extraction_dir: ExtractionDir, bounds: Bounds, resources: contextlib.ExitStack
 ) -> tuple[Folder, bytes | None, list[str]]:
-    """The tree to look at; if it is an archive's, its name and its problems."""
+    """Return the tree of the submissions, and an archive's name and problems if it is one's."""
     try:
         path = source.resolve(strict=True)
         name = os.fsencode(path.name)
@@ -823,27 +827,29 @@ def _root(
     return MemoryFolder(b"", {name: File(name, size, lambda: open_file(path))}), None, []
 
 
-def _handed(pile: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds) -> StudentSubmission:
-    files, problems = gather(pile, extraction_dir, bounds)
+def _submission(
+    student: StudentFiles, extraction_dir: ExtractionDir, bounds: Bounds
+) -> StudentSubmission:
+    files, problems = gather(student, extraction_dir, bounds)
     return StudentSubmission(
-        key(pile.identity, pile.student),
-        pile.student,
-        pile.email,
-        pile.sid,
+        key(student.identity, student.student),
+        student.student,
+        student.email,
+        student.sid,
         tuple(SubmittedFile(found.label, found.upload, found.file) for found in files),
         problems,
     )
 
 
-def _distinct(handed: list[StudentSubmission]) -> list[StudentSubmission]:
-    """The same, with a note on names that people may take for one."""
+def _distinct(submissions: list[StudentSubmission]) -> list[StudentSubmission]:
+    """Add a problem to submissions whose students' names look the same."""
     alike = defaultdict(list)
-    for one in handed:
+    for one in submissions:
         alike[lookalike(one.student)].append(one)
     distinct = []
-    for one in handed:
+    for one in submissions:
         others = len(alike[lookalike(one.student)]) - 1
         note = f"{others} more by a name that looks the same: they are graded apart"
         distinct.append(replace(one, problems=(*one.problems, note)) if others else one)
-    assert len({one.key for one in distinct}) == len(handed), "two students with one key"
+    assert len({one.key for one in distinct}) == len(submissions), "two students with one key"
     return distinct

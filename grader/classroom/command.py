@@ -60,19 +60,19 @@ __all__ = ["GradingProgress", "Options", "grade", "grade_class"]
 
 # Grading a class: what arrived, judged by an engine, kept in a store. -------------
 
-#: Of a submission whose turn has not come, for the case that it never does.
+#: The fault of a submission that has not been judged, in case the grading is stopped before.
 _WAITING = "not judged yet; grade again"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to grade a class.
+    """The options of grading a class.
 
     Attributes:
-        limits: on time and memory of one submission, and whether it is in a sandbox.
-        seed: repeats the inputs of an earlier grading; else they are drawn
-            from a secret that the results keep.
-        force: judge again what has been judged.
+        limits: limits on the time and memory of one submission, and whether it is in a sandbox.
+        seed: a number that all inputs are drawn from; without it they are drawn from a
+            secret that the store keeps.
+        force: whether to judge again what has not changed.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -82,16 +82,16 @@ class Options:
 
 @dataclass
 class GradingProgress:
-    """How far it is.
+    """The progress of a grading, in numbers.
 
     Attributes:
-        submissions: how many there are.
-        done: how many of them are judged, or need not be.
-        kept: how many of these had been judged before.
-        empty: how many of these hold nothing to judge.
-        exercises: verdicts found in this session.
-        lost: submissions that the grader failed at.
-        workers: how many submissions can be judged at a time, where that changes.
+        submissions: number of submissions.
+        done: number of them that are judged, or need not be.
+        kept: number of these that had been judged before.
+        empty: number of these without a file to judge.
+        exercises: number of verdicts found in this grading.
+        lost: number of submissions that the grader failed at.
+        workers: number of submissions that can be judged at a time, where that changes.
     """
 
     submissions: int = 0
@@ -104,7 +104,7 @@ class GradingProgress:
 
     @property
     def judged(self) -> int:
-        """How many were judged in this session."""
+        """Number of submissions that were judged in this grading."""
         return self.done - self.kept - self.empty
 
 
@@ -119,12 +119,12 @@ def grade_class(
     """Judge every submission that is new or has changed.
 
     Args:
-        source: where the submissions are.
-        store: of the results.
-        engine: does the work.
+        source: the path of the submissions.
+        store: the store of the results.
+        engine: the engine that has submissions judged.
         catalogue: the exercises of the course.
-        options: how.
-        observe: told after every step, with the verdict just found, if one was.
+        options: limits, seed, and whether to judge everything again.
+        observe: a function that is called after every step, with the verdict if one was found.
 
     Raises:
         RequestError: the source holds no submissions.
@@ -137,6 +137,8 @@ def grade_class(
 
 
 class _Session:
+    """One grading of a class: what has arrived, and how far its judging is."""
+
     def __init__(
         self,
         source: Path,
@@ -152,44 +154,45 @@ class _Session:
         self._secret = store.secret(options.seed)
         self._course = course_mark(catalogue)
         self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
-        self._handed: dict[str, tuple[int, StudentSubmission]] = {}
+        self._submissions: dict[str, tuple[int, StudentSubmission]] = {}
         self._digests: dict[str, str] = {}
         self._progress = GradingProgress()
 
     def run(self, arrivals: Arrivals, engine: Engine) -> GradingProgress:
-        self._handed = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
-        self._progress.submissions = len(self._handed)
+        """Judge all submissions, and write every event to the store as it comes."""
+        self._submissions = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
+        self._progress.submissions = len(self._submissions)
         self._store.course = tuple((e.name, e.chapter, e.points) for e in self._catalogue.values())
-        self._store.keep_only(set(self._handed))
-        # whoever stops this, everybody has a row
-        for key in self._handed.keys() - {entry.key for entry in self._store.entries()}:
+        self._store.keep_only(set(self._submissions))
+        # every student has a row, even if the grading is stopped
+        for key in self._submissions.keys() - {entry.key for entry in self._store.entries()}:
             self._note(key, (), (), {}, _WAITING)
         self._observe(self._progress, None)
-        for told in engine.run(self._orders()):
+        for event in engine.run(self._requests()):
             verdict = None
-            if isinstance(told, SubmissionPlanned):
-                self._note(told.key, told.exercises, told.notes, told.prints)
-            elif isinstance(told, ExerciseJudged):
+            if isinstance(event, SubmissionPlanned):
+                self._note(event.key, event.exercises, event.notes, event.prints)
+            elif isinstance(event, ExerciseJudged):
                 safe = self._options.limits.sandbox
-                self._store.save(told.key, told.fingerprint, told.verdict, safe)
+                self._store.save(event.key, event.fingerprint, event.verdict, safe)
                 self._progress.exercises += 1
-                verdict = told.verdict
-            elif isinstance(told, SubmissionLost):
-                self._lose(told)
-            elif isinstance(told, Workers):
-                self._progress.workers = told.count
-            if isinstance(told, (SubmissionJudged, SubmissionLost)):
+                verdict = event.verdict
+            elif isinstance(event, SubmissionLost):
+                self._lose(event)
+            elif isinstance(event, Workers):
+                self._progress.workers = event.count
+            if isinstance(event, (SubmissionJudged, SubmissionLost)):
                 self._progress.done += 1
             self._observe(self._progress, verdict)
         return self._progress
 
-    def _orders(self) -> Iterator[GradingRequest]:
-        """What is to be done, one submission after the other."""
+    def _requests(self) -> Iterator[GradingRequest]:
+        """Yield a request for each submission that has to be judged; note the others."""
         entries = {entry.key: entry for entry in self._store.entries()}
-        for key, (_, handed) in self._handed.items():
-            self._digests[key] = digest = handed.digest()
+        for key, (_, submission) in self._submissions.items():
+            self._digests[key] = digest = submission.digest()
             seed = seed_for(self._secret, key)
-            if not handed.files:
+            if not submission.files:
                 self._note(key, (), (), {})
                 self._progress.empty += 1
                 self._skip()
@@ -203,7 +206,7 @@ class _Session:
                 continue
             yield GradingRequest(
                 key,
-                self._contents(handed),
+                self._contents(submission),
                 digest,
                 seed,
                 self._options.limits,
@@ -211,11 +214,11 @@ class _Session:
                 self._hidden,
             )
 
-    def _contents(self, handed: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
-        """The files that can be read; of the others the arrivals have said why."""
+    def _contents(self, submission: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
+        """Return the files that can be read; the arrivals have a problem for each other one."""
         contents = []
-        for file in handed.files:
-            # one that has vanished meanwhile is missing, as if it had not been there
+        for file in submission.files:
+            # a file that has been deleted meanwhile is left out
             with contextlib.suppress(UnreadableFile):
                 contents.append((file.label, file.read()))
         return tuple(contents)
@@ -223,7 +226,7 @@ class _Session:
     def _is_done(
         self, entry: StoredSubmission, digest: str, seed: int, known: dict[str, str]
     ) -> bool:
-        """Whether judging it again would find nothing new."""
+        """Return whether judging a submission again would come to the same verdicts."""
         if entry.digest != digest or entry.fault or entry.course != self._course:
             return False
         limits = self._options.limits.key()
@@ -244,31 +247,31 @@ class _Session:
         prints: dict[str, list[int]],
         fault: str = "",
     ) -> None:
-        position, handed = self._handed[key]
+        position, submission = self._submissions[key]
         self._store.note(
             position,
             StoredSubmission(
                 key=key,
-                student=handed.student,
+                student=submission.student,
                 digest=self._digests.get(key, ""),
                 exercises=list(exercises),
-                problems=list(handed.problems),
+                problems=list(submission.problems),
                 found=list(found),
-                email=handed.email,
-                number=handed.sid,
+                email=submission.email,
+                number=submission.sid,
                 fault=fault,
                 prints=prints,
                 course=self._course,
             ),
         )
 
-    def _lose(self, told: SubmissionLost) -> None:
-        """The grader failed at a submission; what it had found of it stays."""
-        entry = next((one for one in self._store.entries() if one.key == told.key), None)
+    def _lose(self, event: SubmissionLost) -> None:
+        """Note that the grader failed at a submission, and keep what it had found."""
+        entry = next((one for one in self._store.entries() if one.key == event.key), None)
         exercises = tuple(entry.exercises) if entry is not None else ()
         found = tuple(entry.found) if entry is not None else ()
         prints = entry.prints if entry is not None else {}
-        self._note(told.key, exercises, found, prints, told.reason)
+        self._note(event.key, exercises, found, prints, event.reason)
         self._progress.lost += 1
 
 
@@ -291,8 +294,8 @@ def grade(
     """Grade a class and write the results.
 
     Returns:
-        The exit status: 0, 1 if the grader failed at something, or 128 and its number
-        if a signal has stopped it.
+        The exit status: 0, or 1 if the grader failed at something, or 128 + N if
+        signal N has stopped it.
     """
     console = Console(stderr=True, highlight=False)
     try:
@@ -307,7 +310,7 @@ def grade(
                     with bar:
                         step = grade_class(source, store, engine, catalogue, options, bar.observe)
                 finally:
-                    # also of what was found before it was stopped
+                    # if the grading was stopped, of what has been found so far
                     _report(store, out)
                 summary = _Summary(store, step)
     except _Stop as stop:
@@ -321,7 +324,7 @@ def grade(
 
 
 class _Stop(KeyboardInterrupt):
-    """A signal asks for the end of the grading."""
+    """A signal that asks for the end of the grading."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -329,10 +332,10 @@ class _Stop(KeyboardInterrupt):
 
 
 class _Signals:
-    """Raises signals that would end this process as :class:`_Stop`, but for times when it must not.
+    """Signal handlers that raise :class:`_Stop`, except while signals are held back.
 
-    Ended by a signal itself, the process would leave its temporary files, and its workers
-    would be killed before they have removed theirs.
+    A process that is ended by a signal itself leaves its temporary files, and its workers
+    are killed before they have removed theirs.
     """
 
     def __init__(self) -> None:
@@ -342,7 +345,7 @@ class _Signals:
 
     def __enter__(self) -> _Signals:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # one that is ignored, as nohup has it, stays ignored
+            # a signal that is ignored, as under nohup, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         return self
@@ -357,14 +360,14 @@ class _Signals:
         self._came = number
 
     def hold(self) -> None:
-        """From now on, remember a signal and go on."""
+        """From now on, remember a signal instead of raising it."""
         self._held = True
 
     def let_go(self) -> None:
-        """Raise what has come meanwhile, and from now on what comes.
+        """Raise a signal that has come meanwhile, and from now on each that comes.
 
         Raises:
-            _Stop: a signal had come.
+            _Stop: a signal came while signals were held back.
         """
         self._held = False
         if self._came is not None:
@@ -373,9 +376,9 @@ class _Signals:
 
 @contextlib.contextmanager
 def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator[Engine]:
-    """An engine, and one folder for all temporary files, its workers' among them.
+    """Provide an engine, and one folder for all temporary files, its workers' included.
 
-    A worker that had to be killed has removed nothing.  So the folder is made before
+    A worker that had to be killed has removed no files.  So the folder is made before
     anything else, and removed when all workers have ended.
     """
     with contextlib.ExitStack() as stack:
@@ -391,7 +394,7 @@ def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[None]:
-    """Within, this process and those that it starts keep their temporary files in one folder."""
+    """Let this process and those that it starts keep their temporary files in one folder."""
     variable, before = os.environ.get("TMPDIR"), tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
@@ -421,7 +424,7 @@ def _report(store: Store, out: Path) -> None:
 
 
 def _try_sandbox() -> None:
-    """Make one, so that a machine that cannot is not found out student by student."""
+    """Make one sandbox, so that a machine without one fails before the first student."""
     from grader.launch.sandbox_pool import SandboxPool
 
     try:
@@ -433,7 +436,7 @@ def _try_sandbox() -> None:
 
 
 class _Bar:
-    """The bar on the terminal: how far, how fast, how long still."""
+    """The progress bar on the terminal, with the rate and the time that is left."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -457,7 +460,7 @@ class _Bar:
         self._progress.stop()
 
     def observe(self, step: GradingProgress, verdict: ExerciseVerdict | None) -> None:
-        """Show a step."""
+        """Show the progress after a step."""
         assert self._task is not None
         (task,) = self._progress.tasks
         judged, seconds = step.judged, task.elapsed or 0.0
@@ -469,7 +472,7 @@ class _Bar:
 
 
 class _Summary:
-    """What came of it, in numbers."""
+    """The result of a grading in numbers, with the grader's own failures."""
 
     def __init__(self, store: Store, step: GradingProgress) -> None:
         self.step = step
@@ -489,7 +492,7 @@ class _Summary:
                 self.words[word] += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """For other programs."""
+        """Return the object that ``--json`` prints."""
         return {
             "submissions": self.step.submissions,
             "judged": self.step.judged,
@@ -500,7 +503,7 @@ class _Summary:
         }
 
     def show(self, console: Console, out: Path) -> None:
-        """For people."""
+        """Print it for people."""
         step = self.step
         console.print(
             f"{step.submissions} submission{'s' * (step.submissions != 1)}: {step.judged} judged,"
@@ -520,5 +523,5 @@ class _Summary:
 
 
 def _plain(text: str) -> str:
-    """A stranger's text in one line, with nothing that a terminal would obey."""
+    """Return a text in one line, without characters that a terminal would interpret."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")

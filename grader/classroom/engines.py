@@ -1,7 +1,7 @@
-"""Where submissions are judged: processes of this machine, or a cluster's.
+"""Engines, which have submissions judged by processes of this machine or of a cluster.
 
-An engine takes orders and gives what is told of them.  It judges nothing and
-stores nothing, so engines differ in nothing that a student could notice.
+An engine takes requests and yields the events of their grading.  It judges nothing and
+stores nothing, so a verdict does not depend on the engine.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.classroom.messages import (
+    GradingEvent,
     GradingRequest,
     SubmissionJudged,
     SubmissionLost,
-    Told,
     Workers,
 )
 from grader.core.errors import RequestError, WorldError
@@ -40,15 +40,14 @@ __all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm"]
 
 
 class Engine(Protocol):
-    """Judges submissions side by side."""
+    """A way to judge submissions side by side."""
 
-    def run(
-        self, orders: Iterable[GradingRequest]
-    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
-        """Yield what happens to the requests, as it happens; the last of each is its end.
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
+        """Yield the events of all requests as they happen.
 
-        Orders are taken when there is somebody to work on them, so they may
-        be made one by one.
+        The last event of a request is :class:`SubmissionJudged` or
+        :class:`SubmissionLost`.  A request is taken from the iterable when a worker is
+        free for it, so requests may be made one by one.
         """
         ...
 
@@ -59,46 +58,44 @@ class Engine(Protocol):
 
 # Processes of this machine. -------------------------------------------------------
 
-#: How often an order is tried: a worker that dies over it may have died for another reason.
+#: Times that a request is tried: a worker may have died for a reason outside it.
 _TRIES = 2
 
-#: Seconds in which workers must have tidied up and ended, before they are killed.
+#: Seconds that workers have to clean up and end before they are killed.
 _PATIENCE = 10.0
 
-#: What a worker says once, as soon as it listens.
+#: The message that a worker sends once, when it can take a request.
 _READY = "ready"
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class LocalEngine:
-    """Workers that judge one submission after the other.
+    """Worker processes that judge one submission after the other.
 
-    A worker runs no stranger's code itself, so it is used again; every
+    A worker runs no code of a submission itself, so it is used again; every
     submission has a sandbox of its own.
 
     Args:
-        jobs: how many workers; as many as processors if not given.
+        jobs: number of workers; the number of processors if not given.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
         self._jobs = jobs or cores()
         self._workers: list[_Worker] = []
 
-    def run(
-        self, orders: Iterable[GradingRequest]
-    ) -> Iterator[Told | SubmissionJudged | SubmissionLost]:
-        """See :class:`grader.classroom.engines.Engine`."""
-        coming = iter(orders)
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent]:
+        """See :class:`Engine`."""
+        coming = iter(requests)
         again: list[tuple[GradingRequest, int]] = []
         while True:
-            self._employ(coming, again)
-            busy = [worker for worker in self._workers if worker.order is not None]
+            self._assign(coming, again)
+            busy = [worker for worker in self._workers if worker.request is not None]
             if not busy:
                 return
             ready = wait([worker.pipe for worker in busy])
@@ -106,40 +103,40 @@ class LocalEngine:
                 if worker.pipe not in ready:
                     continue
                 try:
-                    told = worker.hear()
+                    event = worker.receive()
                 except (EOFError, OSError):
                     self._workers.remove(worker)
-                    order, tries, why = worker.bury()
+                    request, tries, why = worker.reap()
                 else:
-                    if told is not None:
-                        yield told
+                    if event is not None:
+                        yield event
                     continue
                 if tries < _TRIES:
-                    again.append((order, tries))
+                    again.append((request, tries))
                 else:
                     yield SubmissionLost(
-                        order.key, f"the process that judged it ended twice: {why}"
+                        request.key, f"the process that judged it ended twice: {why}"
                     )
 
-    def _employ(
+    def _assign(
         self, coming: Iterator[GradingRequest], again: list[tuple[GradingRequest, int]]
     ) -> None:
-        """Give every idle worker an order, while there are orders."""
+        """Give every idle worker a request, while there are requests."""
         while True:
-            idle = next((worker for worker in self._workers if worker.order is None), None)
+            idle = next((worker for worker in self._workers if worker.request is None), None)
             if idle is None and len(self._workers) >= self._jobs:
                 return
             if again:
-                order, tries = again.pop()
+                request, tries = again.pop()
             else:
                 following = next(coming, None)
                 if following is None:
                     return
-                order, tries = following, 0
+                request, tries = following, 0
             if idle is None:
                 idle = _Worker()
                 self._workers.append(idle)
-            idle.give(order, tries + 1)
+            idle.give(request, tries + 1)
 
     def close(self) -> None:
         """Stop all work."""
@@ -152,11 +149,11 @@ class LocalEngine:
 
 
 class _Worker:
-    """One process, and what it is busy with.
+    """One worker process, and the request that it is busy with.
 
-    It imports torch before it listens.  An order is larger than a pipe, so whoever
-    sent one before that would wait for the import, and the workers would start one
-    after the other; hence an order is kept until its worker says that it is ready.
+    The process imports torch before it listens.  A request is larger than a pipe's
+    buffer, so sending one before that would wait for the import, and the workers would
+    start one after the other; hence a request is kept until its worker is ready.
     """
 
     def __init__(self) -> None:
@@ -166,53 +163,53 @@ class _Worker:
         with _without_interrupts():
             self._process.start()
         theirs.close()
-        self.order: GradingRequest | None = None
+        self.request: GradingRequest | None = None
         self._tries = 0
         self._ready = False
 
-    def give(self, order: GradingRequest, tries: int) -> None:
-        """Have it carry out an order, at once or as soon as it listens."""
-        self.order, self._tries = order, tries
+    def give(self, request: GradingRequest, tries: int) -> None:
+        """Send it a request, at once or as soon as it listens."""
+        self.request, self._tries = request, tries
         if self._ready:
             self._send()
 
     def _send(self) -> None:
-        # one that has died does not hear; its end is noticed when it is read from
+        # it may have died, which is noticed when its end of the pipe is read
         with contextlib.suppress(OSError):
-            self.pipe.send(self.order)
+            self.pipe.send(self.request)
 
-    def hear(self) -> Told | SubmissionJudged | SubmissionLost | None:
-        """The next it tells of its order, if that is what it says.
+    def receive(self) -> GradingEvent | None:
+        """Return the next event of its request, or None where it says that it is ready.
 
         Raises:
             EOFError, OSError: it has died.
         """
-        told: Told | SubmissionJudged | SubmissionLost | str = self.pipe.recv()
-        if isinstance(told, str):
+        event: GradingEvent | str = self.pipe.recv()
+        if isinstance(event, str):
             self._ready = True
             self._send()
             return None
-        if isinstance(told, (SubmissionJudged, SubmissionLost)):
-            self.order = None
-        return told
+        if isinstance(event, (SubmissionJudged, SubmissionLost)):
+            self.request = None
+        return event
 
-    def bury(self) -> tuple[GradingRequest, int, str]:
-        """What a dead worker was busy with, how often that was tried, and how it died."""
+    def reap(self) -> tuple[GradingRequest, int, str]:
+        """Return a dead worker's request, how often it was tried, and how the worker died."""
         self._process.join()
         self.pipe.close()
-        assert self.order is not None
+        assert self.request is not None
         code = self._process.exitcode or 0
         why = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-        return self.order, self._tries, why
+        return self.request, self._tries, why
 
     def stop(self) -> None:
-        """Ask it to end: an idle one hears that nobody is there any more."""
-        if self.order is not None:
+        """Ask it to end; an idle worker ends when its pipe is closed."""
+        if self.request is not None:
             self._process.terminate()
         self.pipe.close()
 
     def end(self, until: float) -> None:
-        """Wait for its end, and bring it about where it does not come."""
+        """Wait for its end until a time, then kill it."""
         self._process.join(max(until - time.monotonic(), 0))
         self._process.kill()
         self._process.join()
@@ -220,7 +217,7 @@ class _Worker:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is started here, until it has made up its mind."""
+    """Block SIGINT in processes that the block starts, until they set a handler of their own."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -229,24 +226,24 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
-    """In the worker: judge what comes until the pipe is closed."""
+    """Judge requests in the worker, until the pipe is closed."""
     from grader.rank.process_limits import die_with_parent
 
-    # whoever gives the orders is killed: then nobody hears what is found here
+    # if the parent is killed, the verdicts found here would be lost anyway
     die_with_parent()
-    # Ctrl-C is for the one that gives the orders
+    # Ctrl-C is the parent's to handle
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    # ended politely, it ends what it has started, and removes what it has written
+    # on SIGTERM it ends the processes it has started, and removes the files it has written
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    from grader.classroom.grading import work
+    from grader.classroom.grading import serve_request
 
-    # all this stays, and the collector need not look through it again and again
+    # these objects stay for good, so the collector need not scan them again and again
     gc.freeze()
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         pipe.send(_READY)
         while True:
-            work(pipe.recv(), pipe.send)
+            serve_request(pipe.recv(), pipe.send)
 
 
 # A Dask cluster: other machines, or SLURM's. --------------------------------------
@@ -254,16 +251,16 @@ def _serve(pipe: Connection[Any, Any]) -> None:
 # Every Dask worker needs what this machine needs to grade: the course, its packages,
 # and bubblewrap.  Requests carry the files, so the workers need no shared folder.
 
-#: The program that carries out one order; see :func:`grader.classroom.grading.main`.
+#: The program that carries out one request, see :func:`grader.classroom.grading.main`.
 _WORK = "grader.classroom.grading"
 
 #: Seconds in which a scheduler must answer.
 _ANSWER = 10
 
-#: Seconds between two looks at how many workers there are, while none has ended its order.
+#: Seconds between two looks at the number of workers, while no request ends.
 _LOOK = 1.0
 
-#: Orders beyond those at work that wait in the cluster already, for each worker.
+#: Requests that wait in the cluster for each worker, beyond the one that it works on.
 _AHEAD = 1
 
 
@@ -271,8 +268,8 @@ class DaskEngine:
     """Workers of a Dask cluster, each with one submission at a time.
 
     Args:
-        client: of the cluster.
-        cluster: to be closed with it, if it is our own.
+        client: a client of the cluster.
+        cluster: the cluster, if it is to be closed with the engine.
     """
 
     def __init__(self, client: Client, cluster: Any = None) -> None:
@@ -280,30 +277,26 @@ class DaskEngine:
         self._cluster = cluster
         self._address = client.scheduler.address if client.scheduler is not None else "?"
 
-    def run(
-        self, orders: Iterable[GradingRequest]
-    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
-        """See :class:`grader.classroom.engines.Engine`.
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
+        """See :class:`Engine`.
 
         Raises:
             WorldError: the scheduler has ended.
         """
         try:
-            yield from self._run(orders)
+            yield from self._run(requests)
         except (OSError, CancelledError) as error:
-            # it would go on to tell of every attempt to reach it
+            # the client would go on to log every attempt to reach it
             logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
             raise WorldError(
                 f"the Dask scheduler at {self._address} does not answer any more;"
                 " every verdict so far is stored: start it and grade again"
             ) from error
 
-    def _run(
-        self, orders: Iterable[GradingRequest]
-    ) -> Iterator[Told | SubmissionJudged | SubmissionLost | Workers]:
+    def _run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
         import distributed
 
-        coming = iter(orders)
+        coming = iter(requests)
         given: dict[Any, str] = {}
         following = next(coming, None)
         threads = -1
@@ -330,15 +323,15 @@ class DaskEngine:
                 else:
                     yield SubmissionLost(key, f"the cluster failed at it: {future.exception()}")
 
-    def _submit(self, order: GradingRequest) -> Any:
+    def _submit(self, request: GradingRequest) -> Any:
         with warnings.catch_warnings():
-            # of "large graphs": a submission's files are what has to travel
+            # Dask warns of "large graphs", but a submission's files have to travel
             warnings.simplefilter("ignore", UserWarning)
-            # pure=False: the same files are judged again when that is asked for
-            return self._client.submit(carry_out, order, pure=False, retries=_TRIES - 1)
+            # pure=False: the same files are judged again when the user asks for it
+            return self._client.submit(carry_out, request, pure=False, retries=_TRIES - 1)
 
     def _threads(self) -> int:
-        """How many submissions the cluster can judge at a time, now."""
+        """Return the number of submissions that the cluster can judge at a time, now."""
         return sum(self._client.nthreads().values())
 
     def close(self) -> None:
@@ -348,31 +341,31 @@ class DaskEngine:
             self._cluster.close()
 
 
-def carry_out(order: GradingRequest) -> list[Told | SubmissionJudged | SubmissionLost]:
-    """In a Dask worker: one submission, in a process of its own.
+def carry_out(request: GradingRequest) -> list[GradingEvent]:
+    """Judge one submission in a Dask worker, in a process of its own.
 
     A Dask worker runs tasks in threads, and may not start processes by
-    ``multiprocessing``; a judge wants a process to itself.
+    ``multiprocessing``; a judge needs a process to itself.
     """
     done = subprocess.run(
         [sys.executable, "-m", _WORK],
-        input=pickle.dumps(order),
+        input=pickle.dumps(request),
         capture_output=True,
         check=False,
     )
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         why = f"status {done.returncode}" + "".join(f": {line}" for line in last)
-        return [SubmissionLost(order.key, f"the process that judged it ended: {why}")]
-    told: list[Told | SubmissionJudged | SubmissionLost] = pickle.loads(done.stdout)
-    return told
+        return [SubmissionLost(request.key, f"the process that judged it ended: {why}")]
+    events: list[GradingEvent] = pickle.loads(done.stdout)
+    return events
 
 
 def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
-    """An engine on the cluster at an address, or on one of this machine.
+    """Return an engine on the cluster at an address, or on a new one of this machine.
 
     Raises:
-        RequestError: Dask is not installed, or nobody answers.
+        RequestError: Dask is not installed, or no scheduler answers.
     """
     try:
         from distributed import Client, LocalCluster
@@ -390,16 +383,16 @@ def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
 
 
 def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
-    """An engine on a SLURM cluster.
+    """Return an engine on a SLURM cluster.
 
     Args:
-        jobs: how many of SLURM's; what a job is (queue, cores, memory, time)
-            stands in dask-jobqueue's configuration,
+        jobs: number of SLURM jobs; dask-jobqueue's configuration says what a job is
+            (queue, cores, memory, time),
             https://jobqueue.dask.org/en/latest/clusters-configuration.html
-        settings: what shall not be as in the configuration.
+        settings: settings that replace those of the configuration.
 
     Raises:
-        RequestError: this is no place to submit jobs from, or dask-jobqueue is
+        RequestError: jobs cannot be submitted from this machine, or dask-jobqueue is
             not installed or not configured.
     """
     try:
@@ -416,7 +409,7 @@ def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
                 f"dask-jobqueue is not configured for this cluster: its {needed} are not set;"
                 " see docs/grading.md for an example"
             )
-    # no page to look at: its port would have to be free
+    # any free port for the dashboard: its default may be taken
     cluster = SLURMCluster(scheduler_options={"dashboard_address": ":0"}, **settings)
     cluster.scale(jobs=jobs or 1)
     return DaskEngine(Client(cluster), cluster)

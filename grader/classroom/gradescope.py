@@ -31,23 +31,26 @@ __all__ = ["VISIBILITIES", "autograder", "gradescope", "to_json"]
 # is interpreted).  Seeds are not in it, for the reason that :mod:`grader.classroom.pages`
 # gives above the feedback page.
 
-#: When students see a test, or what was printed.
+#: Gradescope's words for the time at which students see a test, or printed output.
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 
 
 def gradescope(
     results: ClassResults, row: SubmissionRow, visibility: str = "visible"
 ) -> dict[str, Any]:
-    """One student's ``results.json``.
+    """Return one student's ``results.json``.
 
-    What the grader failed at, or could not judge, is a test without points:
-    it says so, and is never 0 points in silence.  Gradescope has one maximum
-    for everybody, so the score is the student's share of all points.
+    An exercise that the grader failed at, or could not judge, is a test without points
+    whose output says so, since 0 points would hide it.  Gradescope has one maximum for
+    all students, so the score is the student's share of all points.
 
     Args:
         results: the class.
-        row: of it.
+        row: one of its submissions.
         visibility: when students see the tests, one of :data:`VISIBILITIES`.
+
+    Raises:
+        ValueError: Gradescope does not know the visibility.
     """
     if visibility not in VISIBILITIES:
         raise ValueError(f"visibility is one of {', '.join(VISIBILITIES)}, not {visibility!r}")
@@ -76,7 +79,7 @@ def gradescope(
         "tests": tests,
         "extra_data": {
             "grader_version": __version__,
-            "status": row.standing,
+            "status": row.state,
             "unsafe": row.unsafe,
             "max_score": results.points_of(row),
         },
@@ -84,7 +87,7 @@ def gradescope(
 
 
 def to_json(result: dict[str, Any]) -> str:
-    """The text of the file; lone surrogates, which have no UTF-8, are escaped."""
+    """Return the text of the file; lone surrogates, which UTF-8 cannot encode, are escaped."""
     return json.dumps(result, ensure_ascii=True, indent=1)
 
 
@@ -125,13 +128,12 @@ def _remarks(row: SubmissionRow) -> list[str]:
 
 # The autograder: a zip that grades with this grader. ------------------------------
 #
-# ``setup.sh`` runs
-# once, when the image is built, with the zip's contents in ``/autograder/source``;
-# ``run_autograder`` runs for each submission, reads ``/autograder/submission`` and
-# has to write ``/autograder/results/results.json``.
+# ``setup.sh`` runs once, when the image is built, with the zip's contents in
+# ``/autograder/source``; ``run_autograder`` runs for each submission, reads
+# ``/autograder/submission`` and has to write ``/autograder/results/results.json``.
 #
-# The zip holds the grader itself, so that what grades on Gradescope is what was
-# uploaded, and nothing newer.  When the grader fails, no results are written and
+# The zip holds the grader itself, so that Gradescope runs the version that was
+# uploaded, and no newer one.  When the grader fails, no results are written and
 # the script ends with an error: Gradescope then says that the autograder failed,
 # instead of giving 0 points.
 #
@@ -141,27 +143,27 @@ def _remarks(row: SubmissionRow) -> list[str]:
 
 _HERE = "grader.classroom"
 
-#: Of the repository, what installing the grader takes.
+#: Files of the repository that installing the grader needs.
 _NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.txt")
 
-#: The earliest time a zip can tell: the same grader makes the same bytes.
+#: The earliest time that a zip can store, so that the same grader makes the same bytes.
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
 _SCRIPT, _FILE = 0o755, 0o644
 
 
 def autograder() -> bytes:
-    """The zip, ready to upload under Configure Autograder.
+    """Return the zip, ready to upload under Configure Autograder.
 
     Raises:
-        RequestError: the grader does not run from a clone of its repository,
-            where the files are that installing it takes.
+        RequestError: the grader does not run from a clone of its repository, which
+            holds the files that installing it needs.
     """
     package = Path(grader.__file__).resolve().parent
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("setup.sh", "run_autograder"):
-            # a shell takes a carriage return for a letter
+            # a shell does not take a carriage return for the end of a line
             script = resources.files(_HERE).joinpath("assets").joinpath(name).read_bytes()
             _add(archive, name, script.replace(b"\r\n", b"\n"), _SCRIPT)
         for name in _NEEDED:

@@ -1,9 +1,9 @@
 """The pages of a class, and the folder of results that holds them.
 
-Three things stand between what a student wrote and the reader's browser.
+Three measures keep a student's text from acting in the reader's browser.
 Every value that a template prints is escaped, and its control characters are
-spelled out, whoever wrote the template.  No data are given to the script: it
-reads the table that everybody sees, so there is no JavaScript to break out of.
+spelled out, in every template.  The script gets no data: it reads the table
+that is on the page, so there is no JavaScript to break out of.
 And a page's content security policy lets nothing run but that one script, by
 its hash, and nothing be loaded at all.
 """
@@ -72,12 +72,12 @@ _HERE = "grader.classroom"
 
 
 def page(template: str, script: str = "", **values: Any) -> str:
-    """A whole page.
+    """Return a page as HTML.
 
     Args:
-        template: its file's name.
-        script: the file's name of the one script that may run.
-        values: what the template prints.
+        template: file name of the template.
+        script: file name of the one script that may run; empty if none may.
+        values: the values that the template prints.
     """
     code = _asset(script) if script else ""
     return (
@@ -129,14 +129,14 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> Any:
-    """What a template prints, without characters that a reader cannot see."""
+    """Return a value that a template prints, with invisible characters escaped."""
     if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
         return value
     return visible(value)
 
 
 def _moment(iso: str) -> str:
-    """A point in time as people write it; not in words, which would be one language's."""
+    """Return a time for people, in figures that read the same in every language."""
     try:
         found = datetime.fromisoformat(iso)
     except ValueError:
@@ -149,12 +149,12 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-# What the rows of a class say together: numbers and lists, before they are laid out. ----
+# Figures of a class: numbers and lists, before they are laid out. -----------------
 
 #: Bars of the distribution.
 _BINS = 10
 
-#: Mistakes of an exercise that are named, and rows of the lists of the slowest.
+#: Mistakes that are named for an exercise, and rows of the lists of the slowest.
 _MOST, _SLOWEST = 3, 8
 
 _HUNG = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
@@ -163,7 +163,7 @@ _EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 
 @dataclass(frozen=True)
 class Bin:
-    """How many scores lie in a tenth of the range; the last one has both its ends."""
+    """The number of scores in a tenth of the range, in percent; the last bin has both its ends."""
 
     low: int
     high: int
@@ -172,7 +172,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class MistakeCount:
-    """A way in which an exercise was failed, and how many did."""
+    """A way in which an exercise was failed, and the number of submissions that did."""
 
     diagnosis: str
     hint: str
@@ -181,13 +181,13 @@ class MistakeCount:
 
 @dataclass(frozen=True)
 class ExerciseFigures:
-    """An exercise over the whole class.
+    """The figures of an exercise over the whole class.
 
     Attributes:
-        judged: how many answers there were that could be judged.
-        passed, partly, hung, failed, empty: they add up to that; ``partly`` has
-            some points, ``empty`` was not attempted.
-        unjudged: skipped, or the grader's own fault.
+        judged: number of answers that could be judged.
+        passed, partly, hung, failed, empty: numbers that add up to ``judged``; ``partly``
+            has some points, ``empty`` was not attempted.
+        unjudged: number of answers that were skipped, or that the grader failed on.
         median, longest: seconds that judging took.
     """
 
@@ -211,7 +211,7 @@ class ExerciseFigures:
 
 @dataclass(frozen=True)
 class ExerciseOutcome:
-    """An exercise of a submission."""
+    """A submission's verdict on one exercise."""
 
     row: SubmissionRow
     verdict: ExerciseVerdict
@@ -219,7 +219,7 @@ class ExerciseOutcome:
 
 @dataclass(frozen=True)
 class GradeChange:
-    """What another grading said."""
+    """A verdict that differs from that of an earlier grading."""
 
     row: SubmissionRow
     before: ExerciseVerdict
@@ -227,7 +227,7 @@ class GradeChange:
 
     @property
     def points(self) -> float:
-        """Points won, or lost."""
+        """Points won, or lost if negative."""
         return round(self.now.score - self.before.score, 3)
 
 
@@ -237,16 +237,18 @@ class ClassFigures:
 
     Attributes:
         graded: rows with a final score.
-        bins: the distribution of their scores.
-        mean, median: of their scores; ``None`` if there are none.
-        exercises: in the order of the course.
+        bins: distribution of their scores.
+        mean, median: mean and median of their scores; ``None`` if there are none.
+        exercises: figures of each exercise, in the order of the course.
         faults: rows that the grader failed on as a whole.
-        errors: exercises that it failed on; ``skipped`` could not be judged here.
+        errors: exercises that the grader failed on.
+        skipped: exercises that could not be judged here.
         unsafe: rows graded without a sandbox.
         nothing: rows without an exercise.
         hung: exercises that ended in a deadlock or a timeout.
-        slowest: exercises of one submission; ``longest``: submissions.
-        changes: what differs from an earlier grading.
+        slowest: the exercises that took longest to judge.
+        longest: the submissions that took longest to judge.
+        changes: verdicts that differ from an earlier grading.
     """
 
     graded: tuple[SubmissionRow, ...]
@@ -266,9 +268,9 @@ class ClassFigures:
 
 
 def figures(results: ClassResults) -> ClassFigures:
-    """Look at all rows of a class."""
+    """Return the figures of a class."""
     rows = results.rows
-    graded = tuple(row for row in rows if row.standing == GradingState.GRADED)
+    graded = tuple(row for row in rows if row.state == GradingState.GRADED)
     scores = [row.score for row in graded]
     found = [ExerciseOutcome(row, verdict) for row in rows for verdict in row.exercises]
     answered = [f for f in found if f.verdict.seconds > 0]
@@ -282,7 +284,7 @@ def figures(results: ClassResults) -> ClassFigures:
         errors=tuple(f for f in found if f.verdict.status is Status.ERROR),
         skipped=tuple(f for f in found if f.verdict.status is Status.SKIPPED),
         unsafe=tuple(row for row in rows if row.unsafe),
-        nothing=tuple(row for row in rows if row.standing == GradingState.NOTHING),
+        nothing=tuple(row for row in rows if row.state == GradingState.NOTHING),
         hung=tuple(f for f in found if hung(f.verdict)),
         slowest=tuple(sorted(answered, key=lambda f: -f.verdict.seconds)[:_SLOWEST]),
         longest=tuple(sorted((r for r in rows if r.seconds), key=lambda r: -r.seconds)[:_SLOWEST]),
@@ -291,12 +293,12 @@ def figures(results: ClassResults) -> ClassFigures:
 
 
 def hung(verdict: ExerciseVerdict) -> bool:
-    """Whether an answer waited for ever, or worked for too long."""
+    """Return whether an answer ended in a deadlock or a timeout."""
     return verdict.status is Status.FAILED and verdict.diagnosis in _HUNG
 
 
 def outcome(verdict: ExerciseVerdict) -> str:
-    """One word of what became of an exercise, the same on every page."""
+    """Return the word for an exercise's outcome, one of :data:`MARKS`, the same on every page."""
     if verdict.status is not Status.FAILED:
         return str(verdict.status)
     if hung(verdict):
@@ -307,7 +309,7 @@ def outcome(verdict: ExerciseVerdict) -> str:
 
 
 def changes(row: SubmissionRow) -> list[GradeChange]:
-    """Where an earlier grading of a submission had come to something else."""
+    """Return the verdicts of a submission that differ from an earlier grading's."""
     found = []
     for now in row.exercises:
         before = row.earlier.get(now.name)
@@ -341,7 +343,7 @@ def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> Exerci
 
 
 def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
-    """The most frequent first; a hint tells mistakes of one diagnosis apart."""
+    """Return the most frequent mistakes first; hints tell those of one diagnosis apart."""
     counts: Counter[tuple[str, str]] = Counter(
         (str(v.diagnosis), "" if v.diagnosis in _EMPTY else v.hint)
         for v in verdicts
@@ -352,7 +354,7 @@ def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
 
 
 def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
-    # a score of 0.7 of 1 belongs to the bin that begins there, whatever floats say
+    # a share of 0.7 belongs to the bin that begins there, although 0.7 * 10 < 7 in floats
     counts = Counter(max(0, min(int(share * _BINS + 1e-9), _BINS - 1)) for share in shares)
     width = 100 // _BINS
     return tuple(Bin(i * width, (i + 1) * width, counts[i]) for i in range(_BINS))
@@ -360,7 +362,7 @@ def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
 
 # ``class.html``: one page that shows an instructor the whole class. ---------------
 
-#: A sign for every outcome, so that nothing is told by colour alone.
+#: A mark for every outcome, so that no outcome is shown by colour alone.
 MARKS = {
     "passed": "✓",
     "partly": "½",
@@ -381,7 +383,7 @@ WORDS = {
     "error": "the grader failed",
 }
 
-#: What the table of students can be narrowed to.
+#: The filters of the table of students.
 _TAGS = {
     "error": "where the grader failed",
     "unsafe": "graded without a sandbox",
@@ -395,7 +397,7 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class _Cell:
-    """An exercise of a student, as the table shows it."""
+    """A cell of the table of students: one exercise."""
 
     kind: str
     mark: str
@@ -405,7 +407,7 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Line:
-    """A student, as the table shows it."""
+    """A line of the table of students."""
 
     row: SubmissionRow
     about: str
@@ -416,7 +418,7 @@ class _Line:
 
 
 def class_page(results: ClassResults) -> str:
-    """The page, which needs nothing beside it; its links lead to ``feedback/``."""
+    """Return the page, which needs no other file; its links lead to ``feedback/``."""
     seen = figures(results)
     noted = [row for row in results.rows if row.notes]
     lines = [_line(results, row) for row in results.rows]
@@ -482,14 +484,14 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
     waited = sum(map(hung, row.exercises))
     changed = changes(row)
     unscored = bool(row.fault) and not row.exercises
-    full = row.standing == GradingState.GRADED and row.score >= results.points_of(row)
+    full = row.state == GradingState.GRADED and row.score >= results.points_of(row)
     present = {
-        "error": row.standing == GradingState.ERROR,
+        "error": row.state == GradingState.ERROR,
         "unsafe": row.unsafe,
         "hung": waited > 0,
         "changed": bool(changed),
         "full": full,
-        "nothing": row.standing == GradingState.NOTHING,
+        "nothing": row.state == GradingState.NOTHING,
         "notes": bool(row.notes),
     }
     badges = []
@@ -521,28 +523,28 @@ def _cell(verdict: ExerciseVerdict | None) -> _Cell:
 
 
 def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
-    """The page; its links lead to ``feedback/``."""
+    """Return the page of similar pairs; its links lead to ``feedback/``."""
     rows = {row.key: row for row in results.rows}
     known = [pair for pair in pairs if pair.first in rows and pair.second in rows]
     return page("similar.html.j2", results=results, pairs=known, rows=rows)
 
 
-# ``feedback/<key>.html``: what a student gets to see, and nothing of anybody else's. ----
+# ``feedback/<key>.html``: the page for one student, without anything of the others. ----
 #
 # Seeds are not on it.  The inputs that a submission is judged with are drawn from
 # the class's secret and the submission's key, so a resubmission meets the same
-# ones again: whoever knew the seed could have ``check --seed`` show all of them
-# before the deadline and hand in a table of answers.  What the page does show is
-# the first case that failed, since that is what a student learns from.
+# ones again.  A student who knew the seed could have ``check --seed`` show all of
+# them before the deadline, and hand in a table of answers.  The page does show the
+# first case that failed, since that is what a student learns from.
 
 
 def feedback(results: ClassResults, row: SubmissionRow) -> str:
-    """One student's page, which needs nothing beside it."""
+    """Return one student's page, which needs no other file."""
     before = {change.now.name: change.before for change in changes(row)}
     counts = Counter(outcome(verdict) for verdict in row.exercises)
     missing = [asked for asked in results.asked if asked.name not in row.by_name]
     counts["empty"] += len(missing)
-    # nothing is asked of whom the grader failed altogether
+    # where the grader failed altogether, the page lists no exercises as missing
     asked_of = () if row.fault and not row.exercises else results.asked
     return page(
         "feedback.html.j2",
@@ -570,17 +572,17 @@ def _kind(case: CaseVerdict) -> str:
 
 # The folder of results. -----------------------------------------------------------
 
-#: A file that is being written is named so, to be known if nobody comes to finish it.
+#: Prefix and suffix of unfinished files, by which those of a killed grader are recognised.
 _PART = (".grader-", ".part")
 
 
 def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
     """Write ``results/``, ``feedback/``, ``gradebook.csv``, ``class.html``, ``similar.html``.
 
-    Every file is replaced as a whole: whoever reads meanwhile, or whatever
-    happens, finds the old one or the new one.  The two files of a submission
-    that was withdrawn since are removed, and so is what a killed grader was
-    about to write; nothing else in the folder is touched.
+    Every file is replaced as a whole, so that a reader finds the old one or the new
+    one at any time.  The two files of a submission that was withdrawn since are
+    removed, and so are unfinished files of a killed grader; nothing else in the
+    folder is touched.
     """
     for row in results.rows:
         replace_file(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
@@ -595,12 +597,12 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
 
 
 def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
-    """Remove what we once wrote for a submission that is gone, and unfinished files."""
+    """Remove the files of submissions that are gone, and unfinished files."""
     for path in folder.iterdir():
         key = path.name.removesuffix(ending)
         gone = key != path.name and is_key(key) and key not in keys
         unfinished = path.name.startswith(_PART[0]) and path.name.endswith(_PART[1])
-        # a folder or a link of such a name is not ours
+        # a folder or a link of such a name was not written here
         if (gone or unfinished) and stat.S_ISREG(path.lstat().st_mode):
             path.unlink()
 

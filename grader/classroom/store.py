@@ -48,8 +48,8 @@ __all__ = [
 #
 # A stored verdict is used again only where grading anew would come to the same
 # one.  Nearly every module of the grader can change a verdict: the judge, the
-# matcher, the launcher, the hints.  So all of them count, and nobody keeps a list
-# of those that do.  The exception is ``grader.course.chapters``: of that package, an
+# matcher, the launcher, the hints.  So all of them count, and no list of those that
+# do has to be kept.  The exception is ``grader.course.chapters``: of that package, an
 # exercise depends on its own chapter and on what the chapter imports, so that a
 # course can grow without being graded anew.
 
@@ -60,31 +60,31 @@ _EXERCISES = "grader.course.chapters"
 
 
 def seed_for(secret: bytes, key: str) -> int:
-    """The seed of a submission's inputs: 128 bits that nobody else can compute.
+    """Return the seed of a submission's inputs: 128 bits that depend on the secret.
 
     Args:
-        secret: of the class.
-        key: of the submission, so that no two get the same inputs.
+        secret: the secret of the class.
+        key: the submission's key, so that no two submissions get the same inputs.
     """
     digest = hmac.digest(secret, key.encode("utf-8", "surrogatepass"), "sha256")
     return int.from_bytes(digest[:_SIZE], "big")
 
 
 def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float, ...]) -> str:
-    """Equal for two gradings just if they would come to the same verdict.
+    """Return a text that is equal for two gradings just if they would come to the same verdict.
 
     Args:
-        exercise: that is judged.
-        digest: of the submission's files.
-        seed: of the inputs.
-        limits: on time and memory.
+        exercise: the exercise that is judged.
+        digest: hash of the submission's files.
+        seed: seed of the inputs.
+        limits: the values of :meth:`grader.classroom.messages.Limits.key`.
     """
     sources = _installed()
     return _hash(sources.engine, sources.declaration(exercise), digest, seed, limits)
 
 
 def course_mark(exercises: Mapping[str, Exercise]) -> str:
-    """Equal for two courses just if a submission would be judged on the same exercises.
+    """Return a text that is equal for courses on which a submission has the same exercises.
 
     Which exercises a submission is judged on follows from its files, the names and
     chapters of the course, and the grader that reads the files.
@@ -94,7 +94,7 @@ def course_mark(exercises: Mapping[str, Exercise]) -> str:
 
 
 class Sources:
-    """The source files of a grader, with the Python and the torch that it runs on.
+    """The source files of a grader, and the versions of Python and torch that it runs on.
 
     Args:
         files: the contents of all files, by path: ``grader/judge/judge.py`` and so on.
@@ -124,7 +124,7 @@ class Sources:
         )
 
     def declaration(self, exercise: Exercise) -> str:
-        """A hash of an exercise's declaration, with every module of exercises that it uses."""
+        """Return a hash of the modules of chapters that an exercise uses."""
         used = frozenset({f"{_EXERCISES}.ch{exercise.chapter}", exercise.inputs.__module__})
         if used not in self._declarations:
             found = sorted(self._closure(used))
@@ -134,21 +134,21 @@ class Sources:
         return self._declarations[used]
 
     def _closure(self, modules: frozenset[str]) -> set[str]:
-        """Modules of exercises, and all that these import among themselves."""
+        """Return some modules of chapters, and all that these import among themselves."""
         found: set[str] = set()
         coming = list(modules)
         while coming:
             name = coming.pop()
             if name in self._modules and name not in found:
                 found.add(name)
-                # whoever imports a module imports the package around it
+                # importing a module imports the package around it
                 coming += [name.rpartition(".")[0], *_imports(self._modules[name])]
         return found
 
 
 @cache
 def _installed() -> Sources:
-    """The grader that runs here, read once."""
+    """Return the sources of the grader that runs here, read once."""
     return Sources.of(Path(grader.__file__).resolve().parent)
 
 
@@ -185,7 +185,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 ) WITHOUT ROWID;
 """
 
-#: Of the tables above; raised when they change.
+#: The version of the tables above, raised when they change.
 _VERSION = 2
 
 
@@ -194,20 +194,20 @@ class StoreError(GraderError):
 
 
 class StoredSubmission(msgspec.Struct, frozen=True):
-    """A submission as the store knows it.
+    """A submission in the store.
 
     Attributes:
         key: a safe name, unique in the class.
-        student: the name as it arrived; data, whatever it looks like.
-        email, number: if they came with it.
-        digest: of its files.
-        exercises: what it was graded on, in the order of the course.
-        problems: what is to be said about how it arrived.
-        found: what is to be said about what its files hold.
-        fault: what the grader itself failed at, if it could not even begin.
-        prints: fingerprints of its answers, by exercise.
-        course: a mark of the course that ``exercises`` were found for; empty before
-            anybody has looked.
+        student: the student's name as it arrived; it is data, whatever it looks like.
+        digest: hash of its files.
+        exercises: the exercises that it is judged on, in the order of the course.
+        problems: remarks on how it arrived.
+        found: remarks on the contents of its files.
+        email, number: the student's address and number or login, where they are known.
+        fault: the grader's own failure on the whole submission, or an empty string.
+        prints: fingerprints of its answers, for similarity, by exercise.
+        course: the :func:`course_mark` that ``exercises`` belong to; empty before they
+            are known.
     """
 
     key: str
@@ -233,11 +233,11 @@ class Store:
     """The results of a class, held by one grader at a time.
 
     Args:
-        folder: of the results; made if it is not there.
-        readonly: only look; others may be writing.
+        folder: the folder of results, which is made if it does not exist.
+        readonly: read only, while another process may be writing.
 
     Raises:
-        RequestError: another grader is at work on it, or it is no store.
+        RequestError: another grader is writing to it, or it is no store.
         StoreError: it cannot be opened.
     """
 
@@ -272,14 +272,14 @@ class Store:
                 f"{self.path} was made by another version of the grader; name a new folder"
             )
         if not readonly:
-            # one by one: executescript would commit what is not ours
+            # one by one: executescript would commit an open transaction
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 self._database.execute(statement)
             self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     @contextlib.contextmanager
     def _problems(self) -> Iterator[None]:
-        """SQLite's errors in our words."""
+        """Raise SQLite's errors as :class:`StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -290,7 +290,10 @@ class Store:
     # Settings. ---------------------------------------------------------------
 
     def secret(self, seed: int | None = None) -> bytes:
-        """What the inputs of this class are drawn from: kept, or drawn now, or given."""
+        """Return the secret that seeds of the class are made from.
+
+        It is made of ``seed`` if that is given, else read, or drawn the first time.
+        """
         if seed is not None:
             return f"seed {seed}".encode()
         with self._problems():
@@ -302,7 +305,7 @@ class Store:
 
     @property
     def title(self) -> str:
-        """What the class was asked for."""
+        """Title of the assignment, shown on the class page."""
         with self._problems():
             row = self._database.execute(
                 "SELECT value FROM settings WHERE name = 'title'"
@@ -316,7 +319,7 @@ class Store:
 
     @property
     def course(self) -> tuple[tuple[str, str, float], ...]:
-        """Name, chapter and points of every exercise when the class was last graded."""
+        """Name, chapter and points of every exercise, from the last grading."""
         with self._problems():
             row = self._database.execute(
                 "SELECT value FROM settings WHERE name = 'course'"
@@ -333,7 +336,7 @@ class Store:
     # Submissions. ------------------------------------------------------------
 
     def note(self, position: int, entry: StoredSubmission) -> None:
-        """A submission has been looked at; its verdicts on other exercises go."""
+        """Write a submission, and delete its verdicts on exercises that it does not list."""
         marks = ",".join("?" * len(entry.exercises))
         with self._problems(), self._transaction():
             self._database.execute(
@@ -347,7 +350,7 @@ class Store:
             )
 
     def keep_only(self, keys: set[str]) -> None:
-        """Forget submissions that are not there any more."""
+        """Delete all submissions whose keys are not among these."""
         with self._problems(), self._transaction():
             gone = [key for (key,) in self._database.execute("SELECT key FROM submissions")]
             for key in gone:
@@ -356,7 +359,7 @@ class Store:
                     self._database.execute("DELETE FROM verdicts WHERE key = ?", (key,))
 
     def entries(self) -> list[StoredSubmission]:
-        """Every submission, in the order of the class."""
+        """Return every submission, in the order of the class."""
         with self._problems():
             rows = self._database.execute("SELECT entry FROM submissions ORDER BY position, key")
             return [_entry.decode(row) for (row,) in rows]
@@ -364,12 +367,12 @@ class Store:
     # Verdicts. ---------------------------------------------------------------
 
     def save(self, key: str, fingerprint: str, verdict: ExerciseVerdict, safe: bool = True) -> None:
-        """Keep a verdict, and the one that was there before.
+        """Write a verdict, and keep the one that it replaces as the earlier one.
 
         Args:
-            key: of the submission.
-            fingerprint: of all that the verdict depends on.
-            verdict: on one of its exercises.
+            key: the submission's key.
+            fingerprint: the :func:`fingerprint` of everything that the verdict depends on.
+            verdict: the verdict on one of its exercises.
             safe: whether it was found in a sandbox.
         """
         packed = msgspec.json.encode(verdict)
@@ -383,10 +386,10 @@ class Store:
             )
 
     def known(self, key: str) -> dict[str, str]:
-        """The fingerprints of a submission's verdicts, by exercise.
+        """Return the fingerprints of a submission's verdicts, by exercise.
 
-        Not of faults of the grader, nor of what could not be judged: the machine may have
-        been mended.
+        Faults of the grader and skipped exercises are not among them, so that they are
+        judged again: the machine may have been repaired.
         """
         with self._problems():
             rows = self._database.execute(
@@ -396,7 +399,7 @@ class Store:
             return dict(rows.fetchall())
 
     def is_unsafe(self, key: str) -> bool:
-        """Whether any of a submission's verdicts was found without a sandbox."""
+        """Return whether any of a submission's verdicts was found without a sandbox."""
         with self._problems():
             row = self._database.execute(
                 "SELECT EXISTS (SELECT 1 FROM verdicts WHERE key = ? AND NOT safe)", (key,)
@@ -404,11 +407,11 @@ class Store:
             return bool(row.fetchone()[0])
 
     def verdicts(self, key: str) -> dict[str, ExerciseVerdict]:
-        """A submission's verdicts by exercise."""
+        """Return a submission's verdicts by exercise."""
         return dict(self._read(key, "verdict"))
 
     def earlier(self, key: str) -> dict[str, ExerciseVerdict]:
-        """What an earlier grading had said, where an exercise was graded again."""
+        """Return the verdicts that were replaced when an exercise was graded again."""
         return dict(self._read(key, "before"))
 
     def _read(self, key: str, column: str) -> Iterator[tuple[str, ExerciseVerdict]]:
@@ -440,7 +443,7 @@ class Store:
             self._lock = None
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close the database, and release the lock."""
         self._database.close()
         self._unlock()
 
@@ -452,7 +455,7 @@ class Store:
 
 
 def _only_one(folder: Path) -> int:
-    """A lock that goes with the process, however that ends."""
+    """Take a lock that the system releases when the process ends, and return its descriptor."""
     lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -73,14 +73,14 @@ __all__ = [
 
 # Folders and files. ---------------------------------------------------------------
 
-#: Endings of what can be graded, and of what may hold it.
+#: Endings of files that can be graded, and of archives that may hold such files.
 CODE = (b".py", b".ipynb")
 ARCHIVES = (
     *(b".tar" + packed for packed in (b".gz", b".bz2", b".xz")),
     *(b".zip", b".tar", b".tgz", b".tbz2", b".txz"),
 )
 
-#: Entries of one folder that are looked at.
+#: Entries that a folder may have; a larger one is not listed.
 WIDEST = 20_000
 
 _READ = 1 << 20
@@ -114,21 +114,21 @@ class File:
 
 @dataclass(frozen=True)
 class UnopenedEntry:
-    """Something that is not opened; ``reason`` completes "<name> is …"."""
+    """An entry that is not opened; ``reason`` completes "<name> is …"."""
 
     name: bytes
     reason: str
 
 
 class Folder(Protocol):
-    """A folder, listed when asked."""
+    """A folder, which is listed on demand."""
 
     @property
     def name(self) -> bytes:
         """Its own name."""
 
     def children(self) -> list[Node]:
-        """What is in it, in the order of the names' bytes.
+        """Return its entries in the order of the names' bytes.
 
         Raises:
             UnreadableFile: it cannot be listed.
@@ -140,13 +140,13 @@ Node: TypeAlias = "File | Folder | UnopenedEntry"
 
 @dataclass
 class MemoryFolder:
-    """A folder out of an archive."""
+    """A folder from an archive."""
 
     name: bytes
     nodes: dict[bytes, Node] = field(default_factory=dict)
 
     def children(self) -> list[Node]:
-        """What is in it."""
+        """Return its entries, see :class:`Folder`."""
         return [self.nodes[name] for name in sorted(self.nodes)]
 
 
@@ -163,7 +163,7 @@ class DiskFolder:
         return self.parts[-1] if self.parts else b""
 
     def children(self) -> list[Node]:
-        """What is in it."""
+        """Return its entries, see :class:`Folder`."""
         try:
             handle = _descend(self.root, self.parts)
             try:
@@ -203,7 +203,7 @@ class DiskFolder:
 
 
 def _descend(root: int, parts: tuple[bytes, ...]) -> int:
-    """A handle on a folder beneath another; no part of the way may be a link."""
+    """Return a descriptor of a folder beneath another; no part of the path may be a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(b".", flags, dir_fd=root)
     for part in parts:
@@ -225,19 +225,19 @@ def _regular(path: bytes, folder: int | None) -> BinaryIO:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """A regular file that the caller of the grader named.
+    """Open a regular file that the grader's user named.
 
     Raises:
-        OSError: it cannot be opened, or is something else.
+        OSError: it cannot be opened, or is not a regular file.
     """
     return _regular(os.fsencode(path), None)
 
 
 def read_whole(node: File, label: str) -> bytes:
-    """The contents of a file.
+    """Return the contents of a file.
 
     Raises:
-        UnreadableFile: it cannot be read, or is too large by now.
+        UnreadableFile: it cannot be read, or has grown too large.
     """
     pieces = []
     size = 0
@@ -254,34 +254,34 @@ def read_whole(node: File, label: str) -> bytes:
 
 
 def is_junk(name: bytes) -> bool:
-    """Whether a name is one that programs leave behind, not people."""
+    """Return whether programs leave files of this name behind, as caches and the like."""
     return name.lower() in _JUNK or name.startswith(b"._")
 
 
 def is_code(name: bytes) -> bool:
-    """Whether a name is that of a Python file or a notebook."""
+    """Return whether a name is that of a Python file or a notebook."""
     return name.lower().endswith(CODE)
 
 
 def is_archive(name: bytes) -> bool:
-    """Whether a name is that of an archive that can be opened."""
+    """Return whether a name is that of an archive that can be opened."""
     return name.lower().endswith(ARCHIVES)
 
 
 def stem(name: bytes) -> bytes:
-    """A file's name without the ending that says what it is."""
+    """Return a file's name without the ending that tells its kind."""
     ending = next((e for e in (*ARCHIVES, *CODE) if name.lower().endswith(e)), b"")
     return name[: len(name) - len(ending)] or name
 
 
 def describe(path: tuple[bytes, ...]) -> str:
-    """A path within a submission, for people."""
+    """Return a path within a submission as text for people."""
     return "/".join(shown(part).replace("/", "\\x2f") for part in path)
 
 
 # The bounds of an archive, and a private folder for what comes out of it. ---------
 #
-# Nothing is ever stored under a name that a stranger chose: files are numbered.
+# Files are stored under numbers, never under names that a student chose.
 
 _MB = 1 << 20
 
@@ -292,15 +292,15 @@ class ArchiveTooLarge(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What an archive may cost, or all archives of a student together.
+    """The resources that an archive may use, or all archives of a student together.
 
     Attributes:
-        members: how many things may be in them.
-        unpacked: bytes that may be unpacked in reading it, kept or not.
-        kept: bytes of its files that are kept.
+        members: number of members.
+        unpacked: bytes that may be unpacked while it is read, kept or not.
+        kept: bytes of all files that are kept.
         file: bytes of one file.
-        directory: bytes of what describes it (a zip's directory).
-        ratio: how many times larger unpacked than packed, once past ``slack``.
+        directory: bytes of the archive's directory (a zip's central directory).
+        ratio: largest ratio of unpacked to packed bytes, once past ``slack``.
         slack: bytes that may be unpacked at any ratio.
     """
 
@@ -322,10 +322,10 @@ CLASS = Bounds(500_000, 32 << 30, 8 << 30, 4 * LARGEST, 128 * _MB, ratio=20_000)
 
 
 class Meter:
-    """What has been spent of the bounds, by all archives that share them.
+    """Counts what all archives that share some bounds have used of them.
 
     Args:
-        bounds: what may be spent.
+        bounds: the limits on what it counts.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -333,10 +333,10 @@ class Meter:
         self._members = self._unpacked = self._delivered = self._kept = 0
 
     def member(self) -> None:
-        """There is one more thing.
+        """Count one more member.
 
         Raises:
-            TooMuch: it goes beyond the bounds; so do the other methods.
+            ArchiveTooLarge: it exceeds the bounds; the other methods raise it as well.
         """
         self._members += 1
         if self._members > self.bounds.members:
@@ -345,12 +345,12 @@ class Meter:
             )
 
     def unpack(self, size: int) -> None:
-        """So many bytes came out of a packed stream."""
+        """Count bytes that came out of a packed stream."""
         self._unpacked += size
         self._check(self._unpacked)
 
     def deliver(self, size: int) -> None:
-        """So many bytes of members were read; there may be more of them than in the stream."""
+        """Count bytes of members that were read, which may be more than the stream holds."""
         self._delivered += size
         self._check(self._delivered)
 
@@ -359,17 +359,17 @@ class Meter:
             raise ArchiveTooLarge(f"unpacks to more than {self.bounds.unpacked >> 20} MB")
 
     def keep(self, size: int) -> None:
-        """So many bytes are kept."""
+        """Count bytes of files that are kept."""
         self._kept += size
         if self._kept > self.bounds.kept:
             raise ArchiveTooLarge(f"holds more than {self.bounds.kept >> 20} MB of files to grade")
 
 
 class ExtractionDir:
-    """A temporary folder that only this user can enter; gone when closed.
+    """A temporary folder that only this user can enter; it is deleted when closed.
 
     Args:
-        room: bytes that it takes in all.
+        room: bytes of all files that it may hold.
     """
 
     def __init__(self, room: int = 8 << 30) -> None:
@@ -389,10 +389,10 @@ class ExtractionDir:
         self._folder.cleanup()
 
     def store(self, pieces: Iterable[bytes]) -> Path:
-        """Keep what comes, in a file of its own.
+        """Write the pieces to a new file, and return its path.
 
         Raises:
-            TooMuch: there is no room for it; nothing of it is kept.
+            ArchiveTooLarge: there is no room for them; no part of them is kept.
         """
         self._number += 1
         path = Path(self._folder.name, f"{self._number:08d}")
@@ -413,11 +413,11 @@ class ExtractionDir:
         return path
 
     def reader(self, path: Path) -> BinaryIO:
-        """What was stored."""
+        """Open a stored file."""
         return path.open("rb")
 
 
-# Streams that count: what an archive's reader gets instead of the file. -----------
+# Bounded streams, which libraries read instead of the archive's file. -------------
 
 _PIECE = 64 << 10
 
@@ -426,13 +426,13 @@ _XZ_MEMORY = 128 << 20
 
 
 class BoundedStream(io.RawIOBase):
-    """A stream that refuses to be read too much while it is being parsed.
+    """A stream that limits how much may be read while headers are being parsed.
 
     Libraries read as much as an archive's headers tell them to; here that
     raises :class:`ArchiveTooLarge` instead.
 
     Args:
-        stream: the file, or what is unpacked from it.
+        stream: the file, or a stream that unpacks it.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -442,7 +442,7 @@ class BoundedStream(io.RawIOBase):
 
     @contextlib.contextmanager
     def parsing(self, most: int, what: str) -> Iterator[None]:
-        """Within, no more than so many bytes may be read in all."""
+        """Let the block read no more than ``most`` bytes in all; ``what`` goes into the error."""
         self._left, self._what = most, what
         try:
             yield
@@ -450,10 +450,10 @@ class BoundedStream(io.RawIOBase):
             self._left = None
 
     def read(self, size: int | None = -1) -> bytes:
-        """Bytes of the stream."""
+        """Return bytes of the stream, see :class:`io.RawIOBase`."""
         size = -1 if size is None else size
         if self._left is not None:
-            # a zip's end may be looked for in a last piece of unknown size
+            # zipfile looks for the directory in the file's last bytes, read without a size
             data: bytes = b""
             if size <= self._left:
                 data = self._stream.read(size if size >= 0 else self._left + 1)
@@ -465,24 +465,24 @@ class BoundedStream(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place; forward only where the stream is unpacked on the way."""
+        """Go to an offset; a stream that is being unpacked goes forward only."""
         return int(self._stream.seek(offset, whence))
 
     def tell(self) -> int:
-        """The place reached."""
+        """Return the current offset."""
         return int(self._stream.tell())
 
     def seekable(self) -> bool:
-        """It is; in an unpacked stream, forward."""
+        """Return true; a stream that is being unpacked goes forward only."""
         return True
 
     def readable(self) -> bool:
-        """It is."""
+        """Return true."""
         return True
 
 
 def unpacked_stream(stream: BinaryIO, meter: Meter) -> BoundedStream:
-    """A tar archive, unpacked on the way if it is packed, within the bounds."""
+    """Return a stream of a tar archive, which is decompressed while it is read."""
     head = stream.read(6)
     stream.seek(0)
     if head.startswith(b"\x1f\x8b"):
@@ -499,7 +499,7 @@ def unpacked_stream(stream: BinaryIO, meter: Meter) -> BoundedStream:
 
 
 class _PiecewiseDecompressor:
-    """Unpacks bz2 or xz piece by piece, with bounded memory.
+    """Decompresses bz2 or xz piece by piece, in bounded memory.
 
     ``LZMAFile`` has no limit on memory, and a header may ask for gigabytes.
     """
@@ -529,7 +529,7 @@ class _PiecewiseDecompressor:
 
 
 class _CountingStream:
-    """What is unpacked, counted, with a seek that goes forward."""
+    """Counts the bytes that are unpacked, and seeks forward by reading."""
 
     def __init__(self, source: Any, packed: BinaryIO, meter: Meter) -> None:
         self._source = source
@@ -568,7 +568,7 @@ class _CountingStream:
 
 # Archives. ------------------------------------------------------------------------
 
-#: The file of Gradescope's that a class's archive may hold.
+#: The file in Gradescope's export that names the students.
 METADATA = b"submission_metadata.yml"
 
 #: Folders within folders.
@@ -579,20 +579,20 @@ _CHUNK = 64 << 10
 #: Bytes of headers before one member of a tar: real ones take a few kilobytes.
 _HEADER = 1 << 20
 
-#: Zip's methods that can be unpacked piece by piece.
+#: Compression methods of zip that can be unpacked piece by piece.
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 def unpack(
     stream: BinaryIO, name: bytes, extraction_dir: ExtractionDir, meter: Meter
 ) -> tuple[MemoryFolder, tuple[str, ...]]:
-    """The tree in an archive, and what is wrong with the archive itself.
+    """Return the tree in an archive, and the problems of the archive itself.
 
     Args:
         stream: the archive; it can seek.
-        name: what it is called, for the tree's root.
-        extraction folder: where its files are kept.
-        meter: counts what it costs, and knows the bounds.
+        name: the archive's name, which the tree's root gets.
+        extraction_dir: the folder that keeps its files.
+        meter: counts what it uses, and knows the bounds.
     """
     unpacking = _Unpacking(MemoryFolder(name), extraction_dir, meter)
     try:
@@ -684,7 +684,7 @@ class _Unpacking:
                     self._keep(path, self._pieces(member, None))
 
     def _pieces(self, member: object, packed: int | None) -> Iterator[bytes]:
-        """The contents of a member, no more than may be."""
+        """Yield the contents of a member, and raise where it exceeds a bound."""
         size = 0
         while piece := member.read(_CHUNK):  # type: ignore[attr-defined]
             size += len(piece)
@@ -708,7 +708,7 @@ class _Unpacking:
         self._place(path, File(path[-1], size, lambda: self.extraction_dir.reader(stored)))
 
     def _path(self, name: bytes, other_slash: bytes) -> tuple[bytes, ...] | None:
-        """The parts of a member's name; none if it is not looked at."""
+        """Return the parts of a member's name, or None if the member is left out."""
         if other_slash:  # of a zip made by old programs on Windows
             name = name.replace(other_slash, b"/")
         parts = tuple(part for part in name.split(b"/") if part not in (b"", b"."))
@@ -750,7 +750,7 @@ class _Unpacking:
 
 
 class _MemberTooLarge(Exception):
-    """One member goes beyond a bound; the archive is read on."""
+    """One member exceeds a bound; the rest of the archive is still read."""
 
 
 def _wanted(path: tuple[bytes, ...]) -> bool:
@@ -758,7 +758,7 @@ def _wanted(path: tuple[bytes, ...]) -> bool:
 
 
 def _zip_name(info: zipfile.ZipInfo) -> bytes:
-    """A member's name: its bytes if they are UTF-8, said so or not, else DOS'."""
+    """Return a member's name: its bytes where they are UTF-8, flagged so or not, else cp437."""
     name = info.orig_filename
     if not info.flag_bits & 0x800:
         try:

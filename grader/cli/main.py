@@ -31,7 +31,7 @@ __all__ = ["main"]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with a request in one line."""
+    """A parser that raises the error of a wrong request as one line."""
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(f"{message} (see python -m grader {self._command()}--help)")
@@ -192,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve one request; its exit status."""
+    """Serve one request, and return the exit status."""
     for stream in (sys.stdout, sys.stderr):
         # a terminal that cannot show ✓ gets \u2713 instead of a traceback
         with contextlib.suppress(AttributeError):
@@ -280,7 +280,7 @@ def _check(request: argparse.Namespace) -> int:
         from grader.report.text import submission_report
 
         Console(highlight=False).print(submission_report(verdict))
-    sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
+    sys.stdout.flush()  # a reader gets the verdict before progress is written
     from grader.judge.progress import note
 
     note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True)
@@ -298,14 +298,15 @@ def _judge_file(
 
     Args:
         path: a ``.py`` file or a notebook.
-        names: exercises to judge; one that the file lacks is ``missing``.
-            None means all that the file defines.
+        names: exercises to judge; one that the file lacks is ``missing``.  Without names,
+            all that the file defines are judged.
         catalogue: the exercises of the course.
-        launcher: gives what starts the ranks; asked when there is something to run.
+        launcher: a function that returns a launcher; it is called when there is
+            something to run.
         settings: seed, sizes and limits.
 
     Raises:
-        UnknownExercise: a name that the course does not have.
+        UnknownExercise: the course has no exercise of a name.
         UnreadableFile: the path is no submission.
         RequestError: no name is given and the file defines no exercise.
     """
