@@ -58,7 +58,7 @@ class Engine(Protocol):
 
 # Processes of this machine. -------------------------------------------------------
 
-#: Times that a request is tried: a worker may have died for a reason outside it.
+#: Times that a request is tried, since its worker may have died for another reason.
 _TRIES = 2
 
 #: Seconds that workers have to clean up and end before they are killed.

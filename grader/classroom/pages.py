@@ -354,7 +354,7 @@ def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
 
 
 def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
-    # a share of 0.7 belongs to the bin that begins there, although 0.7 * 10 < 7 in floats
+    # a share of 0.7 belongs to the bin that begins there, even if rounding puts it just below
     counts = Counter(max(0, min(int(share * _BINS + 1e-9), _BINS - 1)) for share in shares)
     width = 100 // _BINS
     return tuple(Bin(i * width, (i + 1) * width, counts[i]) for i in range(_BINS))
