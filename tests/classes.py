@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.classroom.outputs.results import ClassResults, RequestedExercise, SubmissionRow
+from grader.classroom.results import ClassResults, RequestedExercise, SubmissionRow
 from grader.core.verdict import (
     Bound,
     CaseVerdict,

@@ -17,8 +17,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.classroom.archives import unpack
-from grader.classroom.tree import (
+from grader.classroom.untrusted_files import (
     STUDENT,
     ExtractionDir,
     File,
@@ -26,6 +25,7 @@ from grader.classroom.tree import (
     Meter,
     UnopenedEntry,
     read_whole,
+    unpack,
 )
 
 MB = 1 << 20

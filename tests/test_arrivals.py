@@ -22,11 +22,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from grader.classroom import submission_files, tree
-from grader.classroom.arrivals import collect, newer
-from grader.classroom.layouts import LARGEST_METADATA, Submitter, submitters
+from grader.classroom import arrivals as module
+from grader.classroom import untrusted_files
+from grader.classroom.arrivals import LARGEST_METADATA, Submitter, collect, newer, submitters
 from grader.classroom.names import age, key, raw, shown
-from grader.classroom.tree import STUDENT
+from grader.classroom.untrusted_files import STUDENT
 from grader.core.errors import RequestError, UnreadableFile
 
 SAFE_KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -315,6 +315,18 @@ def test_a_bomb_of_aliases_is_not_multiplied_out():
     assert people["a39"] == ()
 
 
+@pytest.mark.parametrize("value", ["[]", "{}", "x"])
+def test_metadata_that_hold_many_values_take_no_memory_for_them(value):
+    """A tree of YAML's nodes would take more than a hundred times the text."""
+    data = b"a: [" + f"{value},".encode() * 20_000 + b"]"
+    tracemalloc.start()
+    try:
+        assert submitters(io.BytesIO(data)) == {"a": ()}
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "value", ["x", "[]", "[x, [y], {z: 1}]", "{a: b}", "~", "*b", "[{':name': [x]}]", "[{[a]: b}]"]
 )
@@ -416,15 +428,15 @@ def test_a_file_that_grows_later_is_not_swallowed(tmp_path):
 
 
 def test_of_too_many_files_the_newest_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(submission_files, "MOST_FILES", 3)
+    monkeypatch.setattr(module, "MOST_FILES", 3)
     fill(tmp_path, {f"ann/a{n}.py": b"" for n in range(12)})
     assert list(found(tmp_path)["ann"]) == ["a9.py", "a10.py", "a11.py"]
     assert "more than 3 files" in problems(tmp_path)["ann"][0]
 
 
 def test_too_many_entries_are_the_students_problem(tmp_path, monkeypatch):
-    monkeypatch.setattr(submission_files, "MOST_ENTRIES", 5)
-    monkeypatch.setattr(tree, "WIDEST", 8)
+    monkeypatch.setattr(module, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(untrusted_files, "WIDEST", 8)
     fill(tmp_path, {f"ann/{n}.txt": b"" for n in range(7)} | {"bob/b.py": b"b"})
     fill(tmp_path, {f"cy/{n}.py": b"" for n in range(9)})
     assert found(tmp_path) == {"ann": {}, "bob": {"b.py": b"b"}, "cy": {}}

@@ -360,8 +360,8 @@ def test_ranks_that_cannot_meet_say_why(monkeypatch):
 LATE = """
 import os, sys, time
 import torch.distributed as dist
-from grader.bench.command import plan_of
-from grader.bench.starting import take_part
+from grader.bench.plan import plan_of
+from grader.bench.rank import take_part
 
 path, marker, meeting, rank = sys.argv[1:]
 os.environ.update(RANK=rank, WORLD_SIZE="2", LOCAL_RANK=rank)

@@ -14,8 +14,7 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install '.
 
 from distributed import Client, Event, LocalCluster, Lock, Variable
 
-from grader.classroom.engines.dask import DaskEngine, connect, slurm
-from grader.classroom.engines.local import LocalEngine
+from grader.classroom.engines import DaskEngine, LocalEngine, connect, slurm
 from grader.classroom.messages import (
     ExerciseJudged,
     GradingRequest,
@@ -83,7 +82,7 @@ def _judge_together(order):
 
 def test_workers_that_come_later_get_work_while_the_first_is_busy(monkeypatch):
     """As SLURM starts them: none when the grading begins, then one, then three more."""
-    monkeypatch.setattr("grader.classroom.engines.dask.carry_out", _judge_together)
+    monkeypatch.setattr("grader.classroom.engines.carry_out", _judge_together)
     with (
         LocalCluster(
             n_workers=0, threads_per_worker=1, dashboard_address=":0", processes=False

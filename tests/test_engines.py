@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.engines import local
-from grader.classroom.engines.local import LocalEngine
+from grader.classroom import engines
+from grader.classroom.engines import LocalEngine
 from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
 from grader.launch.sandbox import missing
 
@@ -38,24 +38,24 @@ def until(condition, what, seconds=100):
         time.sleep(0.01)
 
 
-_serve = local._serve
+_serve = engines._serve
 
 
 def _serve_when_both_have_started(pipe):
     """In a worker: it listens only when there is another worker, and judges nothing."""
-    from grader.classroom.engines import work
+    from grader.classroom import grading
 
     started = Path(os.environ["TEST_STARTED"])
     (started / str(os.getpid())).touch()
     until(lambda: len(list(started.iterdir())) == 2, "two workers")
-    work.work = lambda order, tell: tell(SubmissionJudged(order.key))
+    grading.serve_request = lambda one, report: report(SubmissionJudged(one.key))
     _serve(pipe)
 
 
 def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeypatch):
     """Neither worker listens before the other one has started; their orders fill any pipe."""
     monkeypatch.setenv("TEST_STARTED", str(tmp_path))
-    monkeypatch.setattr(local, "_serve", _serve_when_both_have_started)
+    monkeypatch.setattr(engines, "_serve", _serve_when_both_have_started)
     files = (("answers.py", b"#" * (2 << 20)),)
     engine = LocalEngine(2)
     try:

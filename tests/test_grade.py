@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.exports import FORMATS
 from grader.classroom.store import Store
 from grader.core.verdict import Status
 from grader.launch.sandbox import missing
@@ -189,7 +190,7 @@ def test_an_export_takes_no_torch(graded, tmp_path):
         "import sys; sys.argv = ['-m']; from grader.cli.main import main;"
         " print(main(sys.stdin.read().split('\\n')), 'torch' in sys.modules)"
     )
-    for form in ("csv", "gradescope", "nbgrader", "canvas"):
+    for form in FORMATS:
         request = ["export", str(home / "out"), "--format", form, "--to", str(tmp_path / form)]
         done = subprocess.run(
             [sys.executable, "-c", code], input="\n".join(request),

@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from grader.classroom.outputs.canvas import canvas
-from grader.classroom.outputs.results import ClassResults, SubmissionRow
+from grader.classroom.canvas import canvas
+from grader.classroom.results import ClassResults, SubmissionRow
 from grader.core.errors import RequestError
 from grader.core.verdict import Status
 from tests.classes import (

@@ -17,9 +17,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.classroom.outputs.autograder import autograder
-from grader.classroom.outputs.files import write_gradescope
-from grader.classroom.outputs.gradescope import VISIBILITIES, gradescope, to_json
+from grader.classroom.exports import FORMATS
+from grader.classroom.gradescope import VISIBILITIES, autograder, gradescope, to_json
 from tests.classes import HOSTILE, SEED, hostile_class, small_class
 
 _VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
@@ -113,15 +112,18 @@ def test_what_is_not_handed_in_earns_nothing():
     assert [test["output"] for test in found["tests"]] == ["not handed in"] * 3
 
 
-def test_a_fault_of_the_graders_is_never_0_points_in_silence(tmp_path):
+def test_a_fault_of_the_graders_is_never_0_points_in_silence():
     error = result("cyd")["tests"][2]
     assert "score" not in error
     assert "status" not in error
     assert "no fault of yours" in result("cyd")["output"]
-    left_out = write_gradescope(small_class(), tmp_path)
+    made = FORMATS["gradescope"].make(small_class(), None)
     # a file would have to say how many points they earned
-    assert [row.key for row in left_out] == ["cyd", "dee"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ada", "bob", "eve", "fay"]
+    names = {row.key: row.student for row in small_class().rows}
+    left_out = [remark.partition(":")[0] for remark in made.remarks]
+    assert left_out == [f"no results for {names[key]}" for key in ("cyd", "dee")]
+    graded = [f"{key}/results.json" for key in ("ada", "bob", "eve", "fay")]
+    assert sorted(made.folder) == [graded[0], "autograder.zip", *graded[1:]]
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
@@ -185,7 +187,7 @@ def test_the_zip_has_the_scripts_at_its_root_and_the_grader(unpacked):
     }  # fmt: skip
     inside = source / "gather-round"
     assert (inside / "pyproject.toml").is_file()
-    assert (inside / "grader" / "classroom" / "outputs" / "assets" / "page.css").is_file()
+    assert (inside / "grader" / "classroom" / "assets" / "page.css").is_file()
     assert not list(inside.rglob("__pycache__"))
     for name in ("setup.sh", "run_autograder"):
         text = (source / name).read_bytes()

@@ -9,9 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.classroom.outputs.class_page import class_page, figures, outcome
-from grader.classroom.outputs.files import feedback
-from grader.classroom.outputs.results import ClassResults, SubmissionRow
+from grader.classroom.pages import class_page, feedback, figures, outcome
+from grader.classroom.results import ClassResults, SubmissionRow
 from grader.core.verdict import Diagnosis, Status
 from tests.classes import (
     SEED,

@@ -6,23 +6,26 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from grader.classroom.exporting import export
+from grader.classroom.exports import FORMATS, export
 from grader.classroom.names import is_key, key
-from grader.classroom.outputs import nbgrader as nb
-from grader.classroom.outputs.files import write
-from grader.classroom.outputs.results import (
+from grader.classroom.pages import write
+from grader.classroom.results import (
     COLUMNS,
     ClassResults,
     SubmissionRow,
     gradebook,
+    nbgrader_gradebook,
     number,
     table,
     text,
 )
 from grader.classroom.store import Store, StoredSubmission
+from grader.cli.main import _parser
+from grader.core.errors import RequestError
 from grader.core.verdict import Status
 from tests.classes import (
     ASKED,
@@ -32,6 +35,8 @@ from tests.classes import (
     small_class,
     without_points,
 )
+
+ROOT = Path(__file__).resolve().parent.parent
 
 #: What makes a spreadsheet compute, by OWASP's list and its full-width forms.
 TRIGGERS = tuple("=+-@\t\r\n＝＋－＠")
@@ -82,7 +87,7 @@ def test_the_gradebook_has_every_row_and_the_course_in_order():
     assert rows[5]["notes"] == "graded without a sandbox"
 
 
-@pytest.mark.parametrize("form", ["csv", "canvas", "gradescope", "nbgrader"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, tmp_path):
     with Store(tmp_path) as store:
         store.course = tuple((asked.name, asked.chapter, asked.points) for asked in ASKED)
@@ -104,6 +109,43 @@ def test_every_export_says_what_could_not_be_judged_and_who_has_no_grade(form, t
         "exchange could not be judged for 1 submission (needs a GPU); it does not count there,"
         " neither for nor against",
     ]
+
+
+@pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
+def test_an_export_writes_a_file_or_a_folder_as_the_registry_says(form, tmp_path):
+    with Store(tmp_path / "out") as store:
+        store.note(0, StoredSubmission(key(b"ada", "ada"), "ada", "digest", [], [], []))
+    to = tmp_path / "new" / "to"
+    export(tmp_path / "out", form.name, to)
+    assert (to.is_dir(), to.is_file()) == (form.is_folder, not form.is_folder)
+    made = form.make(small_class(), None)
+    assert (bool(made.folder), bool(made.data)) == (form.is_folder, not form.is_folder)
+
+
+def test_only_forms_that_fill_in_a_gradebook_take_one(tmp_path):
+    takers = [name for name, form in FORMATS.items() if form.fills_gradebook]
+    assert takers == ["canvas"]
+    for name in FORMATS.keys() - set(takers):
+        with pytest.raises(RequestError, match="--gradebook is for --format canvas"):
+            export(tmp_path, name, tmp_path / "to", tmp_path / "book.csv")
+
+
+def test_the_documentation_and_the_help_name_every_form_and_no_other():
+    page = (ROOT / "docs" / "grading.md").read_text()
+    shown = re.findall(
+        r"^python -m grader export results/ --format (\S+) +--to (\S+)(.*)$", page, re.M
+    )
+    assert [(name, to, "--gradebook" in more) for name, to, more in shown] == [
+        (form.name, form.target, form.fills_gradebook) for form in FORMATS.values()
+    ]
+    line = re.search(r"grader export RESULTS .* grades for (.*)", (ROOT / "README.md").read_text())
+    assert line[1].split(", ") == [form.system for form in FORMATS.values()]
+    (commands,) = _parser()._subparsers._group_actions
+    (option,) = (a for a in commands.choices["export"]._actions if a.dest == "format")
+    assert option.choices == list(FORMATS)
+    for form in FORMATS.values():
+        assert f"{form.name}: {form.content}" in option.help
+        assert form.system in _parser().format_help()
 
 
 def test_the_gradebook_opens_in_excel_with_its_letters():
@@ -144,7 +186,7 @@ def test_keys_that_a_file_system_may_mix_up_are_refused():
 
 
 def test_nbgraders_columns():
-    data = nb.nbgrader(small_class())
+    data = nbgrader_gradebook(small_class())
     assert data.decode().splitlines()[0].replace('"', "") == (
         "assignment,duedate,timestamp,student_id,last_name,first_name,email,"
         "raw_score,late_submission_penalty,score,max_score"
@@ -157,7 +199,7 @@ def test_nbgraders_columns():
     assert (rows[0]["last_name"], rows[0]["first_name"]) == ("Ada Lovelace", "")
     assert [row["score"] for row in rows] == ["4", "0.25", "", "", "0", "1"]
     assert {row["assignment"] for row in rows} == {"Week 2"}
-    assert len(read(nb.nbgrader(hostile_class()))) == len(HOSTILE)
+    assert len(read(nbgrader_gradebook(hostile_class()))) == len(HOSTILE)
 
 
 def test_all_files_of_a_class(tmp_path):

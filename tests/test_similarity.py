@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.outputs.files import similar_page
-from grader.classroom.outputs.results import ClassResults, SubmissionRow
+from grader.classroom.pages import similar_page
+from grader.classroom.results import ClassResults, SubmissionRow
 from grader.classroom.similarity import Pair, alike
 from grader.course.chapters import discover
 from grader.submission.winnowing import K, W, fingerprints, prints_of, tokens

@@ -13,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.cache_key import Sources, course_mark, fingerprint, seed_for
-from grader.classroom.store import Store, StoredSubmission, StoreError
+from grader.classroom.store import (
+    Sources,
+    Store,
+    StoredSubmission,
+    StoreError,
+    course_mark,
+    fingerprint,
+    seed_for,
+)
 from grader.core.errors import RequestError
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Site, Status
 from grader.course.chapters import discover
@@ -271,7 +278,7 @@ def test_a_chapter_that_is_new_judges_no_other_again(package):
 
 
 def test_another_torch_or_python_judges_again(package, monkeypatch):
-    from grader.classroom import cache_key as module
+    from grader.classroom import store as module
 
     found = {Sources(package).engine}
     monkeypatch.setattr(module, "version", lambda name: f"9.9 of {name}")

@@ -1,18 +1,19 @@
-"""The command ``bench``: alone, with ranks of its own, or as one rank of ``torchrun``."""
+"""The command ``bench``: with ranks that it starts, or as one rank of ``torchrun``."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from grader.bench.plan import BenchPlan, contest_of
+from grader.bench.plan import BenchPlan, plan_of
 from grader.bench.table import (
     SUFFIXES,
-    Complaint,
+    RankFailure,
     SizeRow,
     footer,
     header,
@@ -22,20 +23,51 @@ from grader.bench.table import (
     to_json,
 )
 from grader.core.errors import RequestError
+from grader.course.bandwidth import sweep
 
-__all__ = ["Sinks", "bench", "plan_of", "under_torchrun"]
+__all__ = ["Sinks", "bench", "serve", "under_torchrun"]
 
-#: More would be no measurement on one machine.
+#: Seconds that another rank leaves rank 0, started at the same time, to report an error.
+_REPORTING = 30.0
+
+#: Most ranks that are started; with more, the times of one machine mean nothing.
 _MOST_RANKS = 64
+
+
+def serve(request: argparse.Namespace) -> int:
+    """Serve a parsed request, and return the exit status."""
+    try:
+        if request.factor < 2:
+            raise RequestError(f"--factor must be 2 or more, not {request.factor}")
+        plan = plan_of(
+            request.names,
+            list(sweep(request.min_bytes, request.max_bytes, request.factor)),
+            file=request.file,
+            like=request.like,
+            dtype=request.dtype,
+            warmup=request.warmup,
+            iterations=request.iters,
+            timeout=request.timeout,
+            backend=request.backend,
+        )
+        return bench(plan, Sinks(request.json, request.csv, request.plot), request.ranks)
+    except RequestError:
+        if under_torchrun() and os.environ["RANK"] != "0":
+            # every rank finds the same error, and rank 0 reports it; if this rank ended first,
+            # torchrun would end rank 0 before it has; torchrun ends this rank afterwards
+            time.sleep(_REPORTING)
+            return 2
+        raise
 
 
 @dataclass
 class Sinks:
-    """Where the results go.
+    """The places that results are written to.
 
     Attributes:
-        json: print one JSON object instead of the table.
+        json: whether to print one JSON object instead of the table.
         csv, plot: files to write.
+        rows: the results so far.
     """
 
     json: bool = False
@@ -44,7 +76,7 @@ class Sinks:
     rows: list[SizeRow] = field(default_factory=list)
 
     def check(self) -> None:
-        """Raise what can be known before anything is measured.
+        """Check the files before anything is measured.
 
         Raises:
             RequestError: a file cannot be written.
@@ -58,7 +90,7 @@ class Sinks:
             )
 
     def show(self, plan: BenchPlan, ranks: int, row: SizeRow) -> None:
-        """Take a row, and print it if it is a table that is wanted."""
+        """Take a row, and print it unless JSON is wanted."""
         before = self.rows[-1].name if self.rows else None
         if not self.json:
             if row.name != before:
@@ -75,7 +107,7 @@ class Sinks:
             print(footer([row for row in self.rows if row.name == name]), flush=True)
 
     def finish(self, plan: BenchPlan, ranks: int) -> int:
-        """Write the rest; the exit status."""
+        """Write the rest, and return the exit status: 1 if an element was wrong."""
         if self.json:
             print(to_json(plan, self.rows, ranks))
         else:
@@ -91,55 +123,20 @@ class Sinks:
 
 
 def under_torchrun() -> bool:
-    """Whether somebody has started this process as one rank of several."""
+    """Return whether this process was started as one rank of several."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def plan_of(
-    names: Sequence[str],
-    sizes: Sequence[int],
-    *,
-    file: str | None,
-    like: str | None,
-    **counts: Any,
-) -> BenchPlan:
-    """A plan that can be carried out.
-
-    Raises:
-        RequestError: it cannot; says why.
-    """
-    if like is not None and file is None:
-        raise RequestError("--like says what functions of a file are: give it with --file FILE")
-    contests = tuple((name, contest_of(name, file, like)) for name in dict.fromkeys(names))
-    if not sizes:
-        raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
-    program = b"" if file is None else _program(file, [name for name, _ in contests])
-    return BenchPlan(contests, tuple(sizes), file=file, program=program, **counts)
-
-
-def _program(file: str, names: Sequence[str]) -> bytes:
-    from grader.submission.submission import Submission
-
-    submission = Submission.from_file(file, names)
-    for name in names:
-        if name in submission.broken:
-            fault = submission.broken[name]
-            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
-        if name not in submission.names:
-            raise RequestError(f"{file} does not define {name}")
-    return submission.program.to_bytes()
-
-
 def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
-    """Measure; the exit status.
+    """Measure, and return the exit status.
 
     Args:
         plan: what to measure.
         sinks: where the results go.
-        ranks: how many to start; as many as there are, under ``torchrun``.
+        ranks: number of ranks to start, 4 if None; it must be None under ``torchrun``.
 
     Raises:
-        RequestError: it cannot be done so.
+        RequestError: the plan cannot be carried out with these ranks.
         RunFailed: a rank failed.
     """
     if under_torchrun():
@@ -156,7 +153,7 @@ def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
         )
     _require_partners(plan, size)
     sinks.check()
-    from grader.bench.starting import rows_of_own_ranks
+    from grader.bench.rank import rows_of_own_ranks
 
     for row in rows_of_own_ranks(plan, size):
         sinks.show(plan, size, row)
@@ -164,29 +161,27 @@ def bench(plan: BenchPlan, sinks: Sinks, ranks: int | None) -> int:
 
 
 def _require_partners(plan: BenchPlan, size: int) -> None:
-    if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.contests):
+    if size == 1 and plan.file is None and any(op == "send_recv" for _, op in plan.functions):
         raise RequestError("send_recv needs two ranks: a rank cannot send to itself")
 
 
 def _one_of_many(plan: BenchPlan, sinks: Sinks) -> int:
-    """Be one rank of ``torchrun``'s; rank 0 shows what was measured."""
+    """Measure as one rank of ``torchrun``'s; rank 0 shows the results."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     _require_partners(plan, size)
     if rank == 0:
         sinks.check()
-    from grader.bench.starting import take_part
+    from grader.bench.rank import take_part
 
     _require_backend(plan)
 
-    def complain(complaint: Complaint) -> NoReturn:
-        where = f", {complaint.site}" if complaint.site else ""
-        print(
-            f"grader: rank {complaint.rank}{where}: {complaint.text}", file=sys.stderr, flush=True
-        )
-        # torchrun ends the others; no traceback of ours comes before that
+    def fail(failure: RankFailure) -> NoReturn:
+        where = f", {failure.site}" if failure.site else ""
+        print(f"grader: rank {failure.rank}{where}: {failure.text}", file=sys.stderr, flush=True)
+        # torchrun ends the other ranks; no traceback of the grader comes before that
         os._exit(1)
 
-    take_part(plan, lambda row: sinks.show(plan, size, row), complain)
+    take_part(plan, lambda row: sinks.show(plan, size, row), fail)
     return sinks.finish(plan, size) if rank == 0 else 0
 
 

@@ -1,16 +1,20 @@
-"""What is to be measured: names, sizes and counts, as asked for and found possible."""
+"""The plan of a measurement: names, sizes and counts, and the options that ask for them."""
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from grader.core.errors import RequestError
 from grader.course.bandwidth import FACTORS
 
-__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "bytes_of", "contest_of"]
+__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "add_options", "bytes_of", "collective_of", "plan_of"]
 
-#: Exercises by the collective that they are; the others bear a collective's name.
+#: The collective that each exercise implements.
 KIND_OF = {
     **{op: op for op in FACTORS if op not in ("all_reduce", "send_recv")},
     "all_reduce_rooted": "all_reduce",
@@ -22,7 +26,7 @@ KIND_OF = {
     "unblock_ring": "send_recv",
 }
 
-#: Names of dtypes, and what nccl-tests calls them.
+#: Names of dtypes, and those of nccl-tests.
 DTYPES = {
     "float32": "float",
     "float64": "double",
@@ -39,10 +43,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def bytes_of(text: str) -> int:
-    """``64K`` as a number; K, M and G are binary here, as in nccl-tests.
+    """Return the bytes of a size such as ``64K``; K, M and G are binary, as in nccl-tests.
 
     Raises:
-        ValueError: it is no size.
+        ValueError: the text is no size.
     """
     match = _SIZE.fullmatch(text)
     if match is None or not int(match[1]):
@@ -50,11 +54,16 @@ def bytes_of(text: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
-def contest_of(name: str, file: str | None, like: str | None) -> str:
-    """Which collective a name stands for.
+def collective_of(name: str, file: str | None, like: str | None) -> str:
+    """Return the collective that a name stands for.
+
+    Args:
+        name: a collective, or a function of ``file``.
+        file: the submission; torch's own collectives are measured if it is None.
+        like: the collective that the functions of ``file`` implement, if it is given.
 
     Raises:
-        RequestError: it stands for none.
+        RequestError: the name stands for none.
     """
     if file is None:
         if name in FACTORS:
@@ -72,20 +81,20 @@ def contest_of(name: str, file: str | None, like: str | None) -> str:
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """A request.
+    """A measurement that has been asked for.
 
     Attributes:
-        contests: names to call, and the collective that each one is.
+        functions: names to call, each with the collective that it implements.
         sizes: bytes of the whole tensor, ascending.
-        dtype: of its elements.
-        warmup, iterations: calls that are not timed, and calls that are.
+        dtype: name of the elements' dtype.
+        warmup, iterations: number of calls that are not timed, and of calls that are.
         timeout: seconds that one size may take.
         backend: ``gloo`` or ``nccl``.
-        file: the submission; torch's own collectives if ``None``.
-        program: its definitions, packed.
+        file: the submission; torch's own collectives are measured if it is None.
+        program: the submission's definitions, packed.
     """
 
-    contests: tuple[tuple[str, str], ...]
+    functions: tuple[tuple[str, str], ...]
     sizes: tuple[int, ...]
     dtype: str = "float32"
     warmup: int = 5
@@ -94,3 +103,88 @@ class BenchPlan:
     backend: str = "gloo"
     file: str | None = None
     program: bytes = field(default=b"", repr=False)
+
+
+def plan_of(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    file: str | None,
+    like: str | None,
+    **counts: Any,
+) -> BenchPlan:
+    """Return a plan that can be carried out.
+
+    Args:
+        names: collectives, or functions of ``file``.
+        sizes: bytes of the whole tensor, ascending.
+        file, like: see :func:`collective_of`.
+        counts: further attributes of :class:`BenchPlan`.
+
+    Raises:
+        RequestError: it cannot be carried out; the message says why.
+    """
+    if like is not None and file is None:
+        raise RequestError("--like says what functions of a file are: give it with --file FILE")
+    functions = tuple((name, collective_of(name, file, like)) for name in dict.fromkeys(names))
+    if not sizes:
+        raise RequestError("--min-bytes is larger than --max-bytes; there is no size to measure")
+    program = b"" if file is None else _program(file, [name for name, _ in functions])
+    return BenchPlan(functions, tuple(sizes), file=file, program=program, **counts)
+
+
+def _program(file: str, names: Sequence[str]) -> bytes:
+    from grader.submission.submission import Submission
+
+    submission = Submission.from_file(file, names)
+    for name in names:
+        if name in submission.broken:
+            fault = submission.broken[name]
+            raise RequestError(f"{file}, line {fault.line}: {fault.message}")
+        if name not in submission.names:
+            raise RequestError(f"{file} does not define {name}")
+    return submission.program.to_bytes()
+
+
+# The options of the command line. --------------------------------------------------
+
+
+def _bytes(text: str) -> int:
+    try:
+        return bytes_of(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a size is a number of bytes such as 512, 64K, 16M or 1G, not {text!r}"
+        ) from None
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed, not {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not _natural(text):
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
+    return int(text)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``bench`` to a parser."""
+    add = parser.add_argument
+    add("names", metavar="NAME", nargs="+", help=f"{', '.join(FACTORS)}; with --file, an exercise")
+    add("--file", metavar="FILE", help="a student's; torch's own if not given")
+    add("--like", choices=sorted(FACTORS), help="the functions of FILE are this collective")
+    add("--ranks", type=_count, metavar="N", help="to start here (4)")
+    add("--backend", choices=["gloo", "nccl"], default="gloo", help="nccl under torchrun only")
+    add("--min-bytes", type=_bytes, default="1K", metavar="B", help="the smallest size (1K)")
+    add("--max-bytes", type=_bytes, default="16M", metavar="B", help="the largest size (16M)")
+    add("--factor", type=_count, default=4, metavar="F", help="from size to size (4)")
+    add("--warmup", type=_natural, default=5, metavar="N", help="calls that are not timed (5)")
+    add("--iters", type=_count, default=20, metavar="N", help="calls that are (20)")
+    add("--dtype", choices=list(DTYPES), default="float32", help="of the elements")
+    add("--timeout", type=_count, default=60, metavar="S", help="seconds of one size (60)")
+    add("--csv", type=Path, metavar="PATH", help="write a table")
+    add("--plot", type=Path, metavar="PATH", help="draw bus bandwidth against size")
+    add("--json", action="store_true", help="print one JSON object instead of the table")

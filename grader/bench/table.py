@@ -1,4 +1,4 @@
-"""What was measured, in the layout of nccl-tests, as CSV and as JSON."""
+"""The results of a measurement: as data, in the layout of nccl-tests, as CSV, JSON and picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from grader.bench.plan import DTYPES, BenchPlan
 
 __all__ = [
-    "Complaint",
+    "RankFailure",
     "SizeRow",
     "SUFFIXES",
     "average",
@@ -26,27 +26,27 @@ __all__ = [
 ]
 
 
-# What ranks say: what was measured, or what went wrong. ---------------------------
+# The messages of ranks: results and failures. -------------------------------------
 #
-# Whoever only listens need not import torch for it, which would take the processor
-# from those who measure.
+# They need no torch: the process that receives them would take the processor from the
+# ranks that measure if it imported torch.
 
 
 @dataclass(frozen=True)
 class SizeRow:
-    """One size of one collective, as all ranks know it.
+    """The result of one size of one collective, the same on all ranks.
 
     Attributes:
-        name: what was called.
-        op: the collective that it is.
-        nbytes: of the whole tensor.
-        count: elements of one rank's part, or of the whole if it has no parts.
-        dtype: of the elements.
+        name: the function that was called.
+        op: the collective that it implements.
+        nbytes: bytes of the whole tensor.
+        count: elements of one rank's part, or of the whole tensor if it has no parts.
+        dtype: name of the elements' dtype.
         redop: ``sum``, or ``none``.
-        root: a rank, or −1.
-        seconds: of one call: the slowest rank's mean.
-        algbw, busbw: bytes a second.
-        wrong: elements that are not as they should be, on all ranks together.
+        root: the root rank, or −1 if there is none.
+        seconds: mean time of one call on the slowest rank.
+        algbw, busbw: algorithm and bus bandwidth, in bytes a second.
+        wrong: number of wrong elements, on all ranks together.
     """
 
     name: str
@@ -63,14 +63,14 @@ class SizeRow:
 
 
 @dataclass(frozen=True)
-class Complaint:
-    """What went wrong on a rank.
+class RankFailure:
+    """The failure of a rank.
 
     Attributes:
-        rank: which one.
-        kind: ``raised`` or ``hung``; or ``lost``, without the other ranks.
-        text: what.
-        site: the student's line, if it was one of the student's.
+        rank: its number.
+        kind: ``raised`` or ``hung``; or ``lost``, if it cannot reach the other ranks.
+        text: the reason.
+        site: the line of the student's file, or an empty string.
     """
 
     rank: int
@@ -80,7 +80,7 @@ class Complaint:
 
     @property
     def place(self) -> str:
-        """Where a rank is that hangs."""
+        """A clause that says where a rank hangs."""
         return f"is at {self.site}" if self.site else "is in no line of the file"
 
     def __str__(self) -> str:
@@ -102,12 +102,12 @@ _UNITS = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "")
 
 
 def _columns(values: Iterable[str]) -> str:
-    # what is too long for its column moves the others, and still stands apart from them
+    # a value that is too long for its column moves the others, with a space between
     return " ".join(value.rjust(width) for value, width in zip(values, _WIDTHS, strict=True))
 
 
 def header(plan: BenchPlan, name: str, op: str, ranks: int) -> str:
-    """What is measured, and the names of the columns."""
+    """Return the lines above the table of a function: what is measured, and the columns."""
     whose = "torch's own" if plan.file is None else "of the file"
     what = name if name == op else f"{name} ({op})"
     return "\n".join(
@@ -121,7 +121,7 @@ def header(plan: BenchPlan, name: str, op: str, ranks: int) -> str:
 
 
 def _four(number: float) -> str:
-    """Digits as nccl-tests has them: never more than fit, at least what can be read."""
+    """Return a number with as many digits as nccl-tests prints."""
     return f"{number:.2f}" if number < 10_000 else f"{number:.0f}"
 
 
@@ -130,7 +130,7 @@ def _speed(number: float) -> str:
 
 
 def line(row: SizeRow) -> str:
-    """One size."""
+    """Return the line of one size."""
     return _columns(
         (
             str(row.nbytes),
@@ -147,12 +147,12 @@ def line(row: SizeRow) -> str:
 
 
 def average(rows: Sequence[SizeRow]) -> float:
-    """The mean of the bus bandwidths, in bytes a second."""
+    """Return the mean of the bus bandwidths, in bytes a second."""
     return sum(row.busbw for row in rows) / len(rows)
 
 
 def footer(rows: Sequence[SizeRow]) -> str:
-    """What nccl-tests ends with."""
+    """Return the lines below a table, as in nccl-tests."""
     wrong = sum(row.wrong for row in rows)
     return (
         f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}\n"
@@ -161,11 +161,11 @@ def footer(rows: Sequence[SizeRow]) -> str:
 
 
 def to_csv(rows: Iterable[SizeRow]) -> str:
-    """A table for spreadsheets: bytes, seconds, bytes a second."""
+    """Return the rows as CSV, in bytes, seconds and bytes a second."""
     out = io.StringIO()
     writer: Any = None
     for row in rows:
-        # a name is an identifier, of the course or of a file: no text here can be a formula
+        # names are identifiers, so no cell can be a formula to a spreadsheet
         fields = asdict(row)
         if writer is None:
             writer = csv.DictWriter(out, list(fields), lineterminator="\n")
@@ -175,7 +175,7 @@ def to_csv(rows: Iterable[SizeRow]) -> str:
 
 
 def to_json(plan: BenchPlan, rows: Sequence[SizeRow], ranks: int) -> str:
-    """One object: the request, the rows, the averages; bytes, seconds, bytes a second."""
+    """Return the plan, rows and averages as one JSON object, in bytes, seconds, bytes a second."""
     names = dict.fromkeys(row.name for row in rows)
     found = {
         "schema_version": 1,
@@ -191,17 +191,17 @@ def to_json(plan: BenchPlan, rows: Sequence[SizeRow], ranks: int) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-# What was measured, as a picture: bus bandwidth against size. ---------------------
+# The picture: bus bandwidth against size. -----------------------------------------
 
-#: What a picture can be saved as.
+#: Suffixes of the files that a picture can be saved as.
 SUFFIXES = (".png", ".svg", ".pdf")
 
-#: Told apart by shape as well as by colour.
+#: Markers, so that lines differ in shape as well as in colour.
 _MARKERS = "osD^vP*X<>"
 
 
 def save(path: Path, rows: Sequence[SizeRow], ranks: int) -> None:
-    """Draw one line for every name."""
+    """Save a picture with one line for every name."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.5), layout="constrained", facecolor="white")

@@ -1,7 +1,7 @@
 """A whole class: many submissions as they really arrive, judged and kept.
 
-What was downloaded is read as one kind of tree, its files are told whose they are, workers judge
-them in sandboxes, and a store keeps every verdict; :mod:`~grader.classroom.outputs` makes
-gradebooks and pages of it.  Its doors: :func:`grader.classroom.arrivals.collect` and
-:mod:`grader.classroom.session`.
+``arrivals`` finds out which student handed in which files, ``engines`` have them judged in
+sandboxes (``grading``), and a ``store`` keeps every verdict.  ``results`` holds a graded class as
+plain data, which ``pages`` and ``exports`` write; each escapes text for its own medium.
+Its doors: :func:`grader.classroom.command.grade` and :func:`grader.classroom.exports.export`.
 """

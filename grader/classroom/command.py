@@ -1,4 +1,4 @@
-"""``python -m grader grade``: what it prints, and where its results go."""
+"""``python -m grader grade``: grade a class, show how far it is, and write the results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,19 +28,254 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from grader.classroom.arrivals import Arrivals, StudentSubmission, collect
 from grader.classroom.engines import Engine
-from grader.classroom.outputs.files import write
-from grader.classroom.report import class_results
-from grader.classroom.session import GradingProgress as Step
-from grader.classroom.session import Options, grade_class
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingRequest,
+    Limits,
+    SubmissionJudged,
+    SubmissionLost,
+    SubmissionPlanned,
+    Workers,
+)
+from grader.classroom.pages import write
+from grader.classroom.results import class_results
 from grader.classroom.similarity import alike
-from grader.classroom.store import Store, StoreError
-from grader.core.errors import RequestError
+from grader.classroom.store import (
+    Store,
+    StoredSubmission,
+    StoreError,
+    course_mark,
+    fingerprint,
+    seed_for,
+)
+from grader.core.errors import RequestError, UnreadableFile
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.course.chapters import Catalogue
 from grader.report.summary import visible
 
-__all__ = ["grade"]
+__all__ = ["GradingProgress", "Options", "grade", "grade_class"]
+
+
+# Grading a class: what arrived, judged by an engine, kept in a store. -------------
+
+#: The fault of a submission that has not been judged, in case the grading is stopped before.
+_WAITING = "not judged yet; grade again"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of grading a class.
+
+    Attributes:
+        limits: limits on the time and memory of one submission, and whether it is in a sandbox.
+        seed: a number that all inputs are drawn from; without it they are drawn from a
+            secret that the store keeps.
+        force: whether to judge again what has not changed.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    seed: int | None = None
+    force: bool = False
+
+
+@dataclass
+class GradingProgress:
+    """The progress of a grading, in numbers.
+
+    Attributes:
+        submissions: number of submissions.
+        done: number of them that are judged, or need not be.
+        kept: number of these that had been judged before.
+        empty: number of these without a file to judge.
+        exercises: number of verdicts found in this grading.
+        lost: number of submissions that the grader failed at.
+        workers: number of submissions that can be judged at a time, where that changes.
+    """
+
+    submissions: int = 0
+    done: int = 0
+    kept: int = 0
+    empty: int = 0
+    exercises: int = 0
+    lost: int = 0
+    workers: int | None = None
+
+    @property
+    def judged(self) -> int:
+        """Number of submissions that were judged in this grading."""
+        return self.done - self.kept - self.empty
+
+
+def grade_class(
+    source: Path,
+    store: Store,
+    engine: Engine,
+    catalogue: Catalogue,
+    options: Options,
+    observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
+) -> GradingProgress:
+    """Judge every submission that is new or has changed.
+
+    Args:
+        source: the path of the submissions.
+        store: the store of the results.
+        engine: the engine that has submissions judged.
+        catalogue: the exercises of the course.
+        options: limits, seed, and whether to judge everything again.
+        observe: a function that is called after every step, with the verdict if one was found.
+
+    Raises:
+        RequestError: the source holds no submissions.
+        StoreError: the results cannot be written.
+    """
+    with collect(source) as arrivals:
+        if not arrivals.submissions:
+            raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
+        return _Session(source, store, catalogue, options, observe).run(arrivals, engine)
+
+
+class _Session:
+    """One grading of a class: what has arrived, and how far its judging is."""
+
+    def __init__(
+        self,
+        source: Path,
+        store: Store,
+        catalogue: Catalogue,
+        options: Options,
+        observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._options = options
+        self._observe = observe
+        self._secret = store.secret(options.seed)
+        self._course = course_mark(catalogue)
+        self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
+        self._submissions: dict[str, tuple[int, StudentSubmission]] = {}
+        self._digests: dict[str, str] = {}
+        self._progress = GradingProgress()
+
+    def run(self, arrivals: Arrivals, engine: Engine) -> GradingProgress:
+        """Judge all submissions, and write every event to the store as it comes."""
+        self._submissions = {one.key: (i, one) for i, one in enumerate(arrivals.submissions)}
+        self._progress.submissions = len(self._submissions)
+        self._store.course = tuple((e.name, e.chapter, e.points) for e in self._catalogue.values())
+        self._store.keep_only(set(self._submissions))
+        # every student has a row, even if the grading is stopped
+        for key in self._submissions.keys() - {entry.key for entry in self._store.entries()}:
+            self._note(key, (), (), {}, _WAITING)
+        self._observe(self._progress, None)
+        for event in engine.run(self._requests()):
+            verdict = None
+            if isinstance(event, SubmissionPlanned):
+                self._note(event.key, event.exercises, event.notes, event.prints)
+            elif isinstance(event, ExerciseJudged):
+                safe = self._options.limits.sandbox
+                self._store.save(event.key, event.fingerprint, event.verdict, safe)
+                self._progress.exercises += 1
+                verdict = event.verdict
+            elif isinstance(event, SubmissionLost):
+                self._lose(event)
+            elif isinstance(event, Workers):
+                self._progress.workers = event.count
+            if isinstance(event, (SubmissionJudged, SubmissionLost)):
+                self._progress.done += 1
+            self._observe(self._progress, verdict)
+        return self._progress
+
+    def _requests(self) -> Iterator[GradingRequest]:
+        """Yield a request for each submission that has to be judged; note the others."""
+        entries = {entry.key: entry for entry in self._store.entries()}
+        for key, (_, submission) in self._submissions.items():
+            self._digests[key] = digest = submission.digest()
+            seed = seed_for(self._secret, key)
+            if not submission.files:
+                self._note(key, (), (), {})
+                self._progress.empty += 1
+                self._skip()
+                continue
+            known = {} if self._options.force else self._store.known(key)
+            entry = entries.get(key)
+            if entry is not None and self._is_done(entry, digest, seed, known):
+                self._note(key, tuple(entry.exercises), tuple(entry.found), entry.prints)
+                self._progress.kept += 1
+                self._skip()
+                continue
+            yield GradingRequest(
+                key,
+                self._contents(submission),
+                digest,
+                seed,
+                self._options.limits,
+                known,
+                self._hidden,
+            )
+
+    def _contents(self, submission: StudentSubmission) -> tuple[tuple[str, bytes], ...]:
+        """Return the files that can be read; the arrivals have a problem for each other one."""
+        contents = []
+        for file in submission.files:
+            # a file that has been deleted meanwhile is left out
+            with contextlib.suppress(UnreadableFile):
+                contents.append((file.label, file.read()))
+        return tuple(contents)
+
+    def _is_done(
+        self, entry: StoredSubmission, digest: str, seed: int, known: dict[str, str]
+    ) -> bool:
+        """Return whether judging a submission again would come to the same verdicts."""
+        if entry.digest != digest or entry.fault or entry.course != self._course:
+            return False
+        limits = self._options.limits.key()
+        return all(
+            known.get(name) == fingerprint(self._catalogue[name], digest, seed, limits)
+            for name in entry.exercises
+        )
+
+    def _skip(self) -> None:
+        self._progress.done += 1
+        self._observe(self._progress, None)
+
+    def _note(
+        self,
+        key: str,
+        exercises: tuple[str, ...],
+        found: tuple[str, ...],
+        prints: dict[str, list[int]],
+        fault: str = "",
+    ) -> None:
+        position, submission = self._submissions[key]
+        self._store.note(
+            position,
+            StoredSubmission(
+                key=key,
+                student=submission.student,
+                digest=self._digests.get(key, ""),
+                exercises=list(exercises),
+                problems=list(submission.problems),
+                found=list(found),
+                email=submission.email,
+                number=submission.sid,
+                fault=fault,
+                prints=prints,
+                course=self._course,
+            ),
+        )
+
+    def _lose(self, event: SubmissionLost) -> None:
+        """Note that the grader failed at a submission, and keep what it had found."""
+        entry = next((one for one in self._store.entries() if one.key == event.key), None)
+        exercises = tuple(entry.exercises) if entry is not None else ()
+        found = tuple(entry.found) if entry is not None else ()
+        prints = entry.prints if entry is not None else {}
+        self._note(event.key, exercises, found, prints, event.reason)
+        self._progress.lost += 1
+
+
+# The command: signals, temporary files, and what the terminal shows. --------------
 
 _UNSAFE = (
     "no sandbox: the submissions run as you, on this machine, and can read, change and send"
@@ -58,8 +294,8 @@ def grade(
     """Grade a class and write the results.
 
     Returns:
-        The exit status: 0, 1 if the grader failed at something, or 128 and its number
-        if a signal has stopped it.
+        The exit status: 0, or 1 if the grader failed at something, or 128 + N if
+        signal N has stopped it.
     """
     console = Console(stderr=True, highlight=False)
     try:
@@ -74,7 +310,7 @@ def grade(
                     with bar:
                         step = grade_class(source, store, engine, catalogue, options, bar.observe)
                 finally:
-                    # also of what was found before it was stopped
+                    # if the grading was stopped, of what has been found so far
                     _report(store, out)
                 summary = _Summary(store, step)
     except _Stop as stop:
@@ -88,7 +324,7 @@ def grade(
 
 
 class _Stop(KeyboardInterrupt):
-    """A signal asks for the end of the grading."""
+    """A signal that asks for the end of the grading."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -96,10 +332,10 @@ class _Stop(KeyboardInterrupt):
 
 
 class _Signals:
-    """Raises signals that would end this process as :class:`_Stop`, but for times when it must not.
+    """Signal handlers that raise :class:`_Stop`, except while signals are held back.
 
-    Ended by a signal itself, the process would leave its temporary files, and its workers
-    would be killed before they have removed theirs.
+    A process that is ended by a signal itself leaves its temporary files, and its workers
+    are killed before they have removed theirs.
     """
 
     def __init__(self) -> None:
@@ -109,7 +345,7 @@ class _Signals:
 
     def __enter__(self) -> _Signals:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # one that is ignored, as nohup has it, stays ignored
+            # a signal that is ignored, as under nohup, stays ignored
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         return self
@@ -124,14 +360,14 @@ class _Signals:
         self._came = number
 
     def hold(self) -> None:
-        """From now on, remember a signal and go on."""
+        """From now on, remember a signal instead of raising it."""
         self._held = True
 
     def let_go(self) -> None:
-        """Raise what has come meanwhile, and from now on what comes.
+        """Raise a signal that has come meanwhile, and from now on each that comes.
 
         Raises:
-            _Stop: a signal had come.
+            _Stop: a signal came while signals were held back.
         """
         self._held = False
         if self._came is not None:
@@ -140,9 +376,9 @@ class _Signals:
 
 @contextlib.contextmanager
 def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator[Engine]:
-    """An engine, and one folder for all temporary files, its workers' among them.
+    """Provide an engine, and one folder for all temporary files, its workers' included.
 
-    A worker that had to be killed has removed nothing.  So the folder is made before
+    A worker that had to be killed has removed no files.  So the folder is made before
     anything else, and removed when all workers have ended.
     """
     with contextlib.ExitStack() as stack:
@@ -158,7 +394,7 @@ def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[None]:
-    """Within, this process and those that it starts keep their temporary files in one folder."""
+    """Let this process and those that it starts keep their temporary files in one folder."""
     variable, before = os.environ.get("TMPDIR"), tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True) as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = folder
@@ -188,7 +424,7 @@ def _report(store: Store, out: Path) -> None:
 
 
 def _try_sandbox() -> None:
-    """Make one, so that a machine that cannot is not found out student by student."""
+    """Make one sandbox, so that a machine without one fails before the first student."""
     from grader.launch.sandbox import SandboxPool
 
     try:
@@ -200,7 +436,7 @@ def _try_sandbox() -> None:
 
 
 class _Bar:
-    """The bar on the terminal: how far, how fast, how long still."""
+    """The progress bar on the terminal, with the rate and the time that is left."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -223,8 +459,8 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def observe(self, step: Step, verdict: ExerciseVerdict | None) -> None:
-        """Show a step."""
+    def observe(self, step: GradingProgress, verdict: ExerciseVerdict | None) -> None:
+        """Show the progress after a step."""
         assert self._task is not None
         (task,) = self._progress.tasks
         judged, seconds = step.judged, task.elapsed or 0.0
@@ -236,9 +472,9 @@ class _Bar:
 
 
 class _Summary:
-    """What came of it, in numbers."""
+    """The result of a grading in numbers, with the grader's own failures."""
 
-    def __init__(self, store: Store, step: Step) -> None:
+    def __init__(self, store: Store, step: GradingProgress) -> None:
         self.step = step
         self.words: Counter[str] = Counter()
         self.errors: list[str] = []
@@ -256,7 +492,7 @@ class _Summary:
                 self.words[word] += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """For other programs."""
+        """Return the object that ``--json`` prints."""
         return {
             "submissions": self.step.submissions,
             "judged": self.step.judged,
@@ -267,7 +503,7 @@ class _Summary:
         }
 
     def show(self, console: Console, out: Path) -> None:
-        """For people."""
+        """Print it for people."""
         step = self.step
         console.print(
             f"{step.submissions} submission{'s' * (step.submissions != 1)}: {step.judged} judged,"
@@ -287,5 +523,5 @@ class _Summary:
 
 
 def _plain(text: str) -> str:
-    """A stranger's text in one line, with nothing that a terminal would obey."""
+    """Return a text in one line, without characters that a terminal would interpret."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")

@@ -1,9 +1,12 @@
-"""One submission: its files read, its exercises judged, in a sandbox of its own."""
+"""The grading of one submission: its files are read and its exercises judged, in its sandbox."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import pickle
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,11 +15,18 @@ from pathlib import Path, PurePath
 
 import psutil
 
-from grader.classroom.cache_key import fingerprint
-from grader.classroom.messages import ExerciseJudged, GradingRequest, SubmissionPlanned, Told
+from grader.classroom.messages import (
+    ExerciseJudged,
+    GradingEvent,
+    GradingRequest,
+    SubmissionJudged,
+    SubmissionLost,
+    SubmissionPlanned,
+)
+from grader.classroom.store import fingerprint
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.course.chapters import Catalogue
+from grader.course.chapters import Catalogue, discover
 from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import ForkServer
@@ -24,7 +34,7 @@ from grader.launch.parsing import parse
 from grader.launch.sandbox import Sandbox, new_sandbox
 from grader.submission.submission import Submission
 
-__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan"]
+__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan", "serve_request"]
 
 
 # On which exercises a submission is judged, and from which of its files. ----------
@@ -37,11 +47,11 @@ __all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan"]
 
 @dataclass
 class GradingPlan:
-    """What is to be judged.
+    """The exercises of a submission that are to be judged.
 
     Attributes:
-        sources: by exercise, in the order of the course, where it is taken from.
-        notes: what the report has to say about that.
+        sources: the file that each is taken from, by exercise, in the order of the course.
+        notes: remarks on that choice, for the report.
     """
 
     sources: dict[str, Submission] = field(default_factory=dict)
@@ -49,10 +59,10 @@ class GradingPlan:
 
 
 def chapter_of(label: str, catalogue: Catalogue) -> str | None:
-    """The chapter that a file is named after.
+    """Return the chapter that a file is named after, or None.
 
-    ``02_broadcast.ipynb`` is, and so is what is left of that name when it has
-    been downloaded twice or prefixed by a learning platform.
+    ``02_broadcast.ipynb`` is named after one, and so is that name with the marks
+    of a second download or with a learning platform's prefix.
     """
     words = re.split(r"[^a-z0-9]+", PurePath(label).stem.lower())
     for chapter in catalogue.chapters():
@@ -63,10 +73,10 @@ def chapter_of(label: str, catalogue: Catalogue) -> str | None:
 
 
 def plan(files: Sequence[Submission], catalogue: Catalogue) -> GradingPlan:
-    """Decide for one student.
+    """Decide which exercises of one student are judged, and from which files.
 
     Args:
-        files: what could be read, the oldest first.
+        files: the files that could be read, oldest first.
         catalogue: the exercises of the course.
     """
     due: dict[str, list[Submission]] = {}
@@ -85,7 +95,7 @@ def plan(files: Sequence[Submission], catalogue: Catalogue) -> GradingPlan:
 def _choose(
     name: str, files: Sequence[Submission], catalogue: Catalogue, notes: list[str]
 ) -> Submission:
-    """The file that an exercise is taken from: of its own chapter, defining it, the newest."""
+    """Return an exercise's file: one that defines it, of its own chapter if any, the newest."""
 
     def rank(item: tuple[int, Submission]) -> tuple[bool, bool, int]:
         position, file = item
@@ -102,22 +112,22 @@ def _choose(
     return chosen
 
 
-# Holds a whole sandbox to its memory and its time. --------------------------------
+# The limits on the memory and time of a whole sandbox. ----------------------------
 #
 # Every rank has a limit of its own; together they could still take a machine
 # down.  The watchdog looks from outside, where nothing in the sandbox can touch it.
 
-#: Seconds between two looks: a rank writes a few hundred megabytes in that.
+#: Seconds between two looks, in which a rank can write a few hundred megabytes.
 _PERIOD = 0.1
 
 
 class ResourceWatchdog:
-    """Kills a process and all that it started when they exceed their limits.
+    """A thread that kills a process and all its descendants when they exceed their limits.
 
     Args:
-        pid: of the sandbox.
-        memory: bytes that all its processes may have resident together.
-        seconds: that it may live.
+        pid: the sandbox's process.
+        memory: bytes that its descendants may have resident together.
+        seconds: time that it may live.
     """
 
     def __init__(self, pid: int, memory: int, seconds: float) -> None:
@@ -126,13 +136,13 @@ class ResourceWatchdog:
         self._until = time.monotonic() + seconds
         self._seconds = seconds
         self._done = threading.Event()
-        #: why it has killed, once it has
+        #: the diagnosis and its message, once it has killed
         self.reason: tuple[Diagnosis, str] | None = None
-        self._thread = threading.Thread(target=self._watch, daemon=True, name="warden")
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="resource-watchdog")
         self._thread.start()
 
     def _watch(self) -> None:
-        # it is over when the sandbox is; anything else is a fault, and must be heard of
+        # the sandbox may end first; any other exception is a fault, and must not be hidden
         with contextlib.suppress(psutil.NoSuchProcess):
             while not self._done.wait(_PERIOD):
                 if time.monotonic() > self._until:
@@ -150,7 +160,7 @@ class ResourceWatchdog:
                     return
 
     def _resident(self) -> int:
-        """What the processes have to themselves; torch, which they share, counts once each."""
+        """Return the bytes that the descendants have resident and do not share."""
         used = 0
         for process in self._top.children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -178,35 +188,43 @@ class ResourceWatchdog:
 _ANSWER = 1 << 20
 
 
-def grade(order: GradingRequest, catalogue: Catalogue, tell: Callable[[Told], None]) -> None:
-    """Judge a submission, and tell of every verdict as it is found.
+def grade(
+    request: GradingRequest, catalogue: Catalogue, report: Callable[[GradingEvent], None]
+) -> None:
+    """Judge a submission, and report every verdict as it is found.
 
-    Whatever the submission does, every exercise that is due gets a verdict.
+    Every exercise that is due gets a verdict, whatever the submission does.
+
+    Args:
+        request: the submission and the limits.
+        catalogue: the exercises of the course.
+        report: a function that takes :class:`SubmissionPlanned`, then :class:`ExerciseJudged`
+            for each exercise whose verdict is not in the store.
 
     Raises:
-        WorldError: there can be no sandbox, for this or any submission.
+        WorldError: no sandbox can be made, for this or any submission.
     """
-    with _SubmissionSandbox(order) as box:
-        work = _read(box, order, catalogue)
+    with _SubmissionSandbox(request) as box:
+        due = _read(box, request, catalogue)
         prints = {
             name: submission.prints[name]
-            for name, submission in work.sources.items()
+            for name, submission in due.sources.items()
             if name in submission.prints
         }
-        tell(SubmissionPlanned(order.key, tuple(work.sources), tuple(work.notes), prints))
-        for name, submission in work.sources.items():
+        report(SubmissionPlanned(request.key, tuple(due.sources), tuple(due.notes), prints))
+        for name, submission in due.sources.items():
             exercise = catalogue[name]
-            mark = fingerprint(exercise, order.digest, order.seed, order.limits.key())
-            if order.known.get(name) == mark:
+            mark = fingerprint(exercise, request.digest, request.seed, request.limits.key())
+            if request.known.get(name) == mark:
                 continue
-            tell(ExerciseJudged(order.key, mark, _judge(box, order, exercise, submission)))
+            report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
 
 
-def _read(box: _SubmissionSandbox, order: GradingRequest, catalogue: Catalogue) -> GradingPlan:
-    """The files of a submission, and what they are good for."""
+def _read(box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue) -> GradingPlan:
+    """Parse the files of a submission, and plan its exercises."""
     files: list[Submission] = []
     notes: list[str] = []
-    for label, data in order.files:
+    for label, data in request.files:
         try:
             files.append(_parse(box, label, data, catalogue))
         except UnreadableFile as error:
@@ -215,11 +233,11 @@ def _read(box: _SubmissionSandbox, order: GradingRequest, catalogue: Catalogue) 
         for fault in file.unparsed:
             place = "" if fault.label in file.label else f"{fault.label}, "
             notes.append(f"{file.label}: {place}line {fault.line}: {fault.message}")
-    work = plan(files, catalogue)
-    work.notes[:0] = notes
-    if not work.sources:
-        work.notes.append("no exercise of the course was handed in")
-    return work
+    due = plan(files, catalogue)
+    due.notes[:0] = notes
+    if not due.sources:
+        due.notes.append("no exercise of the course was handed in")
+    return due
 
 
 def _parse(box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue) -> Submission:
@@ -232,14 +250,14 @@ def _parse(box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogu
 
 
 def _judge(
-    box: _SubmissionSandbox, order: GradingRequest, exercise: Exercise, submission: Submission
+    box: _SubmissionSandbox, request: GradingRequest, exercise: Exercise, submission: Submission
 ) -> ExerciseVerdict:
-    """The verdict on one exercise; a fault of the grader's is tried again, once."""
+    """Return the verdict on one exercise, tried a second time if the grader itself fails."""
     settings = Settings(
-        seed=order.seed,
-        seconds=order.limits.call,
-        memory=order.limits.memory,
-        patience=order.limits.exercise,
+        seed=request.seed,
+        seconds=request.limits.call,
+        memory=request.limits.memory,
+        patience=request.limits.exercise,
         answer=_ANSWER,
     )
     verdict = _blank(exercise, settings.seed)
@@ -249,7 +267,7 @@ def _judge(
         try:
             verdict = Judge(box.server(), settings).judge(exercise, submission)
         except Exception as error:
-            # a bug of ours costs this verdict, and is shown; it must not cost the row
+            # a bug of the grader costs this verdict, and is shown; the other verdicts stay
             message = f"the grader failed, not the answer: {type(error).__name__}: {error}"
             verdict = replace(verdict, status=Status.ERROR, message=message)
         if verdict.status is not Status.ERROR or box.reason is not None:
@@ -257,7 +275,7 @@ def _judge(
         box.discard()
     if box.reason is not None:
         if not verdict.passed:
-            # it may look like a crash of the ranks, or like a fault of the grader's
+            # killing the sandbox looks like a crash of the ranks, or like a fault of the grader
             diagnosis, message = box.reason
             verdict = replace(verdict, status=Status.FAILED, diagnosis=diagnosis, message=message)
         box.discard()
@@ -265,25 +283,25 @@ def _judge(
 
 
 def _blank(exercise: Exercise, seed: int) -> ExerciseVerdict:
-    """Before anything is known of it."""
+    """Return the verdict of an exercise that was not judged: skipped, without points."""
     return ExerciseVerdict(
         exercise.name, exercise.chapter, Status.SKIPPED, 0.0, exercise.points, seed=seed
     )
 
 
 class _SubmissionSandbox:
-    """A submission's sandbox, made again when it has been ended."""
+    """A submission's sandbox, which is made again after it has been ended."""
 
-    def __init__(self, order: GradingRequest) -> None:
-        self._hidden = [Path(folder) for folder in order.hidden]
-        self._limits = order.limits
-        self._deadline = time.monotonic() + order.limits.submission
+    def __init__(self, request: GradingRequest) -> None:
+        self._hidden = [Path(folder) for folder in request.hidden]
+        self._limits = request.limits
+        self._deadline = time.monotonic() + request.limits.submission
         self._server: Sandbox | ForkServer | None = None
         self._watchdog: ResourceWatchdog | None = None
 
     @property
     def reason(self) -> tuple[Diagnosis, str] | None:
-        """Why the sandbox was ended, if it was."""
+        """The diagnosis and its message, if the watchdog has ended the sandbox."""
         return self._watchdog.reason if self._watchdog is not None else None
 
     @property
@@ -292,7 +310,7 @@ class _SubmissionSandbox:
         return self.reason is not None and self.reason[0] is Diagnosis.TIMEOUT
 
     def server(self) -> Sandbox | ForkServer:
-        """The server in the sandbox, running."""
+        """Return the server in the sandbox, and start it if it is not running."""
         if self._server is None:
             self._server = new_sandbox(self._hidden) if self._limits.sandbox else ForkServer()
             left = max(self._deadline - time.monotonic(), 0.0)
@@ -300,7 +318,7 @@ class _SubmissionSandbox:
         return self._server
 
     def discard(self) -> None:
-        """End the sandbox; the next question starts another one."""
+        """End the sandbox; :meth:`server` starts another one."""
         if self._server is not None and not self.spent:
             self._close()
 
@@ -316,3 +334,37 @@ class _SubmissionSandbox:
 
     def __exit__(self, *_: object) -> None:
         self._close()
+
+
+# As a program, which engines start. -----------------------------------------------
+#
+# It reads a pickled request and writes the pickled results.  Both are the grader's own, and
+# no submission's code runs in this process.
+
+
+def serve_request(request: GradingRequest, report: Callable[[GradingEvent], None]) -> None:
+    """Judge a submission, and report its end; an exception is reported and not raised."""
+    try:
+        grade(request, discover(), report)
+    except Exception as error:
+        report(SubmissionLost(request.key, f"{type(error).__name__}: {error}"))
+    else:
+        report(SubmissionJudged(request.key))
+
+
+def main() -> None:
+    """Read one request from standard input, and write its events to standard output."""
+    from grader.rank.process_limits import die_with_parent
+
+    die_with_parent()
+    # nothing but the events may reach standard output, whatever a library prints
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    events: list[GradingEvent] = []
+    serve_request(pickle.load(sys.stdin.buffer), events.append)
+    with os.fdopen(answer, "wb") as out:
+        pickle.dump(events, out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
-"""What a worker is asked for, and what it tells.
+"""The messages between the grading of a class and the workers that judge submissions.
 
-Plain data, so that they travel to a process or to another machine.
+They are plain data, so that they travel to a process or to another machine, and this
+module imports no torch, so that a worker can read one before it does.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ __all__ = [
     "SubmissionLost",
     "GradingRequest",
     "SubmissionPlanned",
-    "Told",
+    "GradingEvent",
     "Workers",
 ]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may take, and where it runs.
+    """Limits on the judging of one submission.
 
     Attributes:
         call: seconds of one call of an answer.
         exercise: seconds of all calls for one exercise.
         submission: seconds of all exercises.
         memory: bytes that all ranks may use together.
-        sandbox: whether it runs in one; without, it runs as the person who grades.
+        sandbox: whether it runs in a sandbox; without one it runs as the user who grades.
     """
 
     call: float = DEFAULTS.call
@@ -41,22 +42,22 @@ class Limits:
     sandbox: bool = True
 
     def key(self) -> tuple[float, ...]:
-        """What a verdict depends on."""
+        """Return the values that a verdict depends on."""
         return astuple(self)
 
 
 @dataclass(frozen=True)
 class GradingRequest:
-    """Judge one submission.
+    """A request to judge one submission.
 
     Attributes:
-        key: of the submission.
-        files: label and contents of each, the oldest first.
-        digest: of the files.
-        seed: of the inputs.
-        limits: on time and memory, and whether there is a sandbox.
-        known: fingerprints of the verdicts that there are, by exercise.
-        hidden: folders that must not be seen from inside.
+        key: the submission's key.
+        files: label and contents of each file, oldest first.
+        digest: hash of the files.
+        seed: seed of the inputs.
+        limits: limits on time and memory, and whether there is a sandbox.
+        known: fingerprints of the verdicts that the store has, by exercise.
+        hidden: folders that the sandbox must not show.
     """
 
     key: str
@@ -70,9 +71,13 @@ class GradingRequest:
 
 @dataclass(frozen=True)
 class SubmissionPlanned:
-    """What a submission will be judged on, and what is to be said about its files.
+    """The exercises that a submission will be judged on.
 
-    ``prints`` are its answers' fingerprints, by exercise.
+    Attributes:
+        key: the submission's key.
+        exercises: their names.
+        notes: remarks on the submission's files.
+        prints: fingerprints of the answers, for similarity, by exercise.
     """
 
     key: str
@@ -83,7 +88,7 @@ class SubmissionPlanned:
 
 @dataclass(frozen=True)
 class ExerciseJudged:
-    """One exercise of a submission has been judged."""
+    """The verdict on one exercise of a submission, and the fingerprint of its conditions."""
 
     key: str
     fingerprint: str
@@ -92,14 +97,14 @@ class ExerciseJudged:
 
 @dataclass(frozen=True)
 class SubmissionJudged:
-    """A submission has been judged."""
+    """The end of a submission's judging."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class SubmissionLost:
-    """A submission could not be judged, and that is the grader's fault."""
+    """The failure of the grader itself on a submission, with the reason."""
 
     key: str
     reason: str
@@ -107,9 +112,10 @@ class SubmissionLost:
 
 @dataclass(frozen=True)
 class Workers:
-    """So many submissions can be judged at a time from now on; a cluster's workers come and go."""
+    """The number of submissions that can be judged at a time, which changes on a cluster."""
 
     count: int
 
 
-Told = SubmissionPlanned | ExerciseJudged
+#: An event in the judging of one submission; the last one is its end or its loss.
+GradingEvent = SubmissionPlanned | ExerciseJudged | SubmissionJudged | SubmissionLost

@@ -1,13 +1,13 @@
 """Names of students and files: data, never paths.
 
-Names come as bytes, as a file system or an archive holds them.  What people
-read is :func:`shown`; what a program stores under is :func:`key`.
+Names come as bytes, as a file system or an archive holds them.  :func:`shown`
+gives the text for people, :func:`key` the name under which a program stores.
 
 Which of two files is the newer
 -------------------------------
-Clocks cannot say: downloads and archives set them as they like.  Names can,
-and :func:`age` puts them in order.  From the name of the file, without its
-ending, the marks of people and programs are taken off:
+Modification times cannot tell, since downloads and archives set them as they
+like.  Names can, and :func:`age` puts them in order.  It takes the marks of
+people and programs off the file's name, without its ending:
 
 - dates and times, ``2024-05-01`` or ``20240501_1530``;
 - counters of resubmissions: Canvas' ``-1`` (also put on where two names in one
@@ -33,7 +33,7 @@ __all__ = ["age", "is_key", "key", "lookalike", "raw", "shown"]
 #: Characters of a name that people are shown.
 _LONGEST, _END = 255, 20
 
-#: Characters of a key that tell whose it is, and of those that tell keys apart.
+#: Characters of a key's readable part, and of the hash that makes it unique.
 _READABLE, _HASH = 40, 16
 
 _KEY = re.compile(rf"(?=[a-z0-9-]{{1,{_READABLE}}}-[0-9a-f]{{{_HASH}}}\Z)[a-z0-9]+(-[a-z0-9]+)+")
@@ -48,12 +48,12 @@ _COUNTER = re.compile(
 )
 _COPY_OF = re.compile(r"^copy(?: \((\d{1,9})\))? of\s+(?=.)", re.ASCII)
 
-#: What turns a line of text around or hides in it.
+#: Unicode categories of characters that are invisible or reverse a line of text.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def raw(name: str) -> bytes:
-    """A name as bytes, whatever is in it."""
+    """Return a name as bytes, lone surrogates included."""
     try:
         return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -61,10 +61,10 @@ def raw(name: str) -> bytes:
 
 
 def shown(name: bytes) -> str:
-    """A name for people: one line of valid Unicode, with nothing hidden in it.
+    """Return a name for people: one line of valid Unicode without invisible characters.
 
-    It may still hold quotes, ``<``, ``=`` and slashes: whoever writes HTML or
-    CSV escapes it, and nobody uses it as a path.
+    It may still hold quotes, ``<``, ``=`` and slashes: code that writes HTML or
+    CSV escapes it, and no code uses it as a path.
     """
     text = name.decode("utf-8", "backslashreplace")
     text = "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
@@ -77,7 +77,7 @@ def _escaped(character: str) -> str:
 
 
 def key(identity: bytes, name: str) -> str:
-    """A name that is a safe file name everywhere, and differs where identities differ.
+    """Return a name that is a safe file name everywhere, and unique to an identity.
 
     Args:
         identity: the exact bytes that tell a student from all others.
@@ -89,17 +89,17 @@ def key(identity: bytes, name: str) -> str:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text has the form that :func:`key` gives."""
+    """Return whether a text has the form of a result of :func:`key`."""
     return _KEY.fullmatch(text) is not None
 
 
 def lookalike(name: str) -> str:
-    """The same text for names that people may take for the same."""
+    """Return a text that is equal for names that people may take for the same."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def age(label: str, upload: int = 0) -> tuple[Any, ...]:
-    """A key to sort files by, oldest first; this module's docstring tells the rule.
+    """Return a key that sorts files from old to new by the rule in this module's docstring.
 
     Args:
         label: the file's path within the submission, with ``/``.
@@ -118,7 +118,7 @@ def age(label: str, upload: int = 0) -> tuple[Any, ...]:
 
 
 def _marks(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """A name without its marks, its counters, its date."""
+    """Return a name without its marks, then its counters and its date."""
     rest = unicodedata.normalize("NFC", name).casefold()
     for ending in (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz"):
         rest = rest.removesuffix(ending)
@@ -138,7 +138,7 @@ def _marks(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
 
 
 def _natural(text: str) -> tuple[Any, ...]:
-    """A key for natural order: numbers count as numbers, of any length."""
+    """Return a key for natural order, in which numbers of any length count as numbers."""
     parts = re.split(r"([0-9]+)", text)
     return tuple(
         (len(part.lstrip("0")), part.lstrip("0")) if i % 2 else part for i, part in enumerate(parts)

@@ -1,16 +1,16 @@
-"""Which submissions are alike beyond what the exercise explains: a list to look at.
+"""Pairs of submissions that are more alike than the exercises explain: a list to look at.
 
-Never a verdict.  Short answers to the same question are alike by themselves,
-friends learn together, and two copies of a page on the web agree as well.  So
-a fingerprint counts the less, the more of those who answered the exercise have it:
-its weight is the logarithm of how rare it is.
+It is never a verdict.  Short answers to the same question are alike by themselves,
+friends learn together, and two copies of a page on the web agree as well.  So the
+weight of a fingerprint is the logarithm of its rarity, log(answers / submissions that
+have it).
 
-What too many have does not count at all: that is given code, or the obvious way.
-Moss, which winnowing was made for, ignores a passage that more than ten programs
-share (its option ``-m``).  Here that number follows the class: half of those who
-answered where they are few, so that three copies among ten are seen and six of one
-way are not, and a fifth where they are many.  Three are never too many; only where
-all have a passage, nobody can tell, and its weight is zero.
+A fingerprint that too many submissions have does not count at all: it is given code, or
+the obvious way.  Moss, which winnowing was made for, ignores a passage that more than ten
+programs share (its option ``-m``).  Here that number follows the class: half of the answers
+where there are few, so that three copies among ten are seen and six of one way are not,
+and a fifth where there are many.  Three are never too many; a passage that all answers
+have weighs log 1 = 0.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from itertools import combinations
 
 __all__ = ["Pair", "alike"]
 
-#: Pairs below this share of the smaller one's weight are nothing to look at.
+#: Smallest share of the smaller submission's weight that both must have.
 _LEAST = 0.6
 
-#: And so are those whose common part is too small to mean anything.
+#: Smallest weight of the common part, below which it means nothing.
 _LEAST_WEIGHT = 8.0
 
-#: A fingerprint that more share is common knowledge: of the few, and of the many.
+#: Share of the answers beyond which a fingerprint is common, in small and in large classes.
 _HALF, _FIFTH = 0.5, 0.2
 
-#: Where half of those who answered are more, they are many; and so many are never too many.
+#: Number of submissions up to which half of the answers counts, and one that is never too many.
 _MANY, _FEW = 10, 3
 
-#: Pairs that a person will look at.
+#: Pairs that are listed.
 _MOST = 200
 
 
@@ -45,9 +45,9 @@ class Pair:
 
     Attributes:
         first, second: their keys.
-        share: of the smaller one's weight that both have, 0 to 1.
-        weight: of what both have; larger is rarer.
-        exercises: in which, most alike first.
+        share: the common weight as a share of the smaller one's weight, 0 to 1.
+        weight: the common weight; larger is rarer.
+        exercises: the exercises that have common fingerprints, most alike first.
     """
 
     first: str
@@ -58,10 +58,10 @@ class Pair:
 
 
 def alike(prints: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Pair]:
-    """Pairs of submissions, most alike first.
+    """Return pairs of submissions that are alike, most alike first.
 
     Args:
-        prints: by submission and exercise, its fingerprints, see
+        prints: the fingerprints by submission and exercise, see
             :mod:`grader.submission.winnowing`.
     """
     owners: dict[tuple[str, int], list[str]] = defaultdict(list)
@@ -93,5 +93,5 @@ def alike(prints: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Pair]:
 
 
 def _most(answers: int) -> int:
-    """How many of those who answered may share a passage that tells something of two of them."""
+    """Return how many answers may share a fingerprint that still counts."""
     return max(_FEW, min(_MANY, int(_HALF * answers)), int(_FIFTH * answers))

@@ -1,28 +1,177 @@
-"""What has been graded: one SQLite file, one transaction per verdict.
+"""The verdicts of a class: which of them are still valid, and where they are kept.
 
-A verdict is kept under a fingerprint of everything that it depends on: the
-submission, the exercise, the grader, the inputs, the limits.  What is found
-there again is not graded again; whatever kills a grader, what it has finished
-is kept, and a file that was being written is mended by SQLite itself.
+The store is one SQLite file, with one transaction for each verdict.  A verdict is
+kept under a fingerprint of everything that it depends on: the submission, the
+exercise, the grader, the inputs, the limits.  A verdict that is found there is not
+judged again.  Whatever ends a grader, what it has finished is kept, and SQLite
+itself repairs a file that was being written.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fcntl
+import hashlib
+import hmac
 import os
+import platform
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+import grader
 from grader.core.errors import GraderError, RequestError
 from grader.core.verdict import ExerciseVerdict, Status
 
-__all__ = ["StoredSubmission", "Store", "StoreError"]
+if TYPE_CHECKING:
+    from grader.course.exercise import Exercise  # torch, which an export does without
+
+__all__ = [
+    "Sources",
+    "Store",
+    "StoreError",
+    "StoredSubmission",
+    "course_mark",
+    "fingerprint",
+    "seed_for",
+]
+
+
+# What a verdict depends on, as one short text. ------------------------------------
+#
+# A stored verdict is used again only where grading anew would come to the same
+# one.  Nearly every module of the grader can change a verdict: the judge, the
+# matcher, the launcher, the hints.  So all of them count, and no list of those that
+# do has to be kept.  The exception is ``grader.course.chapters``: of that package, an
+# exercise depends on its own chapter and on what the chapter imports, so that a
+# course can grow without being graded anew.
+
+#: Bytes of a hash, and of a seed.
+_SIZE = 16
+
+_EXERCISES = "grader.course.chapters"
+
+
+def seed_for(secret: bytes, key: str) -> int:
+    """Return the seed of a submission's inputs: 128 bits that depend on the secret.
+
+    Args:
+        secret: the secret of the class.
+        key: the submission's key, so that no two submissions get the same inputs.
+    """
+    digest = hmac.digest(secret, key.encode("utf-8", "surrogatepass"), "sha256")
+    return int.from_bytes(digest[:_SIZE], "big")
+
+
+def fingerprint(exercise: Exercise, digest: str, seed: int, limits: tuple[float, ...]) -> str:
+    """Return a text that is equal for two gradings just if they would come to the same verdict.
+
+    Args:
+        exercise: the exercise that is judged.
+        digest: hash of the submission's files.
+        seed: seed of the inputs.
+        limits: the values of :meth:`grader.classroom.messages.Limits.key`.
+    """
+    sources = _installed()
+    return _hash(sources.engine, sources.declaration(exercise), digest, seed, limits)
+
+
+def course_mark(exercises: Mapping[str, Exercise]) -> str:
+    """Return a text that is equal for courses on which a submission has the same exercises.
+
+    Which exercises a submission is judged on follows from its files, the names and
+    chapters of the course, and the grader that reads the files.
+    """
+    names = [(name, exercise.chapter) for name, exercise in exercises.items()]
+    return _hash(_installed().engine, names)
+
+
+class Sources:
+    """The source files of a grader, and the versions of Python and torch that it runs on.
+
+    Args:
+        files: the contents of all files, by path: ``grader/judge/judge.py`` and so on.
+    """
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._modules: dict[str, bytes] = {}
+        others: list[tuple[str, str]] = []
+        for path, data in sorted(files.items()):
+            name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            if path.endswith(".py") and name.startswith(f"{_EXERCISES}."):
+                self._modules[name] = data
+            else:
+                others.append((path, _digest(data)))
+        self.engine = _hash(others, version("torch"), platform.python_version())
+        self._declarations: dict[frozenset[str], str] = {}
+
+    @classmethod
+    def of(cls, package: Path) -> Sources:
+        """Read the sources of a package, which is called ``grader``."""
+        return cls(
+            {
+                path.relative_to(package.parent).as_posix(): path.read_bytes()
+                for path in package.rglob("*")
+                if "__pycache__" not in path.parts and path.is_file()
+            }
+        )
+
+    def declaration(self, exercise: Exercise) -> str:
+        """Return a hash of the modules of chapters that an exercise uses."""
+        used = frozenset({f"{_EXERCISES}.ch{exercise.chapter}", exercise.inputs.__module__})
+        if used not in self._declarations:
+            found = sorted(self._closure(used))
+            self._declarations[used] = _hash(
+                [(name, _digest(self._modules[name])) for name in found]
+            )
+        return self._declarations[used]
+
+    def _closure(self, modules: frozenset[str]) -> set[str]:
+        """Return some modules of chapters, and all that these import among themselves."""
+        found: set[str] = set()
+        coming = list(modules)
+        while coming:
+            name = coming.pop()
+            if name in self._modules and name not in found:
+                found.add(name)
+                # importing a module imports the package around it
+                coming += [name.rpartition(".")[0], *_imports(self._modules[name])]
+        return found
+
+
+@cache
+def _installed() -> Sources:
+    """Return the sources of the grader that runs here, read once."""
+    return Sources.of(Path(grader.__file__).resolve().parent)
+
+
+def _hash(*parts: object) -> str:
+    return _digest(repr(parts).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_SIZE).hexdigest()
+
+
+@cache
+def _imports(source: bytes) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
+
+
+# The database. --------------------------------------------------------------------
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -36,7 +185,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
 ) WITHOUT ROWID;
 """
 
-#: Of the tables above; raised when they change.
+#: The version of the tables above, raised when they change.
 _VERSION = 2
 
 
@@ -45,20 +194,20 @@ class StoreError(GraderError):
 
 
 class StoredSubmission(msgspec.Struct, frozen=True):
-    """A submission as the store knows it.
+    """A submission in the store.
 
     Attributes:
         key: a safe name, unique in the class.
-        student: the name as it arrived; data, whatever it looks like.
-        email, number: if they came with it.
-        digest: of its files.
-        exercises: what it was graded on, in the order of the course.
-        problems: what is to be said about how it arrived.
-        found: what is to be said about what its files hold.
-        fault: what the grader itself failed at, if it could not even begin.
-        prints: fingerprints of its answers, by exercise.
-        course: a mark of the course that ``exercises`` were found for; empty before
-            anybody has looked.
+        student: the student's name as it arrived; it is data, whatever it looks like.
+        digest: hash of its files.
+        exercises: the exercises that it is judged on, in the order of the course.
+        problems: remarks on how it arrived.
+        found: remarks on the contents of its files.
+        email, number: the student's address and number or login, where they are known.
+        fault: the grader's own failure on the whole submission, or an empty string.
+        prints: fingerprints of its answers, for similarity, by exercise.
+        course: the :func:`course_mark` that ``exercises`` belong to; empty before they
+            are known.
     """
 
     key: str
@@ -84,11 +233,11 @@ class Store:
     """The results of a class, held by one grader at a time.
 
     Args:
-        folder: of the results; made if it is not there.
-        readonly: only look; others may be writing.
+        folder: the folder of results, which is made if it does not exist.
+        readonly: read only, while another process may be writing.
 
     Raises:
-        RequestError: another grader is at work on it, or it is no store.
+        RequestError: another grader is writing to it, or it is no store.
         StoreError: it cannot be opened.
     """
 
@@ -123,14 +272,14 @@ class Store:
                 f"{self.path} was made by another version of the grader; name a new folder"
             )
         if not readonly:
-            # one by one: executescript would commit what is not ours
+            # one by one: executescript would commit an open transaction
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 self._database.execute(statement)
             self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     @contextlib.contextmanager
     def _problems(self) -> Iterator[None]:
-        """SQLite's errors in our words."""
+        """Raise SQLite's errors as :class:`StoreError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -141,7 +290,10 @@ class Store:
     # Settings. ---------------------------------------------------------------
 
     def secret(self, seed: int | None = None) -> bytes:
-        """What the inputs of this class are drawn from: kept, or drawn now, or given."""
+        """Return the secret that seeds of the class are made from.
+
+        It is made of ``seed`` if that is given, else read, or drawn the first time.
+        """
         if seed is not None:
             return f"seed {seed}".encode()
         with self._problems():
@@ -153,7 +305,7 @@ class Store:
 
     @property
     def title(self) -> str:
-        """What the class was asked for."""
+        """Title of the assignment, shown on the class page."""
         with self._problems():
             row = self._database.execute(
                 "SELECT value FROM settings WHERE name = 'title'"
@@ -167,7 +319,7 @@ class Store:
 
     @property
     def course(self) -> tuple[tuple[str, str, float], ...]:
-        """Name, chapter and points of every exercise when the class was last graded."""
+        """Name, chapter and points of every exercise, from the last grading."""
         with self._problems():
             row = self._database.execute(
                 "SELECT value FROM settings WHERE name = 'course'"
@@ -184,7 +336,7 @@ class Store:
     # Submissions. ------------------------------------------------------------
 
     def note(self, position: int, entry: StoredSubmission) -> None:
-        """A submission has been looked at; its verdicts on other exercises go."""
+        """Write a submission, and delete its verdicts on exercises that it does not list."""
         marks = ",".join("?" * len(entry.exercises))
         with self._problems(), self._transaction():
             self._database.execute(
@@ -198,7 +350,7 @@ class Store:
             )
 
     def keep_only(self, keys: set[str]) -> None:
-        """Forget submissions that are not there any more."""
+        """Delete all submissions whose keys are not among these."""
         with self._problems(), self._transaction():
             gone = [key for (key,) in self._database.execute("SELECT key FROM submissions")]
             for key in gone:
@@ -207,7 +359,7 @@ class Store:
                     self._database.execute("DELETE FROM verdicts WHERE key = ?", (key,))
 
     def entries(self) -> list[StoredSubmission]:
-        """Every submission, in the order of the class."""
+        """Return every submission, in the order of the class."""
         with self._problems():
             rows = self._database.execute("SELECT entry FROM submissions ORDER BY position, key")
             return [_entry.decode(row) for (row,) in rows]
@@ -215,12 +367,12 @@ class Store:
     # Verdicts. ---------------------------------------------------------------
 
     def save(self, key: str, fingerprint: str, verdict: ExerciseVerdict, safe: bool = True) -> None:
-        """Keep a verdict, and the one that was there before.
+        """Write a verdict, and keep the one that it replaces as the earlier one.
 
         Args:
-            key: of the submission.
-            fingerprint: of all that the verdict depends on.
-            verdict: on one of its exercises.
+            key: the submission's key.
+            fingerprint: the :func:`fingerprint` of everything that the verdict depends on.
+            verdict: the verdict on one of its exercises.
             safe: whether it was found in a sandbox.
         """
         packed = msgspec.json.encode(verdict)
@@ -234,10 +386,10 @@ class Store:
             )
 
     def known(self, key: str) -> dict[str, str]:
-        """The fingerprints of a submission's verdicts, by exercise.
+        """Return the fingerprints of a submission's verdicts, by exercise.
 
-        Not of faults of the grader, nor of what could not be judged: the machine may have
-        been mended.
+        Faults of the grader and skipped exercises are not among them, so that they are
+        judged again: the machine may have been repaired.
         """
         with self._problems():
             rows = self._database.execute(
@@ -247,7 +399,7 @@ class Store:
             return dict(rows.fetchall())
 
     def is_unsafe(self, key: str) -> bool:
-        """Whether any of a submission's verdicts was found without a sandbox."""
+        """Return whether any of a submission's verdicts was found without a sandbox."""
         with self._problems():
             row = self._database.execute(
                 "SELECT EXISTS (SELECT 1 FROM verdicts WHERE key = ? AND NOT safe)", (key,)
@@ -255,11 +407,11 @@ class Store:
             return bool(row.fetchone()[0])
 
     def verdicts(self, key: str) -> dict[str, ExerciseVerdict]:
-        """A submission's verdicts by exercise."""
+        """Return a submission's verdicts by exercise."""
         return dict(self._read(key, "verdict"))
 
     def earlier(self, key: str) -> dict[str, ExerciseVerdict]:
-        """What an earlier grading had said, where an exercise was graded again."""
+        """Return the verdicts that were replaced when an exercise was graded again."""
         return dict(self._read(key, "before"))
 
     def _read(self, key: str, column: str) -> Iterator[tuple[str, ExerciseVerdict]]:
@@ -291,7 +443,7 @@ class Store:
             self._lock = None
 
     def close(self) -> None:
-        """Let others have it."""
+        """Close the database, and release the lock."""
         self._database.close()
         self._unlock()
 
@@ -303,7 +455,7 @@ class Store:
 
 
 def _only_one(folder: Path) -> int:
-    """A lock that goes with the process, however that ends."""
+    """Take a lock that the system releases when the process ends, and return its descriptor."""
     lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

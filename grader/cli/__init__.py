@@ -1,4 +1,4 @@
-"""The command line, ``python -m grader``: requests, and what they print.
+"""The command line, ``python -m grader``: its options, and what the commands print.
 
 Its door: :func:`grader.cli.main.main`.
 """

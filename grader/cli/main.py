@@ -11,21 +11,30 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import grader
+from grader.bench.plan import add_options
+from grader.classroom.exports import FORMATS, export
 from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.launch.backends import BACKENDS
 
+if TYPE_CHECKING:
+    from grader.core.verdict import SubmissionVerdict
+    from grader.course.chapters import Catalogue
+    from grader.judge.judge import Settings
+    from grader.launch.launchers import Launcher
+    from grader.submission.submission import Submission
+
 __all__ = ["main"]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with a request in one line."""
+    """A parser that raises the error of a wrong request as one line."""
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(f"{message} (see python -m grader {self._command()}--help)")
@@ -58,6 +67,15 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed, not {text!r}")
     return seconds
+
+
+def _systems() -> str:
+    *others, last = [form.system for form in FORMATS.values()]
+    return f"{', '.join(others)} and {last}"
+
+
+def _export_help() -> str:
+    return "; ".join(f"{form.name}: {form.content}" for form in FORMATS.values())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -148,30 +166,52 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--force", action="store_true", help="judge again what has not changed")
     grade.add_argument("--json", action="store_true", help="print one JSON object")
 
-    export = commands.add_parser("export", help="results for other systems")
+    export = commands.add_parser("export", help=f"grades for {_systems()}")
     export.set_defaults(serve=_export)
     export.add_argument("results", metavar="RESULTS", help="what grade has written")
+    export.add_argument("--format", choices=list(FORMATS), required=True, help=_export_help())
+    folders = [form.name for form in FORMATS.values() if form.is_folder]
     export.add_argument(
-        "--format", choices=["csv", "canvas", "gradescope", "nbgrader"], required=True
+        "--to", metavar="PATH", required=True, help=f"a file; for {' and '.join(folders)}, a folder"
     )
+    books = [form.system for form in FORMATS.values() if form.fills_gradebook]
     export.add_argument(
-        "--to", metavar="PATH", required=True, help="a file, or Gradescope's folder"
+        "--gradebook", metavar="FILE", help=f"of {' or '.join(books)}, to be filled in"
     )
-    export.add_argument("--gradebook", metavar="FILE", help="of Canvas, to be filled in")
 
     release = commands.add_parser("release", help="what students get: everything but solutions")
     release.set_defaults(serve=_release)
     release.add_argument("to", metavar="DIR", help="a new folder")
-
-    from grader.bench.options import add_options
-    from grader.cli.simulate import add_options as add_simulate_options
 
     bench = commands.add_parser("bench", help="a table like nccl-tests', also under torchrun")
     bench.set_defaults(serve=_bench)
     add_options(bench)
     simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
     simulate.set_defaults(serve=_simulate)
-    add_simulate_options(simulate)
+    add = simulate.add_argument
+    add("file", metavar="FILE")
+    add("exercise", metavar="EXERCISE")
+    add("--ranks", type=_count, metavar="N", required=True, help="how many")
+    add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
+    add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
+    add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
+    add(
+        "--eager",
+        type=_count,
+        metavar="B",
+        default=-1,
+        help="a send of up to so many bytes does not wait for its receive",
+    )
+    add(
+        "--algorithm",
+        action="append",
+        default=[],
+        metavar="COLLECTIVE=NAME",
+        help="of a built-in collective, such as all_reduce=ring",
+    )
+    add("--seed", type=int, help="repeat the inputs of an earlier run")
+    add("--json", action="store_true", help="print one JSON object")
+
     doctor = commands.add_parser(
         "doctor", help="what this machine can do, and what to install for the rest"
     )
@@ -180,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve one request; its exit status."""
+    """Serve one request, and return the exit status."""
     for stream in (sys.stdout, sys.stderr):
         # a terminal that cannot show ✓ gets \u2713 instead of a traceback
         with contextlib.suppress(AttributeError):
@@ -247,12 +287,11 @@ def _check(request: argparse.Namespace) -> int:
     from grader.launch.launchers import default_launcher, warm_up
 
     warm_up()  # before torch is imported here, so that both imports run at once
-    from grader.cli.session import judge_file
     from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
     seed = fresh_seed() if request.seed is None else request.seed
-    verdict = judge_file(
+    verdict = _judge_file(
         request.file,
         request.exercises,
         catalogue(),
@@ -274,17 +313,108 @@ def _check(request: argparse.Namespace) -> int:
         from grader.report.text import submission_report
 
         Console(highlight=False).print(submission_report(verdict))
-    sys.stdout.flush()  # whoever waits for the verdict has it before anything else is done
+    sys.stdout.flush()  # a reader gets the verdict before progress is written
     from grader.judge.progress import note
 
     note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True)
     return 0 if verdict.passed else 1
 
 
-def _simulate(request: argparse.Namespace) -> int:
-    from grader.cli.simulate import serve
+def _judge_file(
+    path: str,
+    names: Sequence[str],
+    catalogue: Catalogue,
+    launcher: Callable[[], Launcher],
+    settings: Settings,
+) -> SubmissionVerdict:
+    """Judge the exercises that a file defines, or those that are named.
 
-    return serve(request)
+    Args:
+        path: a ``.py`` file or a notebook.
+        names: exercises to judge; one that the file lacks is ``missing``.  Without names,
+            all that the file defines are judged.
+        catalogue: the exercises of the course.
+        launcher: a function that returns a launcher; it is called when there is
+            something to run.
+        settings: seed, sizes and limits.
+
+    Raises:
+        UnknownExercise: the course has no exercise of a name.
+        UnreadableFile: the path is no submission.
+        RequestError: no name is given and the file defines no exercise.
+    """
+    from grader.core.verdict import SubmissionVerdict
+    from grader.judge.judge import Judge
+    from grader.submission.submission import Submission
+
+    wanted = [catalogue[name].name for name in dict.fromkeys(names)]
+    submission = Submission.from_file(path, catalogue)
+    if not wanted:
+        defined = submission.names | set(submission.broken)
+        wanted = [name for name in catalogue if name in defined]
+    if not wanted:
+        raise RequestError(_nothing_in(submission))
+    judge = Judge(launcher(), settings)
+    verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
+    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
+
+
+def _nothing_in(submission: Submission) -> str:
+    if submission.unparsed:
+        fault = submission.unparsed[0]
+        return f"{submission.label} is no Python: line {fault.line}: {fault.message}"
+    return (
+        f"{submission.label} defines no exercise of the course;"
+        " `python -m grader list` shows their names"
+    )
+
+
+def _simulate(request: argparse.Namespace) -> int:
+    from grader.core.errors import contents
+
+    contents(Path(request.file))  # what cannot be read is said before torch is imported
+    from grader.api import catalogue, fresh_seed
+    from grader.launch.launchers import warm_up
+
+    warm_up()
+    from grader.api.simulate import cluster_of, simulate_answer
+    from grader.report.json import growth_json
+    from grader.report.text import growth_report
+
+    cluster = cluster_of(request.cluster, request.alpha, request.beta)
+    exercises = catalogue()
+    exercise = exercises[request.exercise]
+    seed = fresh_seed() if request.seed is None else request.seed
+    grown = simulate_answer(
+        request.file,
+        exercise,
+        exercises,
+        request.ranks,
+        cluster,
+        eager=request.eager,
+        algorithms=_algorithms(request.algorithm),
+        seed=seed,
+    )
+    if request.json:
+        print(growth_json(grown, exercise, cluster, seed))
+    else:
+        from rich.console import Console
+
+        report = growth_report(grown, exercise, cluster, request.cluster or "", seed)
+        Console(highlight=False).print(report)
+    return 0 if all(verdict.passed for verdict in grown.verdicts) else 1
+
+
+def _algorithms(texts: list[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        collective, equals, name = text.partition("=")
+        if not equals or not name:
+            raise RequestError(
+                f"--algorithm wants COLLECTIVE=NAME, as in all_reduce=ring, not {text!r}"
+            )
+        found[collective] = name
+    return found
 
 
 def _progress(request: argparse.Namespace) -> int:
@@ -325,11 +455,9 @@ def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
     from grader.api import catalogue
-    from grader.classroom.command import grade
-    from grader.classroom.engines import Engine
-    from grader.classroom.engines.local import LocalEngine
+    from grader.classroom.command import Options, grade
+    from grader.classroom.engines import Engine, LocalEngine, connect, slurm
     from grader.classroom.messages import Limits
-    from grader.classroom.session import Options
 
     limits = Limits(
         submission=request.timeout,
@@ -341,19 +469,15 @@ def _grade(request: argparse.Namespace) -> int:
     def make_engine() -> Engine:
         if request.engine == "local" and not request.scheduler:
             return LocalEngine(request.jobs)
-        from grader.classroom.engines import dask
-
         if request.engine == "slurm":
-            return dask.slurm(request.jobs)
-        return dask.connect(request.scheduler, request.jobs)
+            return slurm(request.jobs)
+        return connect(request.scheduler, request.jobs)
 
     source, out = Path(request.submissions), Path(request.out)
     return grade(source, out, make_engine, catalogue(), options, request.json)
 
 
 def _export(request: argparse.Namespace) -> int:
-    from grader.classroom.exporting import export
-
     book = None if request.gradebook is None else Path(request.gradebook)
     for line in export(Path(request.results), request.format, Path(request.to), book):
         print(line, file=sys.stderr)
@@ -371,7 +495,7 @@ def _release(request: argparse.Namespace) -> int:
 
 
 def _bench(request: argparse.Namespace) -> int:
-    from grader.bench.options import serve
+    from grader.bench.command import serve
 
     return serve(request)
 

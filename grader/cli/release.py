@@ -1,8 +1,8 @@
-"""``python -m grader release``: what students get, and nothing that they should not.
+"""``python -m grader release``: the course for students, without its solutions.
 
-The bundle is the course without its solutions: notebooks with stubs, pictures,
-the grader, and what is needed to start.  It is looked through before it is
-handed over, since a solution that has been given out cannot be taken back.
+The bundle holds notebooks with stubs, pictures, the grader, and the files that
+installing it needs.  It is searched for solutions before it is written to its
+place, since a solution that has been given out cannot be taken back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.submission.submission import Submission
 
 __all__ = ["Leak", "release"]
 
-#: What goes out, relative to the course.
+#: Files and folders that are released, relative to the course.
 _CONTENTS = (
     "README.md",
     "LICENSE",
@@ -37,19 +37,19 @@ _CONTENTS = (
     "notebooks",
 )
 
-#: What a working folder collects, and is nobody's business.
+#: Files that a working folder collects, and that are not released.
 _JUNK = shutil.ignore_patterns(
     "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite"
 )
 
-#: A solution's lines that are this short occur by themselves.
+#: Longest solution, in characters, that may occur in a text by chance.
 _TELLING = 25
 
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 class Leak(GraderError):
-    """The bundle would give away what it must not; nothing has been written."""
+    """The bundle would give a solution away; nothing has been written."""
 
 
 def release(course: Path, to: Path, catalogue: Catalogue) -> int:
@@ -61,7 +61,7 @@ def release(course: Path, to: Path, catalogue: Catalogue) -> int:
         catalogue: the exercises of the course.
 
     Returns:
-        how many files it has.
+        The number of files.
 
     Raises:
         RequestError: this is no checkout, or the target is in use.
@@ -77,7 +77,11 @@ def release(course: Path, to: Path, catalogue: Catalogue) -> int:
     with tempfile.TemporaryDirectory(prefix=".release-", dir=to.parent) as scratch:
         bundle = Path(scratch) / "bundle"
         _copy(course, bundle)
-        leaks = [*_untidy(bundle), *_written(bundle, catalogue), *_told(course, bundle)]
+        leaks = [
+            *_links_and_outputs(bundle),
+            *_written_stubs(bundle, catalogue),
+            *_solutions_in_texts(course, bundle),
+        ]
         if leaks:
             listed = "".join(f"\n  {leak}" for leak in leaks[:20])
             raise Leak(f"not released, because of {len(leaks)} leaks:{listed}")
@@ -97,8 +101,8 @@ def _copy(course: Path, bundle: Path) -> None:
             shutil.copy2(source, bundle / name)
 
 
-def _untidy(bundle: Path) -> Iterator[str]:
-    """What leads out of the bundle, and outputs of notebooks that somebody has run."""
+def _links_and_outputs(bundle: Path) -> Iterator[str]:
+    """Yield links, which may lead out of the bundle, and cells of notebooks that have been run."""
     for path in sorted(bundle.rglob("*")):
         if path.is_symlink():
             yield f"{path.relative_to(bundle)} is a link"
@@ -108,8 +112,8 @@ def _untidy(bundle: Path) -> Iterator[str]:
                 yield f"{path.relative_to(bundle)}, cell {number} has been run"
 
 
-def _written(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
-    """Exercises that are more than a stub, and chapters without theirs."""
+def _written_stubs(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
+    """Yield exercises that are more than a stub, and stubs and chapters that are missing."""
     for chapter, exercises in catalogue.chapters().items():
         path = bundle / "notebooks" / f"{chapter}.ipynb"
         place = path.relative_to(bundle)
@@ -144,7 +148,7 @@ def _texts(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_stub(defined: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Whether it does nothing but say what it should do, and that it does not."""
+    """Return whether a function or class has docstrings and raises, and nothing else."""
     if isinstance(defined, ast.ClassDef):
         return all(
             _is_stub(node) if isinstance(node, ast.FunctionDef) else _says_nothing(node)
@@ -156,15 +160,15 @@ def _is_stub(defined: ast.FunctionDef | ast.ClassDef) -> bool:
 
 
 def _says_nothing(node: ast.stmt) -> bool:
-    """Whether it is a docstring, or the call that every constructor of a module begins with."""
+    """Return whether a statement is a docstring, or a call of ``super().__init__()``."""
     text = ast.unparse(node)
     return text == "super().__init__()" or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     )
 
 
-def _told(course: Path, bundle: Path) -> Iterator[str]:
-    """Solutions in the notebooks and pages; the hints of the grader may tell what they like."""
+def _solutions_in_texts(course: Path, bundle: Path) -> Iterator[str]:
+    """Yield solutions in notebooks and pages; the grader's hints may hold solutions."""
     solutions = [
         (chapter.stem, block)
         for chapter in sorted((course / "solutions").glob("*.py"))
@@ -185,7 +189,7 @@ def _told(course: Path, bundle: Path) -> Iterator[str]:
 
 
 def _solutions(source: str) -> Iterator[str]:
-    """What stands between the marks, with spaces squeezed; short ones occur by themselves."""
+    """Yield the solutions between the marks, with spaces squeezed, except very short ones."""
     for block in re.findall(rf"{_BEGIN}\n(.*?){_END}", source, re.DOTALL):
         squeezed = _squeezed(block)
         if len(squeezed) > _TELLING:
@@ -193,7 +197,7 @@ def _solutions(source: str) -> Iterator[str]:
 
 
 def _readable(path: Path) -> str:
-    """The text of a page, or of a notebook's cells."""
+    """Return the text of a page, or of a notebook's cells."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

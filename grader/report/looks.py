@@ -13,7 +13,7 @@ class Outcome(str, Enum):
     """How an exercise, a case or a check of this machine came out.
 
     The value is also the name of the CSS class on an instructor's pages
-    (``classroom/outputs/assets/page.css``), where backgrounds differ and not the text.
+    (``classroom/assets/page.css``), where backgrounds differ and not the text.
 
     Attributes:
         mark: one character, so that nothing is told by colour alone.

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
-from grader.classroom.outputs.files import write
-from grader.classroom.outputs.results import ClassResults
+from grader.classroom.pages import write
+from grader.classroom.results import ClassResults
 from tests.browser.test_accessibility import findings
 from tests.classes import HOSTILE, hostile_class, large_class, small_class
 

@@ -9,8 +9,8 @@ ID and Section, then assignments as ``Title (id)``, then read-only totals; below
 the header perhaps a row that says which assignments are posted by hand, then a
 row "Points Possible"; a file with semicolons is read as one.
 
-Canvas finds students by ID, SIS user ID, SIS login ID and at last by name, and
-so is it done here; but where two would fit, nobody is graded.
+Canvas finds students by ID, SIS user ID, SIS login ID and at last by name, and so
+does this module; but where two students would fit, neither gets a grade.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.outputs.results import (
+from grader.classroom.results import (
     ClassResults,
     GradingState,
     SubmissionRow,
@@ -45,16 +45,16 @@ _RESERVED = re.compile(r"(Current|Final|Override) (Score|Points|Grade|Status)")
 
 _NAMED = re.compile(r"^(?P<title>.*?)(?: \(\d+\))?$", re.DOTALL)
 
-#: Cells that say something other than a grade: excused, not assigned.
+#: Cells that hold no grade and are kept: excused, not assigned.
 _KEPT = frozenset({"ex", "n/a"})
 
-#: Lines of a gradebook that a submission fits.
+#: A function from a submission to the lines of a gradebook that may be its student's.
 _Finder = Callable[[SubmissionRow], list[list[str]]]
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A submission that got no grade in the file, and why."""
+    """A submission that got no grade in the file, with the reason."""
 
     row: SubmissionRow
     reason: str
@@ -62,15 +62,15 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Canvas:
-    """The file, and what there is to say about it.
+    """The file, and what an instructor should know about it.
 
     Attributes:
-        data: of the file.
+        data: contents of the file.
         left_out: submissions without a grade in it.
-        by_name: submissions whose student was found by nothing but the name,
-            which anyone can write; worth a look.
-        scaled: what a full score is in Canvas, where that is something else
-            than in the results; scores are in proportion.
+        by_name: submissions whose student was found by the name alone, which the
+            submission itself may have chosen; worth a look.
+        scaled: the full score in Canvas, if it differs from that of the results;
+            scores are in proportion.
     """
 
     data: bytes
@@ -80,7 +80,7 @@ class Canvas:
 
 
 def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
-    """Grades for Canvas.
+    """Return the grades of a class as a file for Canvas.
 
     Args:
         results: the class; its title names the assignment.
@@ -103,14 +103,14 @@ def canvas(results: ClassResults, gradebook: Path | None = None) -> Canvas:
 
 
 def _ungraded(results: ClassResults, row: SubmissionRow) -> str:
-    """Why a submission has no grade to hand on; empty if it has one."""
-    if row.standing == GradingState.NOTHING:
+    """Return why a submission has no grade to export, or an empty string."""
+    if row.state == GradingState.NOTHING:
         return "nothing was handed in"
     return results.ungraded(row)
 
 
 def _possible(results: ClassResults) -> float:
-    """What a full score is: without what could be judged for nobody here."""
+    """Return the full score, without exercises that were judged for no submission."""
     graded = [row for row in results.rows if not _ungraded(results, row)]
     return max(map(results.points_of, graded), default=results.points)
 
@@ -124,7 +124,7 @@ def _fresh(results: ClassResults) -> Canvas:
         reason = _ungraded(results, row)
         if reason:
             left_out.append(LeftOut(row, reason))
-        # as an ID of Canvas' own, a number from elsewhere could be another student's
+        # not in the column ID: a number of another system could be another student's there
         identity = [text(row.student), "", text(row.number), text(row.email), ""]
         rows.append([*identity, "" if reason else _points(results.share(row) * possible)])
     return Canvas(table(rows), tuple(left_out))
@@ -165,7 +165,7 @@ class _Gradebook:
         self._unsure: set[str] = set()
 
     def fill(self, results: ClassResults) -> Canvas:
-        """The same with the assignment's grades."""
+        """Return the gradebook with the assignment's grades."""
         column = self._column(results.title)
         full = _possible(results)
         possible = self._points_possible(column, full)
@@ -186,7 +186,7 @@ class _Gradebook:
         return Canvas(data, tuple(left_out), by_name, scaled)
 
     def _column(self, title: str) -> int:
-        """Where the assignment is; a new column at the end if it is new."""
+        """Return the index of the assignment's column, which is added if there is none."""
         first = self.head.index("Section") + 1
         exact = [i for i in range(first, len(self.head)) if self.head[i] == title]
         named = [
@@ -207,7 +207,7 @@ class _Gradebook:
         return found[0] if found else len(self.head) - 1
 
     def _points_possible(self, column: int, full: float) -> float:
-        """What a full score is in this gradebook; says so there if nobody has."""
+        """Return the full score in this gradebook, and write ``full`` there if it has none."""
         for line in self.rows[1:]:
             if "Points Possible" in line[0]:
                 possible = _number(line[column])
@@ -230,7 +230,7 @@ class _Gradebook:
     def _match(
         self, rows: Sequence[SubmissionRow]
     ) -> tuple[list[tuple[list[str], SubmissionRow]], list[LeftOut]]:
-        """Submissions by line of the gradebook, and those that fit none, or not for certain."""
+        """Return pairs of a line and its submission, and submissions without a certain line."""
         sure, by_name = list(self._by_identity()), list(self._by_name())
         claims: dict[int, tuple[list[str], list[SubmissionRow]]] = {}
         left_out = []
@@ -255,7 +255,7 @@ class _Gradebook:
         return matched, left_out
 
     def _by_identity(self) -> Iterator[_Finder]:
-        """Ways to find a submission's student, the surest first."""
+        """Yield ways to find a submission's student by identity, the surest first."""
         lines = list(self._students())
         for name in self._identity():
             yield _finder(lines, self.head.index(name), lambda row: row.number)
@@ -265,7 +265,7 @@ class _Gradebook:
             yield _finder(lines, login, lambda row: (row.email or "").partition("@")[0])
 
     def _by_name(self) -> Iterator[_Finder]:
-        """A way that a student could lead astray."""
+        """Yield a way to find the student by name, which a submission can forge."""
         if self.head[0] == "Student":
             named = [(_turned(line[0]), line) for line in self._students()]
             yield lambda row: [line for name, line in named if name == _turned(row.student)]
@@ -281,12 +281,12 @@ def _finder(
 
 
 def _folded(name: str) -> str:
-    """Equal for spellings of one name that people take for the same."""
+    """Return a text that is equal for spellings of a name that people take for the same."""
     return " ".join(unicodedata.normalize("NFC", name).casefold().split())
 
 
 def _turned(name: str) -> str:
-    """``Last, First`` as ``First Last``, which is left as it is."""
+    """Return ``Last, First`` as ``First Last``; other names keep their order."""
     last, _, first = name.partition(",")
     return _folded(f"{first} {last}")
 

@@ -1,4 +1,4 @@
-"""A graded class as plain data: what every output is made from."""
+"""A graded class as plain data, from which pages and exports are made, and its CSV tables."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import cached_property
 
+from grader.classroom.store import Store, StoredSubmission
 from grader.core.verdict import ExerciseVerdict, Status, SubmissionVerdict, total
 from grader.report.summary import visible
 
 __all__ = [
-    "RequestedExercise",
     "COLUMNS",
     "ClassResults",
-    "SubmissionRow",
     "GradingState",
+    "NBGRADER_COLUMNS",
+    "RequestedExercise",
+    "SubmissionRow",
+    "class_results",
     "gradebook",
+    "nbgrader_gradebook",
     "number",
     "table",
     "text",
@@ -31,7 +36,7 @@ _LONGEST_KEY = 200
 
 
 class GradingState:
-    """How far the grading of a submission came."""
+    """The words for the state of a submission's grading."""
 
     GRADED = "graded"
     #: The grader failed, on the whole or on an exercise; the score is not final.
@@ -41,7 +46,7 @@ class GradingState:
 
 @dataclass(frozen=True)
 class RequestedExercise:
-    """An exercise that the class was asked to do."""
+    """An exercise that belongs to the assignment."""
 
     name: str
     chapter: str
@@ -54,12 +59,12 @@ class SubmissionRow:
 
     Attributes:
         key: a safe file name, unique in the class.
-        student: the name exactly as it arrived; data, whatever it looks like.
-        email, number: if they came with it.
+        student: the student's name as it arrived; it is data, whatever it looks like.
+        email, number: the student's address and number or login, where they are known.
         exercises: the verdicts.
-        earlier: by exercise, the verdict of an earlier grading.
-        notes: what is to be said about its files.
-        fault: what the grader itself failed at; empty if it did not.
+        earlier: the verdicts of an earlier grading, by exercise.
+        notes: remarks on its files.
+        fault: the grader's own failure on the whole submission, or an empty string.
         unsafe: whether it was graded without a sandbox.
     """
 
@@ -80,37 +85,37 @@ class SubmissionRow:
 
     @property
     def score(self) -> float:
-        """Points earned; not final while :attr:`standing` is ``error``."""
+        """Points earned, which are not final while :attr:`state` is ``error``."""
         return total(verdict.score for verdict in self.exercises)
 
     @property
     def seconds(self) -> float:
-        """How long the judging of all exercises took."""
+        """Seconds that judging all exercises took."""
         return sum(verdict.seconds for verdict in self.exercises)
 
     @property
-    def standing(self) -> str:
+    def state(self) -> str:
         """A word of :class:`GradingState`."""
         if self.fault or any(v.status is Status.ERROR for v in self.exercises):
             return GradingState.ERROR
         return GradingState.GRADED if self.exercises else GradingState.NOTHING
 
     def verdict(self) -> SubmissionVerdict:
-        """The submission as ``python -m grader check`` would tell of it."""
+        """Return the submission's verdict in the form of ``python -m grader check``."""
         seed = self.exercises[0].seed if self.exercises else 0
         return SubmissionVerdict(self.student, seed, self.exercises)
 
 
 @dataclass(frozen=True)
 class ClassResults:
-    """A class.
+    """The results of a class.
 
     Attributes:
-        title: of the assignment.
-        graded_at: when, as ISO 8601 text.
-        rows: one per submission, in the order of the class.
-        course: what the class was asked, in the order of the course.  Exercises
-            that somebody handed in belong to it in any case.
+        title: title of the assignment.
+        graded_at: time of the grading, as ISO 8601 text.
+        rows: one row for each submission, in the order of the class.
+        course: the exercises of the assignment, in the order of the course.  Exercises
+            that were handed in belong to :attr:`asked` in any case.
 
     Raises:
         ValueError: a key is no safe file name, or two rows share one.
@@ -144,27 +149,27 @@ class ClassResults:
 
     @cached_property
     def points(self) -> float:
-        """What the class could earn, the same for everyone."""
+        """Points of all exercises, the same for every student."""
         return total(asked.points for asked in self.asked)
 
     def points_of(self, row: SubmissionRow) -> float:
-        """What a student could earn: all that was asked, but for what could not be judged here."""
+        """Return the points that a student could earn: of all exercises but the skipped ones."""
         skipped = {v.name for v in row.exercises if v.status is Status.SKIPPED}
         return total(asked.points for asked in self.asked if asked.name not in skipped)
 
     def ungraded(self, row: SubmissionRow) -> str:
-        """Why a submission has no final score that could be handed on; empty if it has one."""
-        if row.standing == GradingState.ERROR:
+        """Return why a submission has no final score to export, or an empty string."""
+        if row.state == GradingState.ERROR:
             return "the grader failed on it; grade it again"
         if row.exercises and not self.points_of(row):
             return "nothing of it could be judged here"
         return ""
 
     def share(self, row: SubmissionRow) -> float:
-        """A final score as a share of what the student could earn.
+        """Return a final score as a share of the points that the student could earn.
 
-        Gradebooks with one maximum for everybody get this share of it.  Points alone would
-        count an exercise that could not be judged here as a failed one.
+        Gradebooks with one maximum for all students get this share of it.  Points alone
+        would count an exercise that could not be judged here as a failed one.
         """
         most = self.points_of(row)
         return row.score / most if most else 0.0
@@ -179,49 +184,49 @@ def _require_safe(key: str) -> None:
         )
 
 
-# Text of strangers in CSV files. --------------------------------------------------
+# Untrusted text in CSV files. -----------------------------------------------------
 #
 # Excel, LibreOffice and Google Sheets take a cell that begins like a formula for
-# one, also when it is quoted; a student could call himself ``=HYPERLINK(…)`` and
-# have the instructor's gradebook sent away.  OWASP
+# one, also when it is quoted; a student with the name ``=HYPERLINK(…)`` could have
+# the instructor's gradebook sent away.  OWASP
 # (https://owasp.org/www-community/attacks/CSV_Injection) advises to quote every
 # cell and to put an apostrophe before those that begin with ``=``, ``+``, ``-``,
 # ``@``, a tab, a carriage return or a line feed, which includes the full-width
 # forms of those signs.
 #
-# Two things are added.  Spreadsheets skip leading spaces, so they are skipped here
+# Two rules are added.  Spreadsheets skip leading spaces, so they are skipped here
 # as well.  And where a comma is the decimal sign, Excel takes semicolons for the
-# ends of cells: so a sign that follows a separator gets an apostrophe, too.
+# ends of cells, so a sign that follows a separator gets an apostrophe as well.
 
 _BEGINS = re.compile(r"\s*[=+\-@＝＋－＠]")
 
-#: Where a cell could begin for a program that counts on another separator.
+#: Places where a cell could begin for a program that expects another separator.
 _BEGINS_WITHIN = re.compile(r"([;,|][\s\"']*)(?=[=+\-@＝＋－＠])")
 
 
-def text(stranger: str | None) -> str:
-    """A cell that a spreadsheet shows as it is.
+def text(untrusted: str | None) -> str:
+    """Return a cell that a spreadsheet shows as text.
 
-    Control characters are spelled out, line breaks as well, so that a record is
-    one line; so are characters that turn the reading direction, and lone
-    surrogates, which have no UTF-8.
+    Control characters and line breaks are escaped, so that a record is one line; so
+    are characters that change the reading direction, and lone surrogates, which
+    UTF-8 cannot encode.
     """
-    if not stranger:
+    if not untrusted:
         return ""
-    plain = visible(stranger).replace("\n", "\\n").replace("\t", "\\t")
+    plain = visible(untrusted).replace("\n", "\\n").replace("\t", "\\t")
     plain = _BEGINS_WITHIN.sub(r"\1'", plain)
-    return f"'{plain}" if _BEGINS.match(stranger) else plain
+    return f"'{plain}" if _BEGINS.match(untrusted) else plain
 
 
 def number(value: float) -> str:
-    """A number of points, to the thousandth."""
+    """Return a number of points, rounded to the thousandth, as text."""
     return f"{round(value, 3):.10g}"
 
 
 def table(
     rows: Iterable[Sequence[str]], *, delimiter: str = ",", newline: str = "\r\n", bom: bool = False
 ) -> bytes:
-    """Rows of cells as a file: RFC 4180, in UTF-8."""
+    """Return rows of cells as a file: RFC 4180, in UTF-8."""
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=delimiter, lineterminator=newline, quoting=csv.QUOTE_ALL)
     writer.writerows(rows)
@@ -231,16 +236,16 @@ def table(
 
 # ``gradebook.csv``: one row per submission, and one column per exercise. ----------
 
-#: Before the exercises.
+#: The columns before the exercises.
 COLUMNS = ("student", "key", "email", "number", "score", "max_score", "status", "notes")
 
 
 def gradebook(results: ClassResults) -> bytes:
-    """The file.
+    """Return ``gradebook.csv``.
 
-    No row is ever left out.  What the grader failed at has the word ``error``
-    instead of points, and what could not be judged here ``skipped``, which
-    ``max_score`` does not count; a cell is empty where nothing was handed in.
+    No row is ever left out.  An exercise that the grader failed at has the word
+    ``error`` instead of points, and one that could not be judged here ``skipped``,
+    which ``max_score`` does not count; a cell is empty where nothing was handed in.
     A score that is not final is an empty cell.
 
     The file begins with a byte order mark: people open it in Excel, which
@@ -264,7 +269,7 @@ def _record(results: ClassResults, row: SubmissionRow) -> list[str]:
         text(row.number),
         "" if results.ungraded(row) else number(row.score),
         number(results.points_of(row)),
-        row.standing,
+        row.state,
         text("; ".join(notes)),
         *(_cell(row, asked.name) for asked in results.asked),
     ]
@@ -277,3 +282,104 @@ def _cell(row: SubmissionRow, name: str) -> str:
     if verdict.status in (Status.ERROR, Status.SKIPPED):
         return str(verdict.status)
     return number(verdict.score)
+
+
+# The gradebook as ``nbgrader export`` writes it. ----------------------------------
+#
+# Columns and their order are those of ``CsvExportPlugin``
+# (https://github.com/jupyter/nbgrader/blob/main/nbgrader/plugins/export.py), described at
+# https://nbgrader.readthedocs.io/en/stable/user_guide/creating_and_grading_assignments.html.
+# There, too, a value that is not known is an empty cell.
+
+NBGRADER_COLUMNS = (
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+)
+
+
+def nbgrader_gradebook(results: ClassResults) -> bytes:
+    """Return nbgrader's table of one assignment, with one row for each submission.
+
+    nbgrader gives 0 points to a student who handed in nothing, and so does this file.
+    A score that is not final is an empty cell, and ``max_score`` leaves out what could
+    not be judged here, as ``gradebook.csv`` does.
+    """
+    return table(
+        [NBGRADER_COLUMNS, *(_nbgrader_record(results, row) for row in results.rows)], newline="\n"
+    )
+
+
+def _nbgrader_record(results: ClassResults, row: SubmissionRow) -> list[str]:
+    # only "Last, First" says which is which; names cannot be split by a program
+    last, comma, first = row.student.partition(",")
+    score = "" if results.ungraded(row) else number(row.score)
+    return [
+        text(results.title),
+        "",
+        "",
+        text(row.number or row.email or row.key),
+        text(last if comma else row.student),
+        text(first.strip()),
+        text(row.email),
+        score,
+        number(0.0),
+        score,
+        number(results.points_of(row)),
+    ]
+
+
+# The results of a class, read from the store. -------------------------------------
+
+
+def class_results(store: Store) -> ClassResults:
+    """Return the results of a class as far as it has been graded.
+
+    The assignment is taken to be the exercises that at least one student handed in, so
+    that the other exercises of the course cost no points.
+    """
+    entries = store.entries()
+    wanted = {name for entry in entries for name in entry.exercises}
+    course = {
+        name: RequestedExercise(name, chapter, points) for name, chapter, points in store.course
+    }
+    rows = tuple(_row(store, course, entry) for entry in entries)
+    asked = tuple(one for name, one in course.items() if name in wanted)
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return ClassResults(store.title, now, rows, asked)
+
+
+def _row(
+    store: Store, course: dict[str, RequestedExercise], entry: StoredSubmission
+) -> SubmissionRow:
+    found = store.verdicts(entry.key)
+    return SubmissionRow(
+        key=entry.key,
+        student=entry.student,
+        email=entry.email,
+        number=entry.number,
+        exercises=tuple(
+            # not `found.get(name) or …`: a failed verdict is falsy
+            found[name] if name in found else _unjudged(course, name, entry.fault)
+            for name in entry.exercises
+        ),
+        earlier=store.earlier(entry.key),
+        notes=(*entry.problems, *entry.found),
+        fault=entry.fault,
+        unsafe=store.is_unsafe(entry.key),
+    )
+
+
+def _unjudged(course: dict[str, RequestedExercise], name: str, fault: str) -> ExerciseVerdict:
+    """Return an error for an exercise that is due and has no verdict; 0 points would hide it."""
+    asked = course.get(name, RequestedExercise(name, "", 0.0))  # one that the course had earlier
+    message = f"not judged: {fault}" if fault else "not judged yet; grade again"
+    return ExerciseVerdict(name, asked.chapter, Status.ERROR, 0.0, asked.points, message=message)

@@ -1,0 +1,418 @@
+"""Engines, which have submissions judged by processes of this machine or of a cluster.
+
+An engine takes requests and yields the events of their grading.  It judges nothing and
+stores nothing, so a verdict does not depend on the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any, Protocol
+
+from grader.classroom.messages import (
+    GradingEvent,
+    GradingRequest,
+    SubmissionJudged,
+    SubmissionLost,
+    Workers,
+)
+from grader.core.errors import RequestError, WorldError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["DaskEngine", "Engine", "LocalEngine", "connect", "cores", "slurm"]
+
+
+class Engine(Protocol):
+    """A way to judge submissions side by side."""
+
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
+        """Yield the events of all requests as they happen.
+
+        The last event of a request is :class:`SubmissionJudged` or
+        :class:`SubmissionLost`.  A request is taken from the iterable when a worker is
+        free for it, so requests may be made one by one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop all work."""
+        ...
+
+
+# Processes of this machine. -------------------------------------------------------
+
+#: Times that a request is tried, since its worker may have died for another reason.
+_TRIES = 2
+
+#: Seconds that workers have to clean up and end before they are killed.
+_PATIENCE = 10.0
+
+#: The message that a worker sends once, when it can take a request.
+_READY = "ready"
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class LocalEngine:
+    """Worker processes that judge one submission after the other.
+
+    A worker runs no code of a submission itself, so it is used again; every
+    submission has a sandbox of its own.
+
+    Args:
+        jobs: number of workers; the number of processors if not given.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = jobs or cores()
+        self._workers: list[_Worker] = []
+
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent]:
+        """See :class:`Engine`."""
+        coming = iter(requests)
+        again: list[tuple[GradingRequest, int]] = []
+        while True:
+            self._assign(coming, again)
+            busy = [worker for worker in self._workers if worker.request is not None]
+            if not busy:
+                return
+            ready = wait([worker.pipe for worker in busy])
+            for worker in busy:
+                if worker.pipe not in ready:
+                    continue
+                try:
+                    event = worker.receive()
+                except (EOFError, OSError):
+                    self._workers.remove(worker)
+                    request, tries, why = worker.reap()
+                else:
+                    if event is not None:
+                        yield event
+                    continue
+                if tries < _TRIES:
+                    again.append((request, tries))
+                else:
+                    yield SubmissionLost(
+                        request.key, f"the process that judged it ended twice: {why}"
+                    )
+
+    def _assign(
+        self, coming: Iterator[GradingRequest], again: list[tuple[GradingRequest, int]]
+    ) -> None:
+        """Give every idle worker a request, while there are requests."""
+        while True:
+            idle = next((worker for worker in self._workers if worker.request is None), None)
+            if idle is None and len(self._workers) >= self._jobs:
+                return
+            if again:
+                request, tries = again.pop()
+            else:
+                following = next(coming, None)
+                if following is None:
+                    return
+                request, tries = following, 0
+            if idle is None:
+                idle = _Worker()
+                self._workers.append(idle)
+            idle.give(request, tries + 1)
+
+    def close(self) -> None:
+        """Stop all work."""
+        for worker in self._workers:
+            worker.stop()
+        until = time.monotonic() + _PATIENCE
+        for worker in self._workers:
+            worker.end(until)
+        self._workers.clear()
+
+
+class _Worker:
+    """One worker process, and the request that it is busy with.
+
+    The process imports torch before it listens.  A request is larger than a pipe's
+    buffer, so sending one before that would wait for the import, and the workers would
+    start one after the other; hence a request is kept until its worker is ready.
+    """
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=False)
+        with _without_interrupts():
+            self._process.start()
+        theirs.close()
+        self.request: GradingRequest | None = None
+        self._tries = 0
+        self._ready = False
+
+    def give(self, request: GradingRequest, tries: int) -> None:
+        """Send it a request, at once or as soon as it listens."""
+        self.request, self._tries = request, tries
+        if self._ready:
+            self._send()
+
+    def _send(self) -> None:
+        # it may have died, which is noticed when its end of the pipe is read
+        with contextlib.suppress(OSError):
+            self.pipe.send(self.request)
+
+    def receive(self) -> GradingEvent | None:
+        """Return the next event of its request, or None where it says that it is ready.
+
+        Raises:
+            EOFError, OSError: it has died.
+        """
+        event: GradingEvent | str = self.pipe.recv()
+        if isinstance(event, str):
+            self._ready = True
+            self._send()
+            return None
+        if isinstance(event, (SubmissionJudged, SubmissionLost)):
+            self.request = None
+        return event
+
+    def reap(self) -> tuple[GradingRequest, int, str]:
+        """Return a dead worker's request, how often it was tried, and how the worker died."""
+        self._process.join()
+        self.pipe.close()
+        assert self.request is not None
+        code = self._process.exitcode or 0
+        why = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        return self.request, self._tries, why
+
+    def stop(self) -> None:
+        """Ask it to end; an idle worker ends when its pipe is closed."""
+        if self.request is not None:
+            self._process.terminate()
+        self.pipe.close()
+
+    def end(self, until: float) -> None:
+        """Wait for its end until a time, then kill it."""
+        self._process.join(max(until - time.monotonic(), 0))
+        self._process.kill()
+        self._process.join()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block SIGINT in processes that the block starts, until they set a handler of their own."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(pipe: Connection[Any, Any]) -> None:
+    """Judge requests in the worker, until the pipe is closed."""
+    from grader.rank.process_limits import die_with_parent
+
+    # if the parent is killed, the verdicts found here would be lost anyway
+    die_with_parent()
+    # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # on SIGTERM it ends the processes it has started, and removes the files it has written
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    from grader.classroom.grading import serve_request
+
+    # these objects stay for good, so the collector need not scan them again and again
+    gc.freeze()
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        pipe.send(_READY)
+        while True:
+            serve_request(pipe.recv(), pipe.send)
+
+
+# A Dask cluster: other machines, or SLURM's. --------------------------------------
+#
+# Every Dask worker needs what this machine needs to grade: the course, its packages,
+# and bubblewrap.  Requests carry the files, so the workers need no shared folder.
+
+#: The program that carries out one request, see :func:`grader.classroom.grading.main`.
+_WORK = "grader.classroom.grading"
+
+#: Seconds in which a scheduler must answer.
+_ANSWER = 10
+
+#: Seconds between two looks at the number of workers, while no request ends.
+_LOOK = 1.0
+
+#: Requests that wait in the cluster for each worker, beyond the one that it works on.
+_AHEAD = 1
+
+
+class DaskEngine:
+    """Workers of a Dask cluster, each with one submission at a time.
+
+    Args:
+        client: a client of the cluster.
+        cluster: the cluster, if it is to be closed with the engine.
+    """
+
+    def __init__(self, client: Client, cluster: Any = None) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._address = client.scheduler.address if client.scheduler is not None else "?"
+
+    def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
+        """See :class:`Engine`.
+
+        Raises:
+            WorldError: the scheduler has ended.
+        """
+        try:
+            yield from self._run(requests)
+        except (OSError, CancelledError) as error:
+            # the client would go on to log every attempt to reach it
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+            raise WorldError(
+                f"the Dask scheduler at {self._address} does not answer any more;"
+                " every verdict so far is stored: start it and grade again"
+            ) from error
+
+    def _run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent | Workers]:
+        import distributed
+
+        coming = iter(requests)
+        given: dict[Any, str] = {}
+        following = next(coming, None)
+        threads = -1
+        while following is not None or given:
+            # asked each time: a queue may start workers late, and end them early
+            before, threads = threads, self._threads()
+            if threads != before:
+                yield Workers(threads)
+            while following is not None and len(given) < max(threads * (1 + _AHEAD), 1):
+                given[self._submit(following)] = following.key
+                following = next(coming, None)
+            try:
+                ended = distributed.wait(
+                    list(given), timeout=_LOOK, return_when="FIRST_COMPLETED"
+                ).done
+            except (TimeoutError, asyncio.TimeoutError):  # one and the same from Python 3.11 on
+                continue
+            for future in ended:
+                key = given.pop(future)
+                if future.status == "cancelled":
+                    raise CancelledError
+                if future.status == "finished":
+                    yield from future.result()
+                else:
+                    yield SubmissionLost(key, f"the cluster failed at it: {future.exception()}")
+
+    def _submit(self, request: GradingRequest) -> Any:
+        with warnings.catch_warnings():
+            # Dask warns of "large graphs", but a submission's files have to travel
+            warnings.simplefilter("ignore", UserWarning)
+            # pure=False: the same files are judged again when the user asks for it
+            return self._client.submit(carry_out, request, pure=False, retries=_TRIES - 1)
+
+    def _threads(self) -> int:
+        """Return the number of submissions that the cluster can judge at a time, now."""
+        return sum(self._client.nthreads().values())
+
+    def close(self) -> None:
+        """Stop all work."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def carry_out(request: GradingRequest) -> list[GradingEvent]:
+    """Judge one submission in a Dask worker, in a process of its own.
+
+    A Dask worker runs tasks in threads, and may not start processes by
+    ``multiprocessing``; a judge needs a process to itself.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", _WORK],
+        input=pickle.dumps(request),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        why = f"status {done.returncode}" + "".join(f": {line}" for line in last)
+        return [SubmissionLost(request.key, f"the process that judged it ended: {why}")]
+    events: list[GradingEvent] = pickle.loads(done.stdout)
+    return events
+
+
+def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:
+    """Return an engine on the cluster at an address, or on a new one of this machine.
+
+    Raises:
+        RequestError: Dask is not installed, or no scheduler answers.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise RequestError(_INSTALL) from None
+    if scheduler is None:
+        cluster = LocalCluster(
+            n_workers=jobs or cores(), threads_per_worker=1, dashboard_address=":0"
+        )
+        return DaskEngine(Client(cluster), cluster)
+    try:
+        return DaskEngine(Client(scheduler, timeout=_ANSWER))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+
+
+def slurm(jobs: int | None, **settings: Any) -> DaskEngine:
+    """Return an engine on a SLURM cluster.
+
+    Args:
+        jobs: number of SLURM jobs; dask-jobqueue's configuration says what a job is
+            (queue, cores, memory, time),
+            https://jobqueue.dask.org/en/latest/clusters-configuration.html
+        settings: settings that replace those of the configuration.
+
+    Raises:
+        RequestError: jobs cannot be submitted from this machine, or dask-jobqueue is
+            not installed or not configured.
+    """
+    try:
+        import dask
+        from dask_jobqueue.slurm import SLURMCluster
+        from distributed import Client
+    except ImportError:
+        raise RequestError(_INSTALL) from None
+    if shutil.which("sbatch") is None:
+        raise RequestError("sbatch is not installed here; grade where SLURM jobs are submitted")
+    for needed in ("cores", "memory"):
+        if not settings.get(needed) and not dask.config.get(f"jobqueue.slurm.{needed}", None):
+            raise RequestError(
+                f"dask-jobqueue is not configured for this cluster: its {needed} are not set;"
+                " see docs/grading.md for an example"
+            )
+    # any free port for the dashboard: its default may be taken
+    cluster = SLURMCluster(scheduler_options={"dashboard_address": ":0"}, **settings)
+    cluster.scale(jobs=jobs or 1)
+    return DaskEngine(Client(cluster), cluster)
+
+
+_INSTALL = "Dask is not installed: pip install 'gather-round[class]'"

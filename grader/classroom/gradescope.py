@@ -1,0 +1,192 @@
+"""What Gradescope takes: results in its form, and a zip that grades there.
+
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ describes both.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import grader
+from grader.classroom.results import ClassResults, SubmissionRow
+from grader.core import __version__
+from grader.core.errors import RequestError
+from grader.core.verdict import ExerciseVerdict, Status
+from grader.report.summary import visible
+from grader.report.text import exercise_report, plain
+
+__all__ = ["VISIBILITIES", "autograder", "gradescope", "to_json"]
+
+
+# ``results.json`` of one student. -------------------------------------------------
+#
+# Its ``output`` is shown to the student as plain text (``text``: no HTML, Markdown or ANSI
+# is interpreted).  Seeds are not in it, for the reason that :mod:`grader.classroom.pages`
+# gives above the feedback page.
+
+#: Gradescope's words for the time at which students see a test, or printed output.
+VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
+
+
+def gradescope(
+    results: ClassResults, row: SubmissionRow, visibility: str = "visible"
+) -> dict[str, Any]:
+    """Return one student's ``results.json``.
+
+    An exercise that the grader failed at, or could not judge, is a test without points
+    whose output says so, since 0 points would hide it.  Gradescope has one maximum for
+    all students, so the score is the student's share of all points.
+
+    Args:
+        results: the class.
+        row: one of its submissions.
+        visibility: when students see the tests, one of :data:`VISIBILITIES`.
+
+    Raises:
+        ValueError: Gradescope does not know the visibility.
+    """
+    if visibility not in VISIBILITIES:
+        raise ValueError(f"visibility is one of {', '.join(VISIBILITIES)}, not {visibility!r}")
+    chapters: dict[str, int] = {}
+    tests = []
+    for asked in results.asked:
+        chapters[asked.chapter] = chapters.get(asked.chapter, 0) + 1
+        number = f"{asked.chapter.partition('_')[0]}.{chapters[asked.chapter]}"
+        verdict = row.by_name.get(asked.name)
+        test: dict[str, Any] = {"name": asked.name, "number": number, "tags": [asked.chapter]}
+        if verdict is None:
+            test |= _scored(0.0, asked.points, "failed") | {"output": "not handed in"}
+        else:
+            test |= _judged(verdict)
+        tests.append(test | {"output_format": "text", "visibility": visibility})
+    return {
+        "score": round(results.share(row) * results.points, 3),
+        "output": "\n".join(_remarks(row)),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": visibility,
+        # what the grader prints is for the instructor
+        "stdout_visibility": "hidden",
+        "execution_time": round(row.seconds, 3),
+        "tests": tests,
+        "extra_data": {
+            "grader_version": __version__,
+            "status": row.state,
+            "unsafe": row.unsafe,
+            "max_score": results.points_of(row),
+        },
+    }
+
+
+def to_json(result: dict[str, Any]) -> str:
+    """Return the text of the file; lone surrogates, which UTF-8 cannot encode, are escaped."""
+    return json.dumps(result, ensure_ascii=True, indent=1)
+
+
+def _judged(verdict: ExerciseVerdict) -> dict[str, Any]:
+    found: dict[str, Any] = {"output": plain(exercise_report(verdict))}
+    if verdict.diagnosis:
+        found["extra_data"] = {"diagnosis": verdict.diagnosis.value}
+    if verdict.status in (Status.PASSED, Status.FAILED):
+        found |= _scored(verdict.score, verdict.max_score, verdict.status.value)
+    return found
+
+
+def _scored(score: float, points: float, status: str) -> dict[str, Any]:
+    return {"score": score, "max_score": points, "status": status}
+
+
+def _remarks(row: SubmissionRow) -> list[str]:
+    found = []
+    if row.fault:
+        found.append(
+            "The grader itself failed on this submission, so this is not your grade:"
+            f" {visible(row.fault)}"
+        )
+    failed = [v.name for v in row.exercises if v.status is Status.ERROR]
+    if failed:
+        found.append(
+            f"The grader itself failed on {', '.join(failed)}; that is no fault of yours, and the"
+            " score is not final."
+        )
+    skipped = [v.name for v in row.exercises if v.status is Status.SKIPPED]
+    if skipped:
+        found.append(
+            f"Not judged here, and not counted: {', '.join(skipped)}. The score is in proportion"
+            " to the rest."
+        )
+    return found + [visible(note) for note in row.notes]
+
+
+# The autograder: a zip that grades with this grader. ------------------------------
+#
+# ``setup.sh`` runs once, when the image is built, with the zip's contents in
+# ``/autograder/source``; ``run_autograder`` runs for each submission, reads
+# ``/autograder/submission`` and has to write ``/autograder/results/results.json``.
+#
+# The zip holds the grader itself, so that Gradescope runs the version that was
+# uploaded, and no newer one.  When the grader fails, no results are written and
+# the script ends with an error: Gradescope then says that the autograder failed,
+# instead of giving 0 points.
+#
+# Where Gradescope's containers cannot make a sandbox, the submission is graded
+# without one: each has a container to itself, which ends with it.  The results
+# then say ``unsafe``, since code in the container could reach the grader.
+
+_HERE = "grader.classroom"
+
+#: Files of the repository that installing the grader needs.
+_NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.txt")
+
+#: The earliest time that a zip can store, so that the same grader makes the same bytes.
+_WHEN = (1980, 1, 1, 0, 0, 0)
+
+_SCRIPT, _FILE = 0o755, 0o644
+
+
+def autograder() -> bytes:
+    """Return the zip, ready to upload under Configure Autograder.
+
+    Raises:
+        RequestError: the grader does not run from a clone of its repository, which
+            holds the files that installing it needs.
+    """
+    package = Path(grader.__file__).resolve().parent
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("setup.sh", "run_autograder"):
+            # a shell does not take a carriage return for the end of a line
+            script = resources.files(_HERE).joinpath("assets").joinpath(name).read_bytes()
+            _add(archive, name, script.replace(b"\r\n", b"\n"), _SCRIPT)
+        for name in _NEEDED:
+            if not (package.parent / name).is_file():
+                raise RequestError(
+                    f"{package.parent} has no {name}; make the zip from a clone of the repository"
+                )
+            _add(archive, f"gather-round/{name}", (package.parent / name).read_bytes(), _FILE)
+        for path in _sources(package):
+            name = path.relative_to(package.parent).as_posix()
+            _add(archive, f"gather-round/{name}", path.read_bytes(), _FILE)
+    return buffer.getvalue()
+
+
+def _sources(package: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(package):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes, mode: int) -> None:
+    entry = zipfile.ZipInfo(name, _WHEN)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, or the mode below means nothing
+    entry.external_attr = mode << 16
+    archive.writestr(entry, data)

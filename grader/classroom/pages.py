@@ -1,0 +1,604 @@
+"""The pages of a class, and the folder of results that holds them.
+
+Three measures keep a student's text from acting in the reader's browser.
+Every value that a template prints is escaped, and its control characters are
+spelled out, in every template.  The script gets no data: it reads the table
+that is on the page, so there is no JavaScript to break out of.
+And a page's content security policy lets nothing run but that one script, by
+its hash, and nothing be loaded at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.classroom.names import is_key
+from grader.classroom.results import (
+    ClassResults,
+    GradingState,
+    RequestedExercise,
+    SubmissionRow,
+    gradebook,
+)
+from grader.classroom.similarity import Pair
+from grader.core import __version__
+from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
+from grader.report.html import exercise_html
+from grader.report.json import to_json
+from grader.report.looks import Outcome
+from grader.report.summary import points, visible
+
+__all__ = [
+    "Bin",
+    "ClassFigures",
+    "ExerciseFigures",
+    "ExerciseOutcome",
+    "GradeChange",
+    "MARKS",
+    "MistakeCount",
+    "WORDS",
+    "changes",
+    "class_page",
+    "feedback",
+    "figures",
+    "hung",
+    "outcome",
+    "page",
+    "replace_file",
+    "similar_page",
+    "write",
+]
+
+
+# Templates. -----------------------------------------------------------------------
+
+_HERE = "grader.classroom"
+
+
+def page(template: str, script: str = "", **values: Any) -> str:
+    """Return a page as HTML.
+
+    Args:
+        template: file name of the template.
+        script: file name of the one script that may run; empty if none may.
+        values: the values that the template prints.
+    """
+    code = _asset(script) if script else ""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            values,
+            style=Markup(_asset("page.css")),
+            script=Markup(code),
+            policy=_policy(code),
+            version=__version__,
+        )
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(_HERE).joinpath("assets").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader(_HERE, "assets"),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "points": points,
+        "percent": lambda share: f"{share:.0%}".replace("%", " %"),
+        "seconds": lambda value: f"{value:.1f}" if value >= 0.05 else f"{value:.2f}",
+        "count": _count,
+        "moment": _moment,
+        "card": lambda verdict: Markup(exercise_html(verdict)),
+    }
+    return found
+
+
+def _printable(value: Any) -> Any:
+    """Return a value that a template prints, with invisible characters escaped."""
+    if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
+        return value
+    return visible(value)
+
+
+def _moment(iso: str) -> str:
+    """Return a time for people, in figures that read the same in every language."""
+    try:
+        found = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{found:%Y-%m-%d %H:%M} {found.tzname() or ''}".rstrip()
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    """``1 student``, ``2 students``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+# Figures of a class: numbers and lists, before they are laid out. -----------------
+
+#: Bars of the distribution.
+_BINS = 10
+
+#: Mistakes that are named for an exercise, and rows of the lists of the slowest.
+_MOST, _SLOWEST = 3, 8
+
+_HUNG = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
+_EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The number of scores in a tenth of the range, in percent; the last bin has both its ends."""
+
+    low: int
+    high: int
+    count: int
+
+
+@dataclass(frozen=True)
+class MistakeCount:
+    """A way in which an exercise was failed, and the number of submissions that did."""
+
+    diagnosis: str
+    hint: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ExerciseFigures:
+    """The figures of an exercise over the whole class.
+
+    Attributes:
+        judged: number of answers that could be judged.
+        passed, partly, hung, failed, empty: numbers that add up to ``judged``; ``partly``
+            has some points, ``empty`` was not attempted.
+        unjudged: number of answers that were skipped, or that the grader failed on.
+        median, longest: seconds that judging took.
+    """
+
+    asked: RequestedExercise
+    judged: int
+    passed: int
+    partly: int
+    hung: int
+    failed: int
+    empty: int
+    unjudged: int
+    mistakes: tuple[MistakeCount, ...]
+    median: float
+    longest: float
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passed."""
+        return self.passed / self.judged if self.judged else None
+
+
+@dataclass(frozen=True)
+class ExerciseOutcome:
+    """A submission's verdict on one exercise."""
+
+    row: SubmissionRow
+    verdict: ExerciseVerdict
+
+
+@dataclass(frozen=True)
+class GradeChange:
+    """A verdict that differs from that of an earlier grading."""
+
+    row: SubmissionRow
+    before: ExerciseVerdict
+    now: ExerciseVerdict
+
+    @property
+    def points(self) -> float:
+        """Points won, or lost if negative."""
+        return round(self.now.score - self.before.score, 3)
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """A class in numbers and lists.
+
+    Attributes:
+        graded: rows with a final score.
+        bins: distribution of their scores.
+        mean, median: mean and median of their scores; ``None`` if there are none.
+        exercises: figures of each exercise, in the order of the course.
+        faults: rows that the grader failed on as a whole.
+        errors: exercises that the grader failed on.
+        skipped: exercises that could not be judged here.
+        unsafe: rows graded without a sandbox.
+        nothing: rows without an exercise.
+        hung: exercises that ended in a deadlock or a timeout.
+        slowest: the exercises that took longest to judge.
+        longest: the submissions that took longest to judge.
+        changes: verdicts that differ from an earlier grading.
+    """
+
+    graded: tuple[SubmissionRow, ...]
+    bins: tuple[Bin, ...]
+    mean: float | None
+    median: float | None
+    exercises: tuple[ExerciseFigures, ...]
+    faults: tuple[SubmissionRow, ...]
+    errors: tuple[ExerciseOutcome, ...]
+    skipped: tuple[ExerciseOutcome, ...]
+    unsafe: tuple[SubmissionRow, ...]
+    nothing: tuple[SubmissionRow, ...]
+    hung: tuple[ExerciseOutcome, ...]
+    slowest: tuple[ExerciseOutcome, ...]
+    longest: tuple[SubmissionRow, ...]
+    changes: tuple[GradeChange, ...]
+
+
+def figures(results: ClassResults) -> ClassFigures:
+    """Return the figures of a class."""
+    rows = results.rows
+    graded = tuple(row for row in rows if row.state == GradingState.GRADED)
+    scores = [row.score for row in graded]
+    found = [ExerciseOutcome(row, verdict) for row in rows for verdict in row.exercises]
+    answered = [f for f in found if f.verdict.seconds > 0]
+    return ClassFigures(
+        graded=graded,
+        bins=_bins([results.share(row) for row in graded]),
+        mean=statistics.fmean(scores) if scores else None,
+        median=statistics.median(scores) if scores else None,
+        exercises=tuple(_exercise(asked, rows) for asked in results.asked),
+        faults=tuple(row for row in rows if row.fault),
+        errors=tuple(f for f in found if f.verdict.status is Status.ERROR),
+        skipped=tuple(f for f in found if f.verdict.status is Status.SKIPPED),
+        unsafe=tuple(row for row in rows if row.unsafe),
+        nothing=tuple(row for row in rows if row.state == GradingState.NOTHING),
+        hung=tuple(f for f in found if hung(f.verdict)),
+        slowest=tuple(sorted(answered, key=lambda f: -f.verdict.seconds)[:_SLOWEST]),
+        longest=tuple(sorted((r for r in rows if r.seconds), key=lambda r: -r.seconds)[:_SLOWEST]),
+        changes=tuple(change for row in rows for change in changes(row)),
+    )
+
+
+def hung(verdict: ExerciseVerdict) -> bool:
+    """Return whether an answer ended in a deadlock or a timeout."""
+    return verdict.status is Status.FAILED and verdict.diagnosis in _HUNG
+
+
+def outcome(verdict: ExerciseVerdict) -> str:
+    """Return the word for an exercise's outcome, one of :data:`MARKS`, the same on every page."""
+    if verdict.status is not Status.FAILED:
+        return str(verdict.status)
+    if hung(verdict):
+        return "hung"
+    if verdict.diagnosis in _EMPTY:
+        return "empty"
+    return "partly" if verdict.score > 0 else "failed"
+
+
+def changes(row: SubmissionRow) -> list[GradeChange]:
+    """Return the verdicts of a submission that differ from an earlier grading's."""
+    found = []
+    for now in row.exercises:
+        before = row.earlier.get(now.name)
+        if before is not None and _essence(before) != _essence(now):
+            found.append(GradeChange(row, before, now))
+    return found
+
+
+def _essence(verdict: ExerciseVerdict) -> tuple[object, ...]:
+    return verdict.status, verdict.score, verdict.max_score, verdict.diagnosis
+
+
+def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> ExerciseFigures:
+    verdicts = [row.by_name[asked.name] for row in rows if asked.name in row.by_name]
+    outcomes = Counter(map(outcome, verdicts))
+    unjudged = outcomes["error"] + outcomes["skipped"]
+    seconds = [v.seconds for v in verdicts if v.seconds > 0]
+    return ExerciseFigures(
+        asked=asked,
+        judged=len(verdicts) - unjudged,
+        passed=outcomes["passed"],
+        partly=outcomes["partly"],
+        hung=outcomes["hung"],
+        failed=outcomes["failed"],
+        empty=outcomes["empty"],
+        unjudged=unjudged,
+        mistakes=_mistakes(verdicts),
+        median=statistics.median(seconds) if seconds else 0.0,
+        longest=max(seconds, default=0.0),
+    )
+
+
+def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
+    """Return the most frequent mistakes first; hints tell those of one diagnosis apart."""
+    counts: Counter[tuple[str, str]] = Counter(
+        (str(v.diagnosis), "" if v.diagnosis in _EMPTY else v.hint)
+        for v in verdicts
+        if v.status is Status.FAILED
+    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(MistakeCount(*what, count) for what, count in ordered[:_MOST])
+
+
+def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
+    # a share of 0.7 belongs to the bin that begins there, even if rounding puts it just below
+    counts = Counter(max(0, min(int(share * _BINS + 1e-9), _BINS - 1)) for share in shares)
+    width = 100 // _BINS
+    return tuple(Bin(i * width, (i + 1) * width, counts[i]) for i in range(_BINS))
+
+
+# ``class.html``: one page that shows an instructor the whole class. ---------------
+
+MARKS = {outcome.value: outcome.mark for outcome in Outcome}
+
+WORDS = {outcome.value: outcome.word for outcome in Outcome}
+
+#: The filters of the table of students.
+_TAGS = {
+    "error": "where the grader failed",
+    "unsafe": "graded without a sandbox",
+    "hung": "who hung",
+    "changed": "changed since the earlier grading",
+    "full": "with all points",
+    "nothing": "with nothing handed in",
+    "notes": "with remarks on files",
+}
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell of the table of students: one exercise."""
+
+    kind: str
+    mark: str
+    word: str
+    order: float
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the table of students."""
+
+    row: SubmissionRow
+    about: str
+    tags: str
+    badges: list[tuple[str, str]]
+    cells: list[_Cell]
+    order: float
+
+
+def class_page(results: ClassResults) -> str:
+    """Return the page, which needs no other file; its links lead to ``feedback/``."""
+    seen = figures(results)
+    noted = [row for row in results.rows if row.notes]
+    lines = [_line(results, row) for row in results.rows]
+    used = {tag for line in lines for tag in line.tags.split()}
+    attention = bool(seen.faults or seen.errors or seen.unsafe or seen.skipped or noted)
+    return page(
+        "class.html.j2",
+        script="tables.js",
+        results=results,
+        figures=seen,
+        attention=attention,
+        noted=noted,
+        skipped_by_reason=_by_reason(seen.skipped),
+        highest=max((bin_.count for bin_ in seen.bins), default=0) or 1,
+        sections=_sections(seen, attention),
+        chapters=_chapters(results),
+        lines=lines,
+        tags=[(tag, name) for tag, name in _TAGS.items() if tag in used],
+        outcomes=_outcomes,
+        outcome=outcome,
+        marks=MARKS,
+        words=WORDS,
+    )
+
+
+def _sections(seen: ClassFigures, attention: bool) -> list[tuple[str, str]]:
+    return [
+        *([("attention", "Look at these first")] if attention else []),
+        ("scores", "Scores"),
+        ("exercises", "Exercises"),
+        *([("hung", "Who hung")] if seen.hung else []),
+        *([("changes", "Changes")] if seen.changes else []),
+        *([("slow", "Slowest")] if seen.longest else []),
+        ("students", "Students"),
+    ]
+
+
+def _by_reason(skipped: Iterable[ExerciseOutcome]) -> dict[str, list[ExerciseOutcome]]:
+    found: dict[str, list[ExerciseOutcome]] = {}
+    for item in skipped:
+        found.setdefault(item.verdict.message, []).append(item)
+    return found
+
+
+def _chapters(results: ClassResults) -> list[tuple[str, int]]:
+    return [
+        (chapter, len(list(group)))
+        for chapter, group in groupby(results.asked, key=lambda asked: asked.chapter)
+    ]
+
+
+def _outcomes(exercise: ExerciseFigures) -> list[tuple[str, int]]:
+    return [
+        ("passed", exercise.passed),
+        ("partly", exercise.partly),
+        ("failed", exercise.failed),
+        ("hung", exercise.hung),
+        ("empty", exercise.empty),
+    ]
+
+
+def _line(results: ClassResults, row: SubmissionRow) -> _Line:
+    waited = sum(map(hung, row.exercises))
+    changed = changes(row)
+    unscored = bool(row.fault) and not row.exercises
+    full = row.state == GradingState.GRADED and row.score >= results.points_of(row)
+    present = {
+        "error": row.state == GradingState.ERROR,
+        "unsafe": row.unsafe,
+        "hung": waited > 0,
+        "changed": bool(changed),
+        "full": full,
+        "nothing": row.state == GradingState.NOTHING,
+        "notes": bool(row.notes),
+    }
+    badges = []
+    if row.unsafe:
+        badges.append(("failed", "⚠ no sandbox"))
+    if waited:
+        badges.append(("hung", f"{MARKS['hung']} hung {waited} ×"))
+    if changed:
+        badges.append(("skipped", f"changed {len(changed)} ×"))
+    return _Line(
+        row,
+        " · ".join(filter(None, (row.number, row.email))),
+        " ".join(tag for tag, holds in present.items() if holds),
+        badges,
+        [_cell(row.by_name.get(asked.name)) for asked in results.asked],
+        -1.0 if unscored else row.score,
+    )
+
+
+def _cell(verdict: ExerciseVerdict | None) -> _Cell:
+    if verdict is None:
+        return _Cell("", "", "", -1.0)
+    kind = outcome(verdict)
+    mark = points(verdict.score) if kind == "partly" else MARKS[kind]
+    return _Cell(kind, mark, str(verdict.diagnosis or WORDS[kind]), verdict.score)
+
+
+# ``similar.html``: pairs of submissions to compare. -------------------------------
+
+
+def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
+    """Return the page of similar pairs; its links lead to ``feedback/``."""
+    rows = {row.key: row for row in results.rows}
+    known = [pair for pair in pairs if pair.first in rows and pair.second in rows]
+    return page("similar.html.j2", results=results, pairs=known, rows=rows)
+
+
+# ``feedback/<key>.html``: the page for one student, without anything of the others. ----
+#
+# Seeds are not on it.  The inputs that a submission is judged with are drawn from
+# the class's secret and the submission's key, so a resubmission meets the same
+# ones again.  A student who knew the seed could have ``check --seed`` show all of
+# them before the deadline, and hand in a table of answers.  The page does show the
+# first case that failed, since that is what a student learns from.
+
+
+def feedback(results: ClassResults, row: SubmissionRow) -> str:
+    """Return one student's page, which needs no other file."""
+    before = {change.now.name: change.before for change in changes(row)}
+    counts = Counter(outcome(verdict) for verdict in row.exercises)
+    missing = [asked for asked in results.asked if asked.name not in row.by_name]
+    counts["empty"] += len(missing)
+    # where the grader failed altogether, the page lists no exercises as missing
+    asked_of = () if row.fault and not row.exercises else results.asked
+    return page(
+        "feedback.html.j2",
+        results=results,
+        row=row,
+        outcomes=[(kind, counts[kind]) for kind in MARKS if counts[kind]],
+        chapters=[
+            (
+                chapter,
+                [(a, row.by_name.get(a.name), before.get(a.name)) for a in group],
+            )
+            for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
+        ],
+        case_kind=_kind,
+        marks=MARKS,
+        words=WORDS,
+    )
+
+
+def _kind(case: CaseVerdict) -> str:
+    if case.status is Status.FAILED and case.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT):
+        return "hung"
+    return str(case.status)
+
+
+# The folder of results. -----------------------------------------------------------
+
+#: Prefix and suffix of unfinished files, by which those of a killed grader are recognised.
+_PART = (".grader-", ".part")
+
+
+def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> None:
+    """Write ``results/``, ``feedback/``, ``gradebook.csv``, ``class.html``, ``similar.html``.
+
+    Every file is replaced as a whole, so that a reader finds the old one or the new
+    one at any time.  The two files of a submission that was withdrawn since are
+    removed, and so are unfinished files of a killed grader; nothing else in the
+    folder is touched.
+    """
+    for row in results.rows:
+        replace_file(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
+        replace_file(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
+    replace_file(folder / "gradebook.csv", gradebook(results))
+    replace_file(folder / "class.html", class_page(results).encode())
+    replace_file(folder / "similar.html", similar_page(results, pairs).encode())
+    keys = {row.key for row in results.rows}
+    _tidy(folder / "results", ".json", keys)
+    _tidy(folder / "feedback", ".html", keys)
+    _tidy(folder, "", keys)
+
+
+def _tidy(folder: Path, ending: str, keys: set[str]) -> None:
+    """Remove the files of submissions that are gone, and unfinished files."""
+    for path in folder.iterdir():
+        key = path.name.removesuffix(ending)
+        gone = key != path.name and is_key(key) and key not in keys
+        unfinished = path.name.startswith(_PART[0]) and path.name.endswith(_PART[1])
+        # a folder or a link of such a name was not written here
+        if (gone or unfinished) and stat.S_ISREG(path.lstat().st_mode):
+            path.unlink()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file as a whole: a reader finds the old contents or the new ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_PART[0], suffix=_PART[1])
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
