@@ -104,7 +104,7 @@ def test_what_runs_inside_a_sandbox_imports_only_what_a_sandbox_shows():
 
 def test_every_backend_has_its_transport_and_its_place_in_the_docs():
     transports = {path.stem for path in (ROOT / "grader" / "rank" / "transports").glob("*.py")}
-    assert transports == {*BACKENDS, "__init__", "base"}
+    assert transports == {*BACKENDS, "__init__"}
     architecture = (ROOT / "docs" / "architecture.md").read_text()
     section = architecture.partition("## Transports")[2].partition("\n## ")[0]
     assert set(re.findall(r"^- \*\*(\w+)\*\*", section, re.M)) == {

@@ -187,6 +187,7 @@ def test_the_zip_has_the_scripts_at_its_root_and_the_grader(unpacked):
     }  # fmt: skip
     inside = source / "gather-round"
     assert (inside / "pyproject.toml").is_file()
+    assert (inside / "requirements.lock").is_file()  # setup.sh installs its versions
     assert (inside / "grader" / "classroom" / "assets" / "page.css").is_file()
     assert not list(inside.rglob("__pycache__"))
     for name in ("setup.sh", "run_autograder"):

@@ -26,6 +26,9 @@ def course(tmp_path):
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "LICENSE", "Makefile", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, home / name)
+    shutil.copy(ROOT / "requirements.lock", home)
+    (home / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "install.py", home / "tools")
     return home
 
 
@@ -37,7 +40,10 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "files, without solutions" in done.stdout
     bundle = tmp_path / "bundle"
-    assert not {"solutions", "tests", "tools", ".git"} & {path.name for path in bundle.iterdir()}
+    assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
+    # what make lab needs, and nothing else of the tools
+    assert [path.name for path in (bundle / "tools").iterdir()] == ["install.py"]
+    assert (bundle / "requirements.lock").is_file()
     assert not list(bundle.rglob("__pycache__"))
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert {path.name for path in (bundle / "notebooks").iterdir()} == names

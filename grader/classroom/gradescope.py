@@ -144,7 +144,7 @@ def _remarks(row: SubmissionRow) -> list[str]:
 _HERE = "grader.classroom"
 
 #: Files of the repository that installing the grader needs.
-_NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.txt")
+_NEEDED = ("LICENSE", "README.md", "pyproject.toml", "requirements.lock")
 
 #: The earliest time that a zip can store, so that the same grader makes the same bytes.
 _WHEN = (1980, 1, 1, 0, 0, 0)

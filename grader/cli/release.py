@@ -29,7 +29,9 @@ _CONTENTS = (
     "CHANGELOG.md",
     "Makefile",
     "pyproject.toml",
+    "requirements.lock",
     "requirements.txt",
+    "tools/install.py",  # what make lab runs
     ".binder",
     "docs",
     "grader",
@@ -98,6 +100,7 @@ def _copy(course: Path, bundle: Path) -> None:
         if source.is_dir():
             shutil.copytree(source, bundle / name, ignore=_JUNK, symlinks=True)
         elif source.is_file():
+            (bundle / name).parent.mkdir(exist_ok=True)
             shutil.copy2(source, bundle / name)
 
 

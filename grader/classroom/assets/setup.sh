@@ -12,6 +12,6 @@ python3 -m venv "$AUTOGRADER/venv"
 # The versions that the course was tested with; torch without the parts for GPUs.
 "$AUTOGRADER/venv/bin/python" -m pip install --no-cache-dir \
     --extra-index-url https://download.pytorch.org/whl/cpu \
-    --constraint "$AUTOGRADER/source/gather-round/requirements.txt" \
+    --constraint "$AUTOGRADER/source/gather-round/requirements.lock" \
     "$AUTOGRADER/source/gather-round[class]"
 "$AUTOGRADER/venv/bin/python" -m grader doctor || true
