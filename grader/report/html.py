@@ -19,8 +19,8 @@ from grader.report.summary import (
     orders_tried,
     output_lines,
     points,
+    progress_cells,
     shown,
-    standing_cells,
     sum_of,
     visible,
 )
@@ -149,8 +149,8 @@ def progress_html(overview: CourseProgress) -> str:
             for title in ("exercise", "state", "last check", "took")
         )
         parts.append(f"<thead><tr>{heads}</tr></thead>")
-        for chapter, standings in overview.chapters().items():
-            parts += ["<tbody>", *_chapter_rows(chapter, standings), "</tbody>"]
+        for chapter, exercises in overview.chapters().items():
+            parts += ["<tbody>", *_chapter_rows(chapter, exercises), "</tbody>"]
         parts.append("</table>")
     if overview.unknown:
         names = escape(", ".join(overview.unknown))
@@ -164,18 +164,18 @@ def progress_html(overview: CourseProgress) -> str:
     return "\n".join(parts)
 
 
-def _chapter_rows(chapter: str, standings: Sequence[ExerciseProgress]) -> Iterator[str]:
-    passed = sum(standing.state is ProgressState.PASSED for standing in standings)
+def _chapter_rows(chapter: str, exercises: Sequence[ExerciseProgress]) -> Iterator[str]:
+    passed = sum(progress.state is ProgressState.PASSED for progress in exercises)
     yield (
         f'<tr><th colspan="4" scope="rowgroup" style="{_CELL} padding-top: 6px">'
-        f"{escape(chapter)} ({passed} of {len(standings)})</th></tr>"
+        f"{escape(chapter)} ({passed} of {len(exercises)})</th></tr>"
     )
-    for standing in standings:
-        mark, colour = _STATES[standing.state].mark, _STATES[standing.state].colour
-        state, when, took = map(escape, standing_cells(standing))
+    for progress in exercises:
+        mark, colour = _STATES[progress.state].mark, _STATES[progress.state].colour
+        state, when, took = map(escape, progress_cells(progress))
         yield (
             f'<tr><td style="{_CELL}"><strong style="color: {colour}">{mark}</strong>'
-            f" {escape(standing.exercise.name)}</td>"
+            f" {escape(progress.exercise.name)}</td>"
             f'<td style="{_CELL}">{state}</td>'
             f'<td style="{_CELL}">{when}</td><td style="{_CELL}">{took}</td></tr>'
         )

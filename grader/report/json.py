@@ -120,18 +120,18 @@ def progress_as_dict(overview: CourseProgress) -> dict[str, Any]:
         "trouble": list(overview.trouble),
         "unknown": list(overview.unknown),
         "passed": overview.passed,
-        "exercises": [_standing(standing) for standing in overview.exercises],
+        "exercises": [_exercise_progress(progress) for progress in overview.exercises],
     }
 
 
-def _standing(standing: ExerciseProgress) -> dict[str, Any]:
-    entry = standing.entry
+def _exercise_progress(progress: ExerciseProgress) -> dict[str, Any]:
+    entry = progress.entry
     return {
-        "name": standing.exercise.name,
-        "chapter": standing.exercise.chapter,
-        "state": standing.state.value,
+        "name": progress.exercise.name,
+        "chapter": progress.exercise.chapter,
+        "state": progress.state.value,
         "score": entry.best if entry else 0.0,
-        "max_score": standing.exercise.points,
+        "max_score": progress.exercise.points,
         "checks": entry.checks if entry else 0,
         "last_check": entry.when.isoformat() if entry else None,
         "last_passed": entry.last_passed if entry else None,

@@ -25,7 +25,7 @@ __all__ = [
     "output_lines",
     "points",
     "shown",
-    "standing_cells",
+    "progress_cells",
     "sum_of",
     "visible",
 ]
@@ -125,13 +125,13 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
     return found
 
 
-def standing_cells(standing: ExerciseProgress) -> tuple[str, str, str]:
+def progress_cells(progress: ExerciseProgress) -> tuple[str, str, str]:
     """Return a learner's state in an exercise, the time of the last check, and its length."""
-    entry = standing.entry
+    entry = progress.entry
     if entry is None:
-        return standing.state.value, "", ""
-    state = standing.state.value
-    if standing.state is ProgressState.TRIED:
+        return progress.state.value, "", ""
+    state = progress.state.value
+    if progress.state is ProgressState.TRIED:
         state += f", best {points(entry.best)} of {points(entry.max_score)}"
     elif not entry.last_passed:
         state += ", not the last time"

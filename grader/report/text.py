@@ -28,8 +28,8 @@ from grader.report.summary import (
     orders_tried,
     output_lines,
     points,
+    progress_cells,
     shown,
-    standing_cells,
     sum_of,
     visible,
 )
@@ -161,19 +161,19 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     parts: list[RenderableType] = []
     # one width for all chapters, so that their columns are aligned
     width = max((len(s.exercise.name) for s in overview.exercises), default=0)
-    for chapter, standings in overview.chapters().items():
+    for chapter, exercises in overview.chapters().items():
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)
         table.add_column(width=25)
         for _ in range(2):
             table.add_column(no_wrap=True, style="dim")
-        for standing in standings:
-            look = _STATES[standing.state]
-            state, when, took = standing_cells(standing)
-            name = Text.assemble((look.mark, look.terminal), " ", standing.exercise.name)
+        for progress in exercises:
+            look = _STATES[progress.state]
+            state, when, took = progress_cells(progress)
+            name = Text.assemble((look.mark, look.terminal), " ", progress.exercise.name)
             table.add_row(name, Text(state, style=look.terminal), when, took)
-        done = sum(standing.state is ProgressState.PASSED for standing in standings)
-        head = Text.assemble((chapter, "bold"), f" ({done} of {len(standings)})")
+        done = sum(progress.state is ProgressState.PASSED for progress in exercises)
+        head = Text.assemble((chapter, "bold"), f" ({done} of {len(exercises)})")
         parts += [head, Padding(table, (0, 0, 0, 2))]
     if overview.unknown:
         names = ", ".join(visible(name) for name in overview.unknown)
