@@ -1,5 +1,5 @@
 # promise: what is returned is data: nothing of it runs in the judge
-# exercise: neighbours
+# exercise: ping_pong
 # verdict: failed
 # diagnosis: timeout
 class Lying(tuple):
@@ -17,5 +17,5 @@ class Lying(tuple):
         return eval, ("__import__('os').system('echo BREACH')",)
 
 
-def neighbours():
+def ping_pong(x):
     return Lying((0, 0))
