@@ -292,6 +292,7 @@ def scatter(x, parts, src):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, held", [("all_gather", 2), ("all_reduce_rooted", 2), ("scatter", 1)]
 )
@@ -314,6 +315,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body, said", FAILURES, ids=[said for _, said in FAILURES])
 def test_a_failure_names_rank_and_line(tmp_path, body, said):
     source = f"def broadcast(x, src):\n    {body}\n    dist.broadcast(x, src)\n"
@@ -322,6 +324,7 @@ def test_a_failure_names_rank_and_line(tmp_path, body, said):
     assert done.stderr.rstrip() == f"grader: {said}"
 
 
+@pytest.mark.slow
 def test_a_hang_names_where_every_rank_is(tmp_path):
     source = (
         "def broadcast(x, src):\n"
@@ -343,6 +346,7 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
     assert our_processes() == []
 
 
+@pytest.mark.slow
 def test_ranks_that_cannot_meet_say_why(monkeypatch):
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
     why = "Unable to find address for: nowhere0 (GLOO_SOCKET_IFNAME is nowhere0)\n"
@@ -380,6 +384,7 @@ take_part(plan, lambda row: None, lambda complaint: sys.exit(str(complaint)), st
 """
 
 
+@pytest.mark.slow
 def test_nobody_begins_before_all_have_joined(tmp_path):
     """Or the first to fail would break what others are still setting up, and they complain."""
     marker = tmp_path / "joined"

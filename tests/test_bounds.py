@@ -159,6 +159,7 @@ def test_what_has_no_bound_is_known():
     assert {name for name, exercise in catalogue().items() if exercise.least is None} == SILENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(catalogue()) - SILENT))
 def test_right_values_with_too_little_traffic_are_tampering(name):
     exercise = catalogue()[name]

@@ -58,6 +58,7 @@ def left_over():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_check_passes():
     done = grader("check", RIGHT)
     assert (done.returncode, done.stderr) == (0, "")

@@ -27,6 +27,8 @@ from grader.core.errors import RequestError, WorldError
 from grader.launch.sandbox import missing
 from tests.test_grade import HEAD, SUBMISSIONS
 
+pytestmark = pytest.mark.slow
+
 needs_sandbox = pytest.mark.skipif(bool(missing()), reason=missing())
 
 

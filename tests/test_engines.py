@@ -78,6 +78,7 @@ def _is_judging(temporary, out):
     return (out / "grades.sqlite").exists() and bool(_verdicts(out))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tools import kills
 
 ROOT = Path(__file__).resolve().parent.parent
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.slow]
 
 HEAD = "import torch\nimport torch.distributed as dist\n\n\n"
 

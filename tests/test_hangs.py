@@ -131,6 +131,7 @@ def test_the_command_refuses_what_there_is_not(capsys):
     assert "no class and no program is called no_such_program" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_plain_gloo_hangs_where_torchs_own_checks_name_the_mismatch():
     """The two levels of torch's own checks, on real processes without the grader."""
     pairs = pairs_named(["one_rank_gathers_while_others_reduce"])

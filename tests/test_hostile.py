@@ -29,7 +29,10 @@ from grader.course.chapters import discover
 from grader.launch.sandbox import missing
 from tools.attacks import HOSTILE, Attack, attacks
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}"),
+    pytest.mark.slow,
+]
 
 #: Short, but a loaded machine must still be able to judge the honest answer.
 LIMITS = Limits(call=4.0, exercise=30.0, submission=90.0, memory=2 << 30)

@@ -145,6 +145,7 @@ def test_stop_leaves_no_process_and_the_next_check_works(kernel):
     assert kernel.ranks() == []
 
 
+@pytest.mark.slow
 def test_shutting_the_kernel_down_ends_its_server():
     manager, client = start_new_kernel(kernel_name="python3")
     kernel = Kernel(manager, client)

@@ -53,6 +53,7 @@ def test_a_ladder_ends_with_the_whole_answer_and_says_so(name):
         assert "\n" not in hint, "a rung before the last gives the plan in words"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_whole_answer_of_the_last_hint_passes(name):
     exercise = EXERCISES[name]

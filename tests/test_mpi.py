@@ -384,6 +384,7 @@ def test_a_backend_that_there_is_not():
         run(print, 2, backend="tcp")
 
 
+@pytest.mark.slow
 def test_the_command_line():
     name = "ring_all_reduce"
     done = grader("check", "solutions/11_ring_all_reduce.py", name, "--backend", "mpi", "--json")

@@ -150,6 +150,7 @@ def test_a_file_defines_a_text(tmp_path, name):
 # Answers that are compiled. -------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.timeout(400)
 def test_a_source_is_compiled_once_and_called_on_every_rank():
@@ -164,6 +165,7 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
         assert other.build(source).library != maker.build(source).library
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.timeout(400)
 def test_the_first_error_is_told_with_its_line_of_the_text():
@@ -214,6 +216,7 @@ torch::Tensor twice(torch::Tensor x) {
 """
 
 
+@pytest.mark.slow
 @needs_compiler
 @needs_sandbox
 @pytest.mark.timeout(400)

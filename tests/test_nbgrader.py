@@ -23,7 +23,7 @@ CHAPTER = "02_broadcast"
 ASKED = {name: e for name, e in catalogue().items() if e.chapter == CHAPTER}
 
 #: One worker makes the course; the limits are for a machine that does much else.
-pytestmark = [pytest.mark.xdist_group("nbgrader"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.xdist_group("nbgrader"), pytest.mark.slow, pytest.mark.timeout(600)]
 
 needs_nbgrader = pytest.mark.skipif(
     importlib.util.find_spec("nbgrader") is None, reason="nbgrader is not installed"

@@ -109,6 +109,7 @@ def test_before_anything_is_checked(course):
     assert not file_of(course).parent.exists()  # to ask leaves nothing behind
 
 
+@pytest.mark.slow
 def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
@@ -153,6 +154,7 @@ def test_progress_as_json(course):
     }
 
 
+@pytest.mark.slow
 def test_what_does_not_count(course):
     """Solutions, stubs, what is missing, and a part of the world sizes."""
     (course / "tests").mkdir()
@@ -171,6 +173,7 @@ def test_what_does_not_count(course):
     assert states(course) == {"broadcast": "passed"}
 
 
+@pytest.mark.slow
 def test_somebody_elses_file_does_not_count(course, tmp_path):
     """A friend's notebook, a submission, a copy of the course: only one's own ``notebooks`` do."""
     friends = tmp_path / "friend" / "notebooks"
@@ -314,6 +317,7 @@ def test_a_damaged_file_is_named_with_the_mend_and_left_as_it_is(tmp_path, name)
     assert path.read_bytes() == contents  # it may be of use to somebody
 
 
+@pytest.mark.slow
 def test_a_damaged_file_breaks_no_check_and_deleting_it_mends(course):
     file_of(course).parent.mkdir()
     file_of(course).write_bytes(DAMAGED["cut"][0])

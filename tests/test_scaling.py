@@ -268,6 +268,7 @@ def test_what_fails_on_real_ranks_is_not_simulated():
     assert all(case.message.startswith("not run: ") for case in simulated)
 
 
+@pytest.mark.slow
 def test_as_many_cases_whether_it_is_right_or_not():
     wrong = ROOT / "tests/rejected/11_ring_all_reduce/ring_all_reduce_no_division.py"
     assert len(judged(wrong).cases) == len(judged(ACCEPTED).cases)

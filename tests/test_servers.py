@@ -156,6 +156,7 @@ progress()
 """
 
 
+@pytest.mark.slow
 def test_the_install_cell_in_an_empty_folder(published, tmp_path):
     """In a real kernel; that nothing is fetched from an index shows that it asks for no more."""
     folder = tmp_path / "content"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import torch
 import torch.distributed as dist
 from hypothesis import HealthCheck, Phase, event, given, settings
@@ -296,6 +297,7 @@ class _Worlds:
         self.launcher.settle()
 
 
+@pytest.mark.slow
 def test_simulated_ranks_do_what_real_ones_do():
     worlds = _Worlds()
 

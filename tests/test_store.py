@@ -155,6 +155,7 @@ def writer(folder, count, prefix=()):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_was_said_to_be_saved_survives_a_kill(tmp_path):
     for number in range(4):
         folder = tmp_path / str(number)

@@ -133,6 +133,7 @@ def build(*arguments, cwd=ROOT):
     )
 
 
+@pytest.mark.slow
 def test_one_command_builds_both_editions(toy, tmp_path):
     out = tmp_path / "notebooks"
     # the toy's exercises are none of the course's, which the cells for points would ask for
@@ -230,6 +231,7 @@ ACCEPTED = course.answers(ROOT / "tests" / "accepted", accepted=True)
 REJECTED = course.answers(ROOT / "tests" / "rejected", accepted=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [*ACCEPTED, *REJECTED], ids=lambda answer: answer.path.stem)
 def test_an_answer_gets_the_verdict_it_deserves(answer):
     verdict = course.judge_answer(answer, catalogue(), seed=1)

@@ -13,6 +13,8 @@ import pytest
 from grader.course.bandwidth import factor
 from tests.two_hosts import ADDRESSES, Wire, start_host
 
+pytestmark = pytest.mark.slow
+
 #: Seconds one way, and bytes a second: slow enough for a wire of Python.
 DELAY, RATE = 0.02, 4e6
 

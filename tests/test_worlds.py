@@ -770,6 +770,7 @@ print(list(run(number, 2)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such policy")
 @pytest.mark.parametrize("code", ["EPERM", "EINVAL", "ENOSYS"])
 def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path, code):
@@ -778,6 +779,7 @@ def test_worlds_run_where_the_scheduling_policy_is_refused(tmp_path, code):
     assert done.stdout == f"{code}\n[0, 1]\n"
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path)
@@ -789,6 +791,7 @@ def test_a_script_without_a_main_guard(tmp_path):
     assert "✓ broadcast" in done.stdout
 
 
+@pytest.mark.slow
 def test_ranks_can_be_spawned_and_that_is_said_once(tmp_path):
     (tmp_path / "helper.py").write_text("def double(x): return 2 * x\n")
     done = _run_script(SCRIPT, tmp_path, GRADER_START="spawn")
@@ -812,6 +815,7 @@ run(hang, 3, seconds=100)
 """
 
 
+@pytest.mark.slow
 def test_killing_the_caller_ends_its_server_and_ranks(tmp_path):
     done = _run_script(KILLED, tmp_path)
     assert done.returncode == -signal.SIGKILL

@@ -17,7 +17,7 @@ from tests.browser.test_lab import REPLAY, RIGHT, WRONG
 from tests.browser.test_pages import shift_twice
 
 #: One worker has the browser and the server.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 DEADLOCK = """def pass_on():
     x = torch.ones(2)

@@ -12,7 +12,7 @@ from tests.browser.lab import Reader, Server
 from tests.browser.test_accessibility import findings
 
 #: One worker has the browser and the server.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", params=["Light", "Dark"])

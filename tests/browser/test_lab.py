@@ -11,7 +11,7 @@ from tests.browser.lab import PATIENCE, Reader, Server
 from tests.browser.replays import Watched
 
 #: One worker has the browser and the server.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 WRONG = """def broadcast(x, src):
     if dist.get_rank() == src:

@@ -14,7 +14,7 @@ from tests.browser.test_accessibility import findings
 from tests.classes import HOSTILE, hostile_class, large_class, small_class
 
 #: One worker has the browser.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.browser.lab import Server
 from tests.browser.replays import Watched
 
 #: One worker has the browser and the server.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 def shift_twice(x):
