@@ -211,7 +211,7 @@ def test_messages_from_anybody_travel_on_shared_links_as_well():
             world.wait(world.post_send(torch.full((1,), float(rank)), 0, rank))
             return None
         got = [torch.zeros(1) for _ in range(1, world.size)]
-        requests = [world.post_receive_from_anybody(one, (0, "world")) for one in got]
+        requests = [world.post_wildcard_receive(one, (0, "world")) for one in got]
         for request in requests:
             request.wait()
         return [one.item() for one in got]

@@ -26,7 +26,7 @@ from grader.launch.launchers import default_launcher
 from grader.launch.process_world import largest_world
 from grader.rank.recorder import Recorder
 from grader.rank.recording_group import RecordingGroup
-from grader.rank.transports.nccl import Finishing, NcclGroup, meeting_of_its_own
+from grader.rank.transports.nccl import Finishing, NcclGroup, nccl_store
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -156,8 +156,8 @@ def test_a_batch_that_raises_is_ended():
 
 def test_ranks_meet_where_no_python_is_asked():
     told = dist.HashStore()
-    first = meeting_of_its_own(told, 0)
-    others = [meeting_of_its_own(told, rank) for rank in (1, 2)]
+    first = nccl_store(told, 0)
+    others = [nccl_store(told, rank) for rank in (1, 2)]
     others[0].set("id", "17")
     assert [store.get("id") for store in (first, *others)] == [b"17"] * 3
     assert others[1].add("count", 2) == 2

@@ -115,7 +115,7 @@ def test_a_receive_from_anybody_takes_what_was_sent_first():
         found = []
         for _ in range(1, world.size):
             got = torch.zeros(1)
-            request = world.post_receive_from_anybody(got, (0, "world"))
+            request = world.post_wildcard_receive(got, (0, "world"))
             request.wait()
             assert request.source_rank() == got.item()
             found.append(request.source_rank())
@@ -135,7 +135,7 @@ def test_the_receive_that_was_posted_first_gets_the_message():
         tensors = [torch.zeros(1) for _ in range(3)]
         requests = [
             world.post_receive(tensors[0], 1, 1),
-            world.post_receive_from_anybody(tensors[1], (0, "world")),
+            world.post_wildcard_receive(tensors[1], (0, "world")),
             world.post_receive(tensors[2], 1, 1),
         ]
         for request in requests:

@@ -154,7 +154,7 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
         outside: called with the name of a function that a rank calls on a group it is not in.
     """
     canonicalize = c10d._canonicalize_group_rank
-    nobody = c10d.GroupMember.NON_GROUP_MEMBER
+    non_member = c10d.GroupMember.NON_GROUP_MEMBER
 
     def _canonicalize_group_rank(
         group: Any,
@@ -162,7 +162,7 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
         group_rank: Any = None,
         return_global: bool = False,
     ) -> Any:
-        if group == nobody:
+        if group == non_member:
             return -1  # torch warns of that, and does nothing
         rank = global_rank if group_rank is None else group_rank
         if rank is None or (global_rank is not None and group_rank is not None):
@@ -180,7 +180,7 @@ def checks(outside: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
         return canonicalize(group, global_rank, group_rank, return_global)
 
     def _check_not_self_rank(group: Any, rank: int, _: str) -> None:
-        if group != nobody and group.rank() == rank:
+        if group != non_member and group.rank() == rank:
             raise ValueError(_to_itself(c10d.get_global_rank(group, rank)))
 
     return {

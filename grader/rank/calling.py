@@ -1,4 +1,4 @@
-"""A call of the student's function in a rank, and what comes of it as data."""
+"""A call of the student's function in a rank, and its outcome as plain data."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def run(
     arguments: Any,
     library: str = "",
 ) -> Any:
-    """Call what a program, or a library, defines, through its adapter if it has one."""
+    """Call a function of a program or a library, through an adapter if there is one."""
     function = _compiled(library, entry) if library else loaded.entry(entry)
     with warnings.catch_warnings():
-        # torch.distributed warns of its own internals, once a process; a
-        # student would read it once a rank and case
+        # torch.distributed warns of its own internals once per process, which a student would
+        # read once per rank and case
         warnings.filterwarnings("ignore", module=r"torch\..*")
         if adapter is not None:
             return adapter(function, *arguments)
@@ -40,13 +40,13 @@ def run(
 
 
 def _compiled(library: str, entry: str) -> Any:
-    """A function of a library that a :class:`~grader.launch.cpp_build.CppBuilder` has made."""
+    """Return a function of a library that the launcher has built from C++."""
     torch.ops.load_library(library)  # type: ignore[no-untyped-call]
     return getattr(getattr(torch.ops, NAMESPACE), entry)
 
 
 def aliases(value: Any, arguments: Any) -> list[str]:
-    """Which arguments share memory with the result, by position."""
+    """Return the positions of the arguments that share memory with the result."""
 
     def storages(tree: Any) -> set[int]:
         return {
@@ -62,11 +62,11 @@ def aliases(value: Any, arguments: Any) -> list[str]:
 
 
 def replaced(before: Any, after: Any) -> list[str]:
-    """Which arguments, by position, hold other tensors than they did, lists of them say.
+    """Return the positions of the arguments that hold other tensors than before.
 
     Args:
-        before: the tensors inside each argument, as they were.
-        after: the arguments.
+        before: the tensors that each argument held before the call.
+        after: the arguments after the call.
     """
     return [
         str(i)
@@ -77,12 +77,12 @@ def replaced(before: Any, after: Any) -> list[str]:
 
 
 def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
-    """The exception as data; nothing the student's class does can stop that.
+    """Return an exception as data, whatever the methods of its class do.
 
     Args:
         stage: see :class:`~grader.core.wire.Raised`.
         error: the exception.
-        unwritten: whether what was called is still the stub.
+        unwritten: whether the function that was called is still the stub.
     """
     cause = error.__cause__ if isinstance(error, NotDefined) and error.__cause__ else error
     message = _text_of(cause)
@@ -100,7 +100,7 @@ def raised(stage: str, error: BaseException, unwritten: bool = False) -> Raised:
         stage,
         _name_of(cause),
         message,
-        # a function that calls itself on one line would fill the page with that line
+        # a function that calls itself on one line would repeat that line many times
         [line for line, _ in groupby(lines_of(cause.__traceback__))][-20:],
         transport=transport,
         expired=expired,
@@ -117,7 +117,7 @@ def _name_of(error: BaseException) -> str:
 
 
 def _earlier(error: BaseException) -> str:
-    """The exception that led to this one, in a line where Python prints a traceback."""
+    """Return one line on the exception that led to this one, or an empty string."""
     hidden = error.__suppress_context__
     earlier = error.__cause__ or (None if hidden else error.__context__)
     if earlier is None:
@@ -129,7 +129,7 @@ def _earlier(error: BaseException) -> str:
 
 
 def _misspelt(error: NotImplementedError) -> str:
-    """What a module may have in place of the ``forward`` that torch does not find in it."""
+    """Return a question on a misspelt ``forward`` of a module, or an empty string."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

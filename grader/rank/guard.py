@@ -1,9 +1,8 @@
-"""The ways around the recording group, closed.
+"""Guards against ways around the recording group.
 
-Two of them are honest mistakes (``new_group(backend="gloo")``, a collective
-called through the dispatcher), the others are not.  All run in the rank, so
-they stop a student and not an attacker; what an attacker can do is judged
-from outside.
+Some of these ways are honest mistakes (``new_group(backend="gloo")``, a collective called through
+the dispatcher), others are not.  The guards run in the rank, so they stop a student and not an
+attacker; against attackers, the judge relies on what it sees from outside.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _gloo_init = getattr(getattr(c10d, "ProcessGroupGloo", None), "__init__", None)
 
 
 class _Guard:
-    """Whose calls are let through; one per process."""
+    """The guard of this process, which lets only the grader's own calls through."""
 
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
@@ -53,7 +52,7 @@ class _Guard:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """While our own code makes a transport."""
+        """Let calls through, while our own code makes a transport."""
         self.ours = True
         try:
             yield
@@ -61,7 +60,7 @@ class _Guard:
             self.ours = False
 
     def refuse(self, what: str) -> None:
-        """Report and raise, unless it is our own code that calls."""
+        """Report a call and raise, unless our own code makes it."""
         if self.ours or self.recorder is None:
             return
         message = f"{what} would bypass the process group of this exercise"
@@ -76,10 +75,10 @@ def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: B
     """Make the recording group the default process group of this process.
 
     Args:
-        store: where the ranks of this world meet.
-        rank, size: of this process.
-        recorder: what the group reports to.
-        backend: what carries its messages.
+        store: the store through which the ranks of this world connect.
+        rank, size: rank of this process, and number of ranks.
+        recorder: the recorder that the group reports to.
+        backend: the backend that carries its messages.
     """
 
     def create(options: Any, _: Any) -> RecordingGroup:
@@ -120,8 +119,8 @@ def _make_group(
     limit: int,
 ) -> RecordingGroup:
     if name != WORLD:
-        # A subgroup forms when all its members have asked for it; until then
-        # they wait, and who waits for whom is worth knowing here too.
+        # a subgroup forms when all its members have asked for it; until then they wait, which
+        # is reported, so that a deadlock is found here too
         recorder.require_subgroups()
         group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
         group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
@@ -146,7 +145,7 @@ def _private(
 
 
 def _close_private_gloo() -> None:
-    """A gloo group made by hand would not be recorded."""
+    """Refuse gloo groups that the program makes by hand, which would not be recorded."""
 
     def guarded(self: Any, *args: Any, **kwargs: Any) -> None:
         _guard.refuse("a gloo group made by hand")
@@ -157,7 +156,7 @@ def _close_private_gloo() -> None:
 
 
 def _reroute_new_groups(spoken: str, device: str) -> None:
-    """``new_group(backend="gloo")`` gives a recording group, called gloo as asked.
+    """Make ``new_group(backend="gloo")`` return a recording group that is called gloo.
 
     Args:
         spoken: the name of the world's backend.
@@ -184,9 +183,9 @@ def _reroute_new_groups(spoken: str, device: str) -> None:
 
 
 def _batch_in_the_group() -> None:
-    """``batch_isend_irecv`` hands the messages to the backend as one.
+    """Make ``batch_isend_irecv`` hand its messages to the backend as one.
 
-    torch would ask for that only where the group's class is its own.
+    torch does so only for groups of its own classes.
     """
     one_by_one = c10d.batch_isend_irecv
 
@@ -201,7 +200,7 @@ def _batch_in_the_group() -> None:
 
 
 def _check_what_calls_name(recorder: Recorder) -> None:
-    """Ranks, roots and groups that are not there are said in one way."""
+    """Install the checks of ranks, roots and groups that calls name."""
     for name, check in checks(recorder.outside).items():
         setattr(c10d, name, check)
     make = c10d.new_group
@@ -218,14 +217,14 @@ def _check_what_calls_name(recorder: Recorder) -> None:
 
 
 def _close_process_group_management() -> None:
-    """The default group belongs to the grader, which reuses it for the next case."""
+    """Refuse calls that make or end the default group, which the grader uses for every case."""
     for module in (dist, c10d):
         module.init_process_group = not_yours("init_process_group")  # type: ignore[attr-defined]
         module.destroy_process_group = destroy_process_group  # type: ignore[attr-defined]
 
 
 def not_yours(name: str) -> Callable[..., None]:
-    """What stands for a function of :data:`MANAGEMENT` while an exercise runs."""
+    """Return the replacement of a function of :data:`MANAGEMENT`, which refuses the call."""
 
     def call(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError(default_group_stays(name))
@@ -234,10 +233,13 @@ def not_yours(name: str) -> Callable[..., None]:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """What stands for torch's: only a group of the student's own may go.
+    """Replace torch's function, for groups that the program itself has made.
 
-    Nothing is torn down, since others may still use the group; but the rank that calls
-    has it no more.
+    Nothing is torn down, since other ranks may still use the group, but the calling rank can no
+    longer use it.
+
+    Raises:
+        RuntimeError: the group is the default group.
     """
     if group is None or group is c10d.GroupMember.WORLD:
         raise RuntimeError(default_group_stays("destroy_process_group"))
@@ -248,9 +250,9 @@ def destroy_process_group(group: Any = None) -> None:
 def override_dispatcher() -> torch.library.Library:
     """Refuse every ``c10d::`` operator on CPU tensors.
 
-    The recording group calls its transport directly, so whatever still
-    arrives at the dispatcher goes around it.  Registered once, in the process
-    that ranks are forked from; the caller keeps what is returned.
+    The recording group calls its transport directly, so every call that reaches the dispatcher
+    goes around it.  Call this once, in the process that ranks are forked from, and keep the
+    library that it returns: the operators are refused as long as it lives.
     """
     library = torch.library.Library("c10d", "IMPL")  # type: ignore[no-untyped-call]
 

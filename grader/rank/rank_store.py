@@ -1,11 +1,9 @@
-"""Where the ranks of a world meet: a store that the judge keeps.
+"""The store through which the ranks of a world connect, kept by the judge.
 
-gloo wants a store in which every rank puts its address and finds the others'.
-A file would do, but a file is also a place through which ranks could pass each
-other what no message carries, and it needs a folder that ranks may write to.
-This one lives in the judge, and is asked over the rank's own socket: what is
-put there is told to all ranks at once, so that looking something up is no
-question to anybody.
+gloo needs a store in which every rank puts its address and finds those of the others.  A file
+would do, but ranks could use it to exchange data without messages, and it needs a folder that
+they may write to.  This store lives in the judge, which sends every new entry to all ranks over
+their own sockets, so that a lookup needs no request.
 """
 
 from __future__ import annotations
@@ -22,18 +20,18 @@ from grader.core.wire import BrokenFrame, Put, Refused, StoreEntry
 
 __all__ = ["RankStoreServer", "RankStore"]
 
-#: A rank's address takes some dozen bytes for each of its peers.
+#: Limits on an entry, in bytes; a rank's address takes a few dozen for each of its peers.
 LONGEST_KEY, LONGEST_VALUE = 512, 1 << 16
 
-#: Entries of a rank, old ones put again among them: addresses, counters of its subgroups.
+#: The most entries that a rank puts, updates included: addresses and counters of subgroups.
 MANY = 4096
 
-#: Bytes of all entries of a world.
+#: The most bytes of all entries of a world.
 ROOM = 256 << 20
 
 
 class RankStoreServer:
-    """The judge's side.
+    """The judge's side of the store.
 
     Args:
         tell: sends an entry to every rank.
@@ -47,10 +45,11 @@ class RankStoreServer:
         self.open = True
 
     def take(self, rank: int, put: Put) -> None:
-        """A rank puts something there.
+        """Take an entry that a rank puts into the store.
 
         Raises:
-            BrokenFrame: no :class:`RankStore` would put that there.
+            BrokenFrame: no :class:`RankStore` would send this entry.
+            Refused: the world's entries are too large, or the entry to add to is no number.
         """
         if not self.open:
             raise BrokenFrame("an entry for the store, which is closed")
@@ -75,10 +74,10 @@ class RankStoreServer:
 
 
 class RankStore(c10d.Store):
-    """The rank's side.
+    """The rank's side of the store.
 
     Args:
-        rank: of this process.
+        rank: the rank of this process.
         send: sends a frame to the judge.
     """
 
@@ -93,7 +92,7 @@ class RankStore(c10d.Store):
         self._news = threading.Condition()
 
     def hear(self, told: StoreEntry) -> None:
-        """The judge tells of an entry; called by the thread that listens."""
+        """Store an entry that the judge sends; called by the listening thread."""
         with self._news:
             self._entries[told.key] = told.value
             if told.rank == self._rank:
@@ -101,7 +100,7 @@ class RankStore(c10d.Store):
             self._news.notify_all()
 
     def close(self) -> None:
-        """Take no more entries: they would be a way around messages."""
+        """Refuse further entries, which would be a way around messages."""
         self._open = False
 
     def _put(self, key: str, value: bytes, amount: int | None) -> bytes:
@@ -122,35 +121,35 @@ class RankStore(c10d.Store):
             number = self._asked
         self._send(Put(key, value, amount, number))
         with self._news:
-            # whoever puts something there can rely on its being there
+            # when the call returns, the entry is in the store
             self._news.wait_for(lambda: number in self._answers)
             return self._answers.pop(number)
 
     # What torch calls. -------------------------------------------------------
 
     def set(self, key: str, value: Any) -> None:
-        """Put something there."""
+        """Set the value of a key."""
         self._put(key, value.encode() if isinstance(value, str) else bytes(value), None)
 
     def add(self, key: str, amount: int) -> int:
-        """Count up; the sum."""
+        """Add to the number of a key, and return the sum."""
         return int(self._put(key, b"", amount))
 
     def get(self, key: str) -> bytes:
-        """What is there, once it is."""
+        """Block until a key has a value, and return it."""
         with self._news:
             self._news.wait_for(lambda: key in self._entries)
             return self._entries[key]
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all of them are there."""
+        """Return whether all keys have values."""
         with self._news:
             return all(key in self._entries for key in keys)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Until all of them are there; who never come are found from the record."""
+        """Block until all keys have values.  Ranks that never join are found from the trace."""
         with self._news:
             self._news.wait_for(lambda: all(key in self._entries for key in keys))
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Nobody waits for a clock here."""
+        """Ignore the time limit: the judge finds waits that cannot end."""

@@ -1,4 +1,4 @@
-"""The rank's side of the record: numbers operations, checks buffers, reports."""
+"""The rank's side of the trace: it numbers operations, checks buffers, and reports events."""
 
 from __future__ import annotations
 
@@ -40,20 +40,19 @@ if TYPE_CHECKING:
 __all__ = ["ForbiddenCall", "GROUPS", "Recorder", "TensorSnapshots", "checksum", "refusal"]
 
 
-# What lies in a rank's tensors while its messages travel. -------------------------
+# Contents of tensors, for replays. ------------------------------------------------
 #
-# Keeps an eye on small tensors: the arguments of a call, whatever is
-# sent from or received into, the result.  Every time the rank communicates it
-# reports the ones that have changed, so that a replay can show the program's own
-# data moving, a sum made in place included.
+# Small tensors are watched: the arguments of a call, those that messages are sent from or received
+# into, and the result.  Whenever the rank communicates, it reports those that have changed, so that
+# a replay can show the program's own data moving, including sums made in place.
 
 
 class TensorSnapshots:
-    """Reports the contents of small tensors.
+    """The small tensors that are watched, and their last contents.
 
     Args:
         emit: takes an event, as the recorder's does.
-        largest: elements of the largest memory that is looked at.
+        largest: number of elements of the largest memory that is watched.
     """
 
     def __init__(self, emit: Callable[[Event, bool], None], largest: int) -> None:
@@ -66,7 +65,7 @@ class TensorSnapshots:
         self._lock = threading.Lock()
 
     def hold(self, role: str, tensors: Iterable[torch.Tensor]) -> None:
-        """Report that these tensors are the arguments, or the result, and watch them."""
+        """Report tensors as the arguments or the result, and watch them."""
         for tensor in tensors:
             if self._watch(tensor):
                 buffer, offset = tensor.untyped_storage().data_ptr(), int(tensor.storage_offset())
@@ -74,7 +73,7 @@ class TensorSnapshots:
         self.look()
 
     def look(self, tensor: torch.Tensor | None = None) -> None:
-        """Report every watched memory that has changed; ``tensor`` is watched from now on."""
+        """Report all watched memory that has changed, after adding ``tensor`` to it."""
         if tensor is not None:
             self._watch(tensor)
         with self._lock:
@@ -85,7 +84,7 @@ class TensorSnapshots:
                     self._emit(Seen(buffer, values, time.monotonic_ns()), False)
 
     def _watch(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor can be watched; if so, it is."""
+        """Watch a tensor if that is possible, and return whether it is."""
         plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
         if not plain or tensor.dtype.is_complex or not tensor.is_contiguous():
             return False
@@ -101,20 +100,23 @@ class TensorSnapshots:
 
 # The recorder. --------------------------------------------------------------------
 
-#: A range of memory, first byte and one past the last.
+#: A range of memory: its first byte, and one past its last.
 Span = tuple[int, int]
 
 
-#: Named places of one call, and groups of one world, that a rank reports.
+#: The most named places that a rank reports in one call, and groups in one world.
 MARKS, GROUPS = 50_000, 64
 
 
 class ForbiddenCall(RuntimeError):
-    """The exercise asks the student to write what was called."""
+    """The program called what the exercise asks the student to write."""
 
 
 def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
-    """Why a collective is refused where these are allowed, ``None`` being all, if it is."""
+    """Return why a collective is refused, or ``None`` if it is allowed.
+
+    ``allowed`` holds the names of the allowed collectives; ``None`` allows all.
+    """
     if allowed is None or kind in allowed:
         return None
     message = f"{kind} is a collective, which this exercise does not allow; use send and recv"
@@ -124,7 +126,7 @@ def refusal(kind: str, allowed: frozenset[str] | None) -> str | None:
 
 
 def spans(tensors: Iterable[torch.Tensor]) -> list[Span]:
-    """Where the tensors lie in memory; empty ones lie nowhere."""
+    """Return the memory ranges of the tensors that are not empty."""
     return [(t.data_ptr(), t.data_ptr() + t.nbytes) for t in tensors if t.nbytes]
 
 
@@ -133,7 +135,7 @@ def _overlap(some: list[Span], others: list[Span]) -> bool:
 
 
 def checksum(tensor: torch.Tensor) -> int:
-    """CRC-32 of a contiguous tensor's bytes, of any dtype; on the CPU without a copy."""
+    """Return the CRC-32 of the bytes of a contiguous tensor; on the CPU, without a copy."""
     if not tensor.nbytes:
         return 0
     tensor = tensor.cpu()
@@ -143,7 +145,7 @@ def checksum(tensor: torch.Tensor) -> int:
 
 @dataclass
 class _Flight:
-    """An operation whose buffers belong to the transport for now."""
+    """An operation in flight: until it completes, the transport owns its buffers."""
 
     kind: str
     file: str
@@ -152,14 +154,14 @@ class _Flight:
     writes: list[Span]
     blocking: bool
     request: Request | None = None
-    #: tensors that are all of their memory, with torch's count of the writes to each
+    #: tensors that cover all of their memory, with torch's count of writes to each
     counted: list[tuple[torch.Tensor, int]] = field(default_factory=list)
-    #: the last line on which nobody had written to them, and the first on which somebody had
+    #: the last line at which the buffers were unchanged, and the first at which they were written
     clean: int = 0
     written: int = 0
 
     def look(self, line: int) -> None:
-        """Note whether somebody has written to the buffers, by the call on a line."""
+        """Note whether the buffers have been written to before the call on a line."""
         if self.written:
             return
         if any(tensor._version != count for tensor, count in self.counted):
@@ -169,7 +171,7 @@ class _Flight:
 
 
 def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
-    """The tensors whose writes torch counts for themselves: a view shares its base's count."""
+    """Return the tensors with a write count of their own; a view shares that of its base."""
     return [
         (tensor, tensor._version)
         for tensor in tensors
@@ -181,26 +183,25 @@ def _counted(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int]]:
 
 @dataclass(eq=False)
 class Waiting:
-    """One wait of one thread; a new one each time, so that two looks can tell them apart."""
+    """One wait of one thread; each wait is a new object, so that two waits can be told apart."""
 
     op: int
 
 
 @dataclass
 class Recorder:
-    """One per rank: every recording group of the rank reports through it.
+    """The recorder of a rank, through which all its recording groups report.
 
     Args:
         rank: global rank.
         emit: takes an event; ``flush=True`` asks that it, and all before it,
             have left the process when the call returns.
-        allowed: names of the collectives that may be called; ``None`` is all.
-        strict: receive into a private buffer that reaches the student's only
-            on ``wait()``, and check that a buffer is unchanged while its send
-            is in flight.  Both make mistakes show every time instead of
-            sometimes; both cost a pass over the data.
-        snapshots: reports what lies in small tensors, for a replay.
-        subgroups: whether the rank may make groups, for which it has to connect.
+        allowed: names of the collectives that may be called; ``None`` allows all.
+        strict: receive into a private buffer, which is copied to the student's tensor on
+            ``wait()``, and check that a buffer is unchanged while its send is in flight.  Both
+            make mistakes show every time instead of sometimes; both cost a pass over the data.
+        snapshots: reports the contents of small tensors, for a replay.
+        subgroups: whether the rank may make groups, for which it has to open connections.
     """
 
     rank: int
@@ -215,23 +216,23 @@ class Recorder:
     waits: dict[int, Waiting] = field(default_factory=dict)
     #: for each callback of a future that has yet to run, the operations that it waits for
     callbacks: dict[object, list[int]] = field(default_factory=dict)
-    #: threads of the grader's own, which do nothing for the student
+    #: threads of the grader itself, which run no code of the student's
     helpers: weakref.WeakSet[threading.Thread] = field(default_factory=weakref.WeakSet)
     _marks: int = 0
     _groups: int = 0
-    #: numbers go on from call to call, so that a thread of an earlier call that is late
-    #: does not speak about an operation of this one; reports count from this call's first
+    #: operations are numbered on from call to call, so that a late thread of an earlier call
+    #: does not report an operation of this one; reports count from this call's first
     _next: int = 0
     _first: int = 0
     _flights: dict[int, _Flight] = field(default_factory=dict)
-    #: their requests stay alive: what the transport still does with them is its affair
+    #: operations that failed; their requests stay alive, as the transport may still use them
     _lost: list[_Flight] = field(default_factory=list)
     _unresolved: dict[int, Deferred | Gated] = field(default_factory=dict)
     _outside: set[Outside] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def begin(self, allowed: frozenset[str] | None, strict: bool, watched: int = 0) -> None:
-        """Start a new record, for a new case; see tensors of up to ``watched`` elements."""
+        """Start a new trace for a new case, watching tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.snapshots = TensorSnapshots(self.emit, watched) if watched else None
         self._first, self._marks = self._next, 0
@@ -256,10 +257,10 @@ class Recorder:
             raise ForbiddenCall(message)
 
     def violated(self, diagnosis: Diagnosis, message: str, op: int | None = None) -> None:
-        """Report that this rank broke a rule, at the line that is running.
+        """Report that this rank broke a rule, at the line of the student's that is running.
 
-        A callback of the transport's runs no line of the student's; then it is the first line
-        on which the buffers of operation ``op`` had been written to, or the one that began it.
+        A callback of the transport's runs no such line; then the line is the first one at which
+        the buffers of operation ``op`` had been written to, or the one that began it.
         """
         file, line, _ = line_here()
         if not file and op in self._flights:
@@ -293,10 +294,10 @@ class Recorder:
     ) -> int:
         """Report an operation before it is handed to the transport; return its number.
 
-        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on,
-        and of a collective the one that the record shows; ``signatures`` are what the ranks
-        of a collective must agree on, and ``limit`` the milliseconds after which a blocking
-        call gives up.
+        ``measure`` is the tensor of a message, whose size and dtype both ends must agree on, or
+        the tensor of a collective that the trace shows.  ``signatures`` are what the ranks of a
+        collective must agree on.  ``limit`` is the number of milliseconds after which a
+        blocking call gives up.
         """
         file, line, blocking = line_here()
         if self.snapshots is not None:
@@ -343,17 +344,17 @@ class Recorder:
                 return
 
     def _look(self, line: int) -> None:
-        """Note for every buffer in flight whether somebody has written to it by now."""
+        """Note for every buffer in flight whether it has been written to before a line."""
         for flight in self._flights.values():
             if flight.counted:
                 flight.look(line)
 
     def waited_at_once(self, op: int) -> bool:
-        """Whether the call that began ``op`` waits for it, so that its caller cannot write."""
+        """Return whether the call that began ``op`` also waits for it."""
         return self._flights[op].blocking
 
     def written(self, op: int) -> bool:
-        """Whether torch has counted a write to the buffers of ``op``."""
+        """Return whether torch has counted a write to the buffers of ``op``."""
         flight = self._flights.get(op)
         if flight is None:
             return False
@@ -361,7 +362,7 @@ class Recorder:
         return bool(flight.written)
 
     def raced(self, op: int) -> None:
-        """Report that somebody has written to the buffers of ``op`` while it was in flight."""
+        """Report that the buffers of ``op`` were written to while it was in flight."""
         kind, where = "operation", ""
         flight = self._flights.get(op)
         if flight is not None:
@@ -388,20 +389,20 @@ class Recorder:
             self.emit(event(op - self._first, *rest), flush)
 
     def awaited_by_callbacks(self) -> list[list[int]]:
-        """For each callback that has yet to run, the operations of this call it waits for."""
+        """Return, for each callback that has yet to run, the operations that it waits for."""
         return [[op - self._first for op in ops] for ops in self.callbacks.values()]
 
     @property
     def posted(self) -> int:
-        """Operations that this call has begun."""
+        """The number of operations that this call has begun."""
         return self._next - self._first
 
     def thread(self, ident: int) -> int:
-        """What a thread is called in reports."""
+        """Return the number of a thread in reports; 0 is the one that the function runs in."""
         return 0 if ident == self.main else ident
 
     def blocked(self, op: int, limit: int = 0) -> None:
-        """Report that this thread now waits for ``op``, unless the post has said so."""
+        """Report that this thread now waits for ``op``, unless the post has reported it."""
         ident = threading.get_ident()
         flight = self._flights.get(op)
         if flight is not None and flight.blocking:
@@ -414,16 +415,16 @@ class Recorder:
         self.waits[ident] = Waiting(op)  # not before the judge has been told
 
     def resumed(self) -> None:
-        """This thread waits no more; the event that says why has been emitted."""
+        """Note that this thread no longer waits, after the event with the reason."""
         self.waits.pop(threading.get_ident(), None)
 
     def expired(self, op: int) -> None:
-        """Report that this thread has waited for ``op`` as long as it would."""
+        """Report that this thread has stopped waiting for ``op`` at its time limit."""
         self.resumed()
         self._tell(Expired, op, self.thread(threading.get_ident()), time.monotonic_ns())
 
     def in_flight(self, op: int) -> bool:
-        """Whether nobody has seen ``op`` complete yet, nor fail."""
+        """Return whether ``op`` has not been seen to complete or fail yet."""
         return op in self._flights
 
     def polled(self, op: int) -> None:
@@ -442,7 +443,7 @@ class Recorder:
         """Report that the rank is at a named place; leaves with the next event.
 
         Raises:
-            RuntimeError: there are too many of them.
+            RuntimeError: the call has reported too many.
         """
         self._marks += 1
         if self._marks > MARKS:
@@ -453,7 +454,7 @@ class Recorder:
         """Report a group that the rank is in.
 
         Raises:
-            RuntimeError: it is in too many, or the name is too long.
+            RuntimeError: the rank is in too many groups, or the name is too long.
         """
         if len(name) > NAME:
             raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
@@ -466,7 +467,7 @@ class Recorder:
         self.emit(Grouped(name, members), False)
 
     def failed(self, op: int) -> None:
-        """Report that the transport gave up on ``op``; its buffers are the student's again."""
+        """Report that the transport gave up on ``op``; its buffers are the program's again."""
         with self._lock:
             flight = self._flights.pop(op, None)
             if flight is not None:
@@ -474,25 +475,25 @@ class Recorder:
         self._tell(Failed, op, time.monotonic_ns())
 
     def refused(self, op: int) -> None:
-        """Report that the transport did not take ``op``, nor then its buffers."""
+        """Report that the transport did not take ``op``, and so not its buffers."""
         self.resumed()
         with self._lock:
             self._flights.pop(op, None)
         self.failed(op)
 
     def must_defer(self, wildcard: bool, group: str, tag: int) -> bool:
-        """Whether a receive has to wait for the judge to name its source.
+        """Return whether a receive has to wait for the judge to name its source.
 
-        A wildcard has to, and so has every receive posted behind one on the
-        same tag, since the transport itself would not keep their order.
+        A wildcard has to, and so has every receive posted behind one on the same tag, since the
+        transport would not keep their order.
         """
         with self._lock:
             return wildcard or any(d.holds(group, tag) for d in self._unresolved.values())
 
     def resolve(self, op: int, source: int) -> None:
-        """The judge's word on deferred operation ``op``, see ``Resolution``."""
-        # under the lock, so that a receive that need not queue behind this one any more
-        # is handed to the transport after it, as it was posted
+        """Start the deferred operation ``op``, which the judge has resolved; see ``Resolution``."""
+        # under the lock, so that a receive that no longer has to queue behind this one is still
+        # handed to the transport after it
         with self._lock:
             deferred = self._unresolved.get(self._first + op)
             if deferred is not None:

@@ -1,8 +1,8 @@
-"""The recording process group: torch.distributed sees a group, we see every call.
+"""The recording process group, which reports every call.
 
-A Python subclass of ``dist.ProcessGroup`` around a private group of a backend's.
-``torch.distributed`` calls its methods instead of the transport's; each call is
-refused or reported, and only then handed on.
+It is a Python subclass of ``dist.ProcessGroup`` around a private group of a backend.
+``torch.distributed`` calls its methods instead of the transport's; each call is refused or
+reported, and only then handed on.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ __all__ = ["RecordingGroup", "short_limit"]
 
 
 class RecordingGroup(dist.ProcessGroup):
-    """A process group that reports to a :class:`Recorder` what goes through it.
+    """A process group that reports its operations to a :class:`Recorder`.
 
     Args:
-        inner: the transport, a group of the backend's of the same ranks.
-        backend: whose that is.
-        rank, size: of this process in the group.
-        members: global ranks, by rank in the group.
+        inner: the transport: the backend's group of the same ranks.
+        backend: the backend.
+        rank, size: rank of this process in the group, and number of members.
+        members: the global ranks, indexed by rank in the group.
         name: the group's name, the same on every member.
         recorder: the rank's recorder.
-        limit: milliseconds after which its waits give up; 0 is never.
+        limit: milliseconds after which its waits give up; 0 means never.
     """
 
     #: asked by ``batch_isend_irecv`` of torch ≥ 2.14: it then calls isend and irecv
@@ -90,7 +90,7 @@ class RecordingGroup(dist.ProcessGroup):
         self._desc = ""
         #: set when torch has finished making the group
         self.made = False
-        #: the line that destroyed it
+        #: the line on which this rank destroyed it
         self._destroyed: int | None = None
         self._recorder = recorder
         self._limit = limit
@@ -100,54 +100,54 @@ class RecordingGroup(dist.ProcessGroup):
 
     # asked several times a message, and torch's own answers go through C++
     def rank(self) -> int:
-        """Rank of this process in the group."""
+        """Return the rank of this process in the group."""
         return self._rank
 
     def size(self) -> int:
-        """Ranks of the group."""
+        """Return the number of members."""
         return self._size
 
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
-        """Not ``gloo``: torch's DistributedDataParallel would ask for a gloo backend's threads."""
+        """Return a name other than ``gloo``, of which DDP would expect a gloo backend's threads."""
         return f"recorded {self._backend.name}"
 
     def getGroupName(self) -> str:  # noqa: N802
-        """The name by which functional collectives find the group."""
+        """Return the name by which functional collectives find the group."""
         return self._torch_name
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
-        """Torch names the group after making it."""
+        """Store torch's name, which it sets after making the group."""
         self._torch_name = name
 
     def getGroupDesc(self) -> str:  # noqa: N802
-        """Torch's description of the group."""
+        """Return torch's description of the group."""
         return self._desc
 
     def setGroupDesc(self, desc: str) -> None:  # noqa: N802
-        """Torch describes the group after making it."""
+        """Store torch's description, which it sets after making the group."""
         self._desc = desc
 
     @property
     def _device_types(self) -> list[torch.device]:
-        """Where its tensors may live; nowhere yet while torch is making the group.
+        """The devices that its tensors may be on; none while torch is making the group.
 
-        Torch 2.15 hooks a flight recorder of its own into a new group that has
-        a device, and looks for a C++ backend there.
+        Torch 2.15 adds a flight recorder to a new group that has a device, and looks for a C++
+        backend there.
         """
         return [self._device] if self.made else []
 
     def _get_backend(self, device: torch.device) -> RecordingGroup:  # type: ignore[override]
-        """This group: the transport below is private."""
+        """Return this group, since the transport below it is private."""
         return self
 
     get_backend = _get_backend  # the public name, since torch 2.14
 
     def mark(self, text: str) -> None:
-        """The rank is at a named place, see :func:`grader.core.events.mark`."""
+        """Report that the rank is at a named place; see :func:`grader.core.events.mark`."""
         self._recorder.mark(text)
 
     def destroy(self, line: int) -> None:
-        """The rank has destroyed the group, on that line."""
+        """Note the line on which the rank has destroyed the group."""
         self._require_there()
         self._destroyed = line
 
@@ -186,8 +186,8 @@ class RecordingGroup(dist.ProcessGroup):
         self._require_there()
         require_tag(tag)
         recorder, wildcard = self._recorder, src == ANY
-        # A strict receive becomes visible when the student waits for it, so
-        # that reading too early goes wrong every time and not now and then.
+        # a strict receive becomes visible only when the program waits for it, so that reading
+        # too early goes wrong every time and not now and then
         landing = torch.empty_like(tensor) if recorder.strict else tensor
         finish = (lambda: _copy(tensor, landing)) if recorder.strict else None
         deferred = None
@@ -205,7 +205,7 @@ class RecordingGroup(dist.ProcessGroup):
         )
         verify = None
         if recorder.strict and not recorder.waited_at_once(op):
-            # a view counts what is written to its base anywhere, and to no element at all
+            # the count of a view includes every write to its base
             counted = not tensors[0]._is_view()
             verify = self._unwritten_check(op, tensor, counted)
         inner: Any = deferred
@@ -230,14 +230,14 @@ class RecordingGroup(dist.ProcessGroup):
         return verify
 
     def _unwritten_check(self, op: int, tensor: torch.Tensor, counted: bool) -> Callable[[], None]:
-        """The same of a receive, where even what is written without a change will be lost.
+        """Return the check of a receive, whose buffer must not even be written the same contents.
 
         ``counted`` says that torch counts the writes to this tensor and to no other.
         """
         before = checksum(tensor)
 
         def verify() -> None:
-            # it looks at the count in any case, for the lines between which it has changed
+            # the count is read in any case, for the lines between which it changed
             written = self._recorder.written(op)
             if (written and counted) or checksum(tensor) != before:
                 self._recorder.raced(op)
@@ -246,7 +246,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     @contextlib.contextmanager
     def batched(self) -> Iterator[None]:
-        """Messages started inside are handed over as one, if the backend asks for that."""
+        """Hand over the messages started in the context as one, if the backend requires that."""
         if not self._backend.coalesces:
             yield
             return
@@ -259,7 +259,11 @@ class RecordingGroup(dist.ProcessGroup):
             batch.hold(self._inner.end_batch())
 
     def _plain(self, tensors: list[torch.Tensor], what: str) -> torch.Tensor:
-        """The one tensor of a message, if the transport can take it."""
+        """Return the one tensor of a message, detached.
+
+        Raises:
+            ValueError: the transport cannot take it.
+        """
         (tensor,) = tensors
         if tensor.device != self._device or tensor.layout is not torch.strided:
             where = "CPU" if self._device.type == "cpu" else self._device
@@ -316,10 +320,10 @@ class RecordingGroup(dist.ProcessGroup):
     def _starter(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Callable[[], Any]:
-        """What calls the transport, by whichever name it knows the method.
+        """Return a function that calls the method of the transport, under whichever name it has.
 
         Raises:
-            NotImplementedError: it does not know it by any.
+            NotImplementedError: the transport has it under no name.
         """
         for name in (method, OTHER_NAME.get(method, method)):
             if hasattr(self._inner, name):
@@ -335,7 +339,7 @@ class RecordingGroup(dist.ProcessGroup):
         return lambda: _Several([start() for start in starters])
 
     def _in_order(self, start: Callable[[], Any]) -> Callable[[], Any]:
-        """The same for another thread: on a GPU, behind what this one has asked of the device."""
+        """Return a function for another thread that keeps this thread's order of work on a GPU."""
         if self._device.type != "cuda":
             return start
         stream = torch.cuda.current_stream(self._device)
@@ -367,7 +371,7 @@ class RecordingGroup(dist.ProcessGroup):
         recorder.done(op)
 
     def _agreement(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, str]:
-        """Root (a global rank) and reduction, on which all ranks have to agree."""
+        """Return the root (a global rank) and the reduction, on which all ranks must agree."""
         root, reduction = ANY, ""
         for options in (*args, *kwargs.values()):
             if hasattr(options, "rootRank"):
@@ -385,12 +389,12 @@ class RecordingGroup(dist.ProcessGroup):
 
 
 def short_limit(timeout: timedelta | None) -> int:
-    """A time limit that somebody has asked for, in milliseconds; torch's default is none."""
+    """Return a time limit in milliseconds, or 0 for torch's default, which counts as none."""
     return milliseconds(timeout) if timeout is not None and timeout < default_pg_timeout else 0
 
 
 class _Several:
-    """Requests of the transport that are waited for as one."""
+    """Several requests of the transport, waited for as one."""
 
     def __init__(self, requests: list[Any]) -> None:
         self._requests = requests
@@ -401,7 +405,7 @@ class _Several:
 
 
 def _in_flight(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the caller goes on while the collective is under way, and does not wait at once."""
+    """Return whether the call is asynchronous."""
     return any(getattr(options, "asyncOp", False) for options in (*args, *kwargs.values()))
 
 

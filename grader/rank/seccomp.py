@@ -1,11 +1,10 @@
-"""What a sealed rank may still ask the kernel for.
+"""The filter on system calls of a sealed rank.
 
-Ranks of a stranger's answer share a user, a network and a view of the files.
-Once a rank has joined its group, and before a line of the stranger's code
-runs, it gives up what could reach anything but its own memory, its own open
-connections and files that nobody can write: new sockets and processes, signals
-to others, shared memory, locks, keys, tracing.  It is a list of what is
-allowed, so what a future kernel adds is refused.
+The ranks of a submission share a user, a network and a view of the files.  Once a rank has joined
+its group, and before any submitted code runs, it gives up all system calls that could reach more
+than its own memory, its open connections and read-only files: new sockets and processes, signals
+to others, shared memory, locks, keys, tracing.  The filter lists what is allowed, so that the
+calls which a future kernel adds are refused.
 
 A refused call fails with ``EPERM``, an exception like any other; it ends
 nothing.  The filter is libseccomp's, bound by ``pyseccomp``.
@@ -25,7 +24,7 @@ from typing import Any
 
 __all__ = ["get_ready", "hide", "limit_process", "seal"]
 
-#: Calls that touch nothing but the process itself and what it has open.
+#: Calls that reach only the process itself and what it has open.
 _OWN = {
     "what is open": """
         read readv pread64 preadv preadv2 write writev pwrite64 pwritev lseek close close_range
@@ -50,7 +49,7 @@ _OWN = {
         getpgid getsid uname getrusage getcpu getrlimit setrlimit getpriority getrandom""",
 }
 
-#: What a rank needs besides, to make a subgroup with connections of its own.
+#: Calls that a rank also needs to make a subgroup with connections of its own.
 _CONNECTING = ("setsockopt", "getsockopt", "bind", "connect", "listen", "accept", "accept4")
 
 _CLONE_VM, _CLONE_THREAD = 0x100, 0x10000
@@ -60,29 +59,28 @@ _AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
 
 
 def seal(subgroups: bool) -> None:
-    """Give up everything that a rank does not need, for good and in all threads.
+    """Give up all system calls that a rank does not need, for good and in all threads.
 
     Args:
-        subgroups: whether the rank may go on to open connections, which it
-            needs for ``new_group``.
+        subgroups: whether the rank may still open connections, which ``new_group`` needs.
 
     Raises:
-        OSError: the kernel or libseccomp cannot do it.
+        OSError: the kernel or libseccomp cannot install the filter.
     """
     filter_ = _filter(subgroups)
     me = os.getpid()
     for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
         _allow(filter_, name, _argument(0, me))
-    # limits of itself, not of others
+    # only its own limits, not those of other processes
     _allow(filter_, "prlimit64", _argument(0, 0))
     _allow(filter_, "prlimit64", _argument(0, me))
     filter_.load()
 
 
 def get_ready() -> None:
-    """Load libseccomp, and tell it what every rank may do, so that ranks need not.
+    """Load libseccomp and prepare the filters, before ranks are forked.
 
-    Looking for the library starts a process, which is not possible later.
+    Looking for the library starts a process, which a sealed rank cannot do.
     """
     for subgroups in (False, True):
         _filter(subgroups)
@@ -90,7 +88,7 @@ def get_ready() -> None:
 
 @lru_cache(maxsize=2)
 def _filter(subgroups: bool) -> Any:
-    """What is allowed to every rank, whichever it is."""
+    """Return the filter of the calls that are the same for every rank."""
     scmp = _library()
     filter_ = scmp.SyscallFilter(scmp.ERRNO(errno.EPERM))
     filter_.set_attr(scmp.Attr.CTL_TSYNC, 1)
@@ -103,14 +101,14 @@ def _filter(subgroups: bool) -> Any:
     threads = _CLONE_VM | _CLONE_THREAD
     allow("clone", _argument(0, threads, threads))
     filter_.add_rule(scmp.ERRNO(errno.ENOSYS), "clone3")
-    # memory of its own: what could be shared is in nobody's limit, not even when
-    # it is a mapping of /dev/zero
+    # private memory only: shared memory counts towards no process's limit, not even as a
+    # mapping of /dev/zero
     allow("mmap", _argument(3, mmap.MAP_PRIVATE, mmap.MAP_SHARED | mmap.MAP_PRIVATE))
-    # a futex in a file that all have mapped is a bell that all can hear; pthread_join
-    # waits at such a one, of its own, and tries again when there is news
+    # a futex in a file that all ranks have mapped would be a signal to all of them;
+    # pthread_join waits on a shared futex of its own process, and retries on EAGAIN
     allow("futex", _argument(1, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
     filter_.add_rule(scmp.ERRNO(errno.EAGAIN), "futex", _argument(1, 0, _FUTEX_PRIVATE))
-    # no locks: on a file that all can read, a lock is a message
+    # no locks: a lock on a file that all ranks can read is a message
     for command in (
         fcntl.F_DUPFD,
         fcntl.F_DUPFD_CLOEXEC,
@@ -122,7 +120,7 @@ def _filter(subgroups: bool) -> Any:
         allow("fcntl", _argument(1, command))
     for request in (termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO):
         allow("ioctl", _argument(1, request))
-    # the state of a connection tells what the other side does with its own end
+    # other options show the state of a connection, and so what the other side does
     allow("getsockopt", _argument(1, socket.SOL_SOCKET))
     for option in (_PR_SET_NAME, _PR_GET_NAME):
         allow("prctl", _argument(0, option))
@@ -136,7 +134,7 @@ def _filter(subgroups: bool) -> Any:
 
 def _allow(filter_: Any, name: str, *conditions: Any) -> None:
     scmp = _library()
-    # not every architecture has every call
+    # some architectures lack some calls
     if scmp.resolve_syscall(scmp.Arch.NATIVE, name) >= 0:
         filter_.add_rule(scmp.ALLOW, name, *conditions)
 
@@ -156,7 +154,11 @@ def _library() -> Any:
 
 
 def hide() -> None:
-    """Let no process of the same user look into this one, nor into its children."""
+    """Keep other processes of the same user from inspecting this one and its children.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
     import ctypes
 
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
@@ -164,7 +166,7 @@ def hide() -> None:
 
 
 def limit_process(threads: int, files: int) -> None:
-    """Hold this process and its children to limits that they cannot raise again."""
+    """Set limits on this process and its children that they cannot raise again."""
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),

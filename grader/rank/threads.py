@@ -1,14 +1,14 @@
-"""What a rank's threads do, looked at from inside.
+"""The threads of a rank, and whether they can go on by themselves.
 
-A thread that waits for an operation has said so.  The others are looked at when the judge
-asks: one that waits for other threads of the process, with no time limit, cannot go on by
-itself; every other one may.  Where it cannot be told, the thread counts as one that may.
+A thread that waits for an operation has reported it.  The others are inspected when the judge
+asks: a thread that waits for other threads of the process, without a time limit, cannot go on by
+itself; every other one may, and so may one whose state cannot be determined.
 
-Only Python's own ways to wait are told apart, each by the function that a thread stands in
-and by the state of what it waits for, which is the truth at any moment: a condition (and so
-an event, a queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.
-The locks of the C library do not show who has been let through and has yet to run, so
-:meth:`Threads.install` puts Python's own in their place.
+Only Python's own ways to wait are recognised, each by the function that the thread is in and by
+the state of what it waits for, which is correct at any moment: a condition (and so an event, a
+queue, a semaphore, a future, an idle worker of a pool), ``join``, and a lock.  The locks of the C
+library do not show which thread has acquired them and has yet to run, so :meth:`Threads.install`
+replaces them by Python's own.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from grader.rank.requests import collect_all, wait_all
 
 __all__ = ["Lock", "Threads"]
 
-#: How often the end of a call looks whether threads that it started have ended.
+#: Seconds between two checks, at the end of a call, whether its threads have ended.
 _LOOK = 0.01
 
 
 class Lock:
-    """``threading.Lock`` that shows whether a thread that waits for it has been let through."""
+    """A ``threading.Lock`` that shows whether a thread has acquired it and knows that."""
 
     def __init__(self) -> None:
         self._block = _thread.allocate_lock()
@@ -45,19 +45,19 @@ class Lock:
         self._held = False
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock."""
+        """Acquire the lock, and return whether it was acquired."""
         taken = self._block.acquire(blocking, timeout)
         if taken:
             self._held = True
         return taken
 
     def release(self) -> None:
-        """Give the lock up; any thread may."""
+        """Release the lock; any thread may do so."""
         self._held = False
         self._block.release()
 
     def locked(self) -> bool:
-        """Whether somebody holds it."""
+        """Return whether the lock is held."""
         return self._block.locked()
 
     __enter__ = acquire
@@ -75,14 +75,14 @@ class Threads:
     """The threads of a rank.
 
     Args:
-        recorder: the rank's recorder, which knows who waits for operations.
+        recorder: the rank's recorder, which knows the threads that wait for operations.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         #: by thread, the future that it waits for
         self._futures: dict[int, TorchFuture[Any]] = {}
-        #: threads that have been asked for, and have yet to begin
+        #: threads that have been started and have yet to run
         self._starting: set[object] = set()
         #: whether the student's function has returned, in the thread that called it
         self._returned = False
@@ -92,7 +92,7 @@ class Threads:
             self._joins.append(older.__code__)
 
     def install(self) -> None:
-        """Let the process wait in ways that can be looked at; before any student's code."""
+        """Replace the locks, queues and futures of this process, before any student's code runs."""
         threading.Lock = Lock  # type: ignore[assignment]
         threading.RLock = threading._PyRLock  # type: ignore[attr-defined]
         queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
@@ -126,13 +126,14 @@ class Threads:
 
         return noted
 
-    # Looking. ----------------------------------------------------------------
+    # Inspection. -------------------------------------------------------------
 
     def inspect(self) -> Inspected:
-        """What the threads do that do not wait for operations.
+        """Return what the threads do that do not wait for operations.
 
-        They run while they are looked at, so they are looked at twice: a thread that stands
-        in the same wait both times has stood there in between, and so all did at one moment.
+        The threads run during the inspection, so each is looked at twice: a thread that is in
+        the same wait both times was in it in between, and so there was a moment at which all
+        were waiting.
         """
         first = self._look()
         second = self._look() if first is not None else None
@@ -147,7 +148,7 @@ class Threads:
         return Inspected(False, idle, self._recorder.awaited_by_callbacks())
 
     def _look(self) -> dict[int, object] | None:
-        """In what each thread waits; ``None`` if one may go on by itself."""
+        """Return the wait of each thread, or ``None`` if one may go on by itself."""
         waits, recorder = self._recorder.waits, self._recorder
         if self._starting or threading._limbo or _alarmed():  # type: ignore[attr-defined]
             return None
@@ -173,15 +174,15 @@ class Threads:
         return threading._active.get(ident) in self._recorder.helpers  # type: ignore[attr-defined]
 
     def _is_idle(self, ident: int, frame: types.FrameType, frames: dict[int, Any]) -> bool:
-        """Whether a thread waits for others of the process, for as long as it takes."""
+        """Return whether a thread waits for others of the process, without a time limit."""
         future = self._futures.get(ident)
         if future is not None:
             return not TorchFuture.done(future)
         code = frame.f_code
         if code is threading.Condition.wait.__code__:
             mine = frame.f_locals
-            # until the lock is released it may let another thread go on; who is notified is
-            # taken off the list before the one who notifies does anything else
+            # until it has released the lock, it may let another thread go on; notifying takes
+            # a thread off the list of waiters before it does anything else
             blocks = "saved_state" in mine and mine["timeout"] is None
             return blocks and mine["waiter"] in mine["self"]._waiters
         if code in self._joins:
@@ -202,10 +203,10 @@ class Threads:
     # The end of a call. ------------------------------------------------------
 
     def finish(self) -> None:
-        """Wait for the threads of a call whose function has returned, as Python does at its end.
+        """Wait for the threads of a call whose function has returned, as Python does at exit.
 
-        Daemons are not waited for, nor threads that wait for others of the process, such as
-        the workers of a pool.
+        This does not wait for daemons, nor for threads that wait for others of the process, such
+        as the workers of a pool.
         """
         if threading.active_count() == 1:
             return
@@ -228,17 +229,17 @@ class Threads:
 
 
 def _active(thread: threading.Thread) -> bool:
-    """Whether it is this thread that has its number now, and not one that came after it."""
+    """Return whether a thread still runs, and its number has not passed to a later one."""
     return threading._active.get(thread.ident) is thread  # type: ignore[attr-defined]
 
 
 def _alarmed() -> bool:
-    """Whether a signal may soon call a function of the student's."""
+    """Return whether an alarm is set, whose signal handler may be the student's."""
     return hasattr(signal, "getitimer") and signal.getitimer(signal.ITIMER_REAL)[0] > 0
 
 
 def _place(frame: types.FrameType | None) -> tuple[str, int]:
-    """The student's line that a thread stands on, if there is one."""
+    """Return the file and line of the student's code that a thread is at, if any."""
     while frame is not None:
         if is_students(frame.f_code.co_filename):
             return told(frame.f_code.co_filename), frame.f_lineno

@@ -61,7 +61,7 @@ def shortcuts(
         torchs: torch's own ``send``, ``recv``, ``isend`` and ``irecv``.
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
-    all_sends, all_receives, anybody = world.sends, world.receives, world.anybody
+    all_sends, all_receives, wildcards = world.sends, world.receives, world.wildcards
     carry, deliver, taker = world.carry, world.deliver, world.taker
     sending, receiving = world.sending, world.receiving
     switch, at, ledger = world.switch, world.at, world.ledger
@@ -96,7 +96,7 @@ def shortcuts(
         opened[request] = None
         frame = frame_of(1)
         request.place = frame.f_code, frame.f_lasti
-        if all_receives[dst].get(number) or anybody[dst]:
+        if all_receives[dst].get(number) or wildcards[dst]:
             receive = taker(dst, number)
             if receive is not None:
                 receiving[dst] -= 1

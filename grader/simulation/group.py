@@ -326,7 +326,7 @@ class SimulatedGroup(dist.ProcessGroup):
             tensor,
             ANY,
             tag,
-            lambda: self._world.post_receive_from_anybody(tensor, sort),
+            lambda: self._world.post_wildcard_receive(tensor, sort),
         )
         return _WildcardRequest(request, self._places)
 

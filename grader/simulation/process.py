@@ -228,7 +228,7 @@ def _ends(world: SimulatedWorld) -> list[tuple[SimulatedRequest, int, str]]:
                 # those of a collective are reported as the collective
                 if not is_channel(group):
                     found += [(request, tag, group) for request in queue]
-        found += [(request, *sort) for sort, request in world.anybody[rank]]
+        found += [(request, *sort) for sort, request in world.wildcards[rank]]
     return found
 
 

@@ -100,7 +100,7 @@ class SimulatedWorld(Scheduler):
         misfits: messages whose ends differ in size or dtype.
         sending, receiving: by rank, how many ends of messages wait for their other end.
         sends, receives: by destination and channel, the requests that wait for their other end.
-        anybody: by destination, the wildcard receives that wait, each after its tag and group.
+        wildcards: by destination, the wildcard receives that wait, each after its tag and group.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class SimulatedWorld(Scheduler):
         self.receiving = [0] * self.size
         self.sends: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
         self.receives: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
-        self.anybody: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
+        self.wildcards: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> SimulatedRequest:
         """Post a send from the current rank, and return its request."""
@@ -149,14 +149,14 @@ class SimulatedWorld(Scheduler):
     def taker(self, destination: int, channel: Any) -> SimulatedRequest | None:
         """Return the receive that takes a message on a channel: the first posted, or ``None``."""
         waiting = self.receives[destination].get(channel)
-        anybody = self.anybody[destination]
-        if anybody:
+        wildcards = self.wildcards[destination]
+        if wildcards:
             wanted = sort_of(channel)
-            for place, (sort, request) in enumerate(anybody):
+            for place, (sort, request) in enumerate(wildcards):
                 if sort == wanted:
                     if waiting and waiting[0].order < request.order:
                         break
-                    del anybody[place]
+                    del wildcards[place]
                     return request
         return waiting.popleft() if waiting else None
 
@@ -172,7 +172,7 @@ class SimulatedWorld(Scheduler):
             self._enqueue(self.receives[me.number], channel, request)
         return request
 
-    def post_receive_from_anybody(self, tensor: torch.Tensor, sort: Any) -> SimulatedRequest:
+    def post_wildcard_receive(self, tensor: torch.Tensor, sort: Any) -> SimulatedRequest:
         """Post a wildcard receive, which takes the first message sent with its tag and group."""
         me = self.current
         request = SimulatedRequest(self, me, "recv", ANY, tensor)
@@ -187,7 +187,7 @@ class SimulatedWorld(Scheduler):
         else:
             self.receiving[me.number] += 1
             self.order = request.order = self.order + 1
-            self.anybody[me.number].append((sort, request))
+            self.wildcards[me.number].append((sort, request))
         return request
 
     def _deliver_sent(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:

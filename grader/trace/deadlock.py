@@ -2,7 +2,7 @@
 
 A rank is a set of threads.  A thread that waits for an operation can go on if the
 counterpart is posted, or if a live rank can still post it: one of several where a
-wildcard receive would take any message, all of them where a collective needs everybody.
+wildcard receive would take any message, all of them where a collective needs every member.
 A thread that runs, sleeps, or waits with a time limit can go on by itself.  One that
 waits for other threads of its rank (a lock, a queue, ``join``) goes on only if another
 thread does.  So a rank is *live* if any of its threads can go on, and the live ranks are

@@ -21,14 +21,14 @@ FOREVER = timedelta(hours=12)
 
 
 class Backend(Protocol):
-    """Connects processes.
+    """A backend, which connects the processes of a group.
 
     Attributes:
-        name: as in ``init_process_group(name)``.
-        coalesces: whether point-to-point operations must be handed over as one
-            where they are batched, between ``begin_batch`` and ``end_batch``.
-        even_lists: whether the tensors in a list of a gather, a scatter or an all-to-all
-            must have one size.
+        name: its name, as in ``init_process_group(name)``.
+        coalesces: whether batched point-to-point operations must be handed over as one, between
+            ``begin_batch`` and ``end_batch``.
+        even_lists: whether the tensors in a list of a gather, a scatter or an all-to-all must
+            have one size.
     """
 
     name: str
@@ -36,22 +36,22 @@ class Backend(Protocol):
     even_lists: bool
 
     def device(self, rank: int) -> torch.device:
-        """Where a rank's tensors live."""
+        """Return the device of a rank's tensors."""
         ...
 
     def connect(
         self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
     ) -> Any:
-        """Join a group; what it gives has the methods of ``ProcessGroupGloo``.
+        """Join a group, and return an object with the methods of ``ProcessGroupGloo``.
 
         Args:
-            store: where its members meet.
-            rank, size: of this process in the group.
-            members: global ranks, by rank in the group.
-            whole: whether all ranks of the world are in it.
+            store: the store through which the members connect.
+            rank, size: rank of this process in the group, and number of members.
+            members: the global ranks, indexed by rank in the group.
+            whole: whether all ranks of the world are members.
 
         Raises:
-            RuntimeError: it cannot be joined.
+            RuntimeError: the group cannot be joined.
         """
         ...
 

@@ -14,20 +14,20 @@ __all__ = ["BACKEND", "Gloo"]
 
 
 class Gloo:
-    """Sockets between CPUs."""
+    """The gloo backend."""
 
     name = "gloo"
     coalesces = False
     even_lists = True
 
     def device(self, rank: int) -> torch.device:
-        """The CPU."""
+        """Return the CPU."""
         return torch.device("cpu")
 
     def connect(
         self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
     ) -> Any:
-        """A gloo group."""
+        """Return a gloo group."""
         return c10d.ProcessGroupGloo(store, rank, size, timeout=FOREVER)
 
 

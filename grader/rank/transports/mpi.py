@@ -1,7 +1,7 @@
-"""MPI: through mpi4py, on whichever library that finds.
+"""MPI, through mpi4py and the library that it finds.
 
-torch's wheels are built without their MPI backend, so this is one: the
-methods of a process group on a communicator.
+torch's wheels are built without their MPI backend, so this module has the methods of a process
+group on an MPI communicator.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.core.values import reduction_name
 __all__ = ["BACKEND", "Mpi", "MpiGroup", "RequestGroup", "operation", "typed"]
 
 
-# MPI's operations for torch's reductions, also of element types that MPI lacks. ----
+# MPI's operations for torch's reductions, also for element types that MPI lacks. ----
 
 #: The element types that MPI can reduce by itself.
 _KNOWN = {
@@ -59,16 +59,16 @@ _BY_TORCH: dict[str, Callable[..., torch.Tensor]] = {
 
 
 def typed(tensor: torch.Tensor) -> list[Any]:
-    """A contiguous tensor as a buffer whose elements MPI can reduce."""
+    """Return a contiguous tensor as a buffer whose elements MPI can reduce."""
     known = _KNOWN.get(tensor.dtype)
     return [raw(tensor), tensor.numel(), _halves() if known is None else known]
 
 
 def raw(tensor: torch.Tensor) -> Any:
-    """The memory of a contiguous tensor.
+    """Return the memory of a contiguous tensor.
 
     Raises:
-        ValueError: it is not contiguous, or not on the CPU.
+        ValueError: the tensor is not contiguous, or not on the CPU.
     """
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
         raise ValueError(f"MPI needs dense CPU tensors here, not one on {tensor.device}")
@@ -78,7 +78,7 @@ def raw(tensor: torch.Tensor) -> Any:
 
 
 def operation(name: str, dtype: torch.dtype) -> MPI.Op:
-    """What MPI calls a reduction such as ``SUM`` of elements of a type.
+    """Return MPI's operation for a reduction such as ``SUM`` of elements of a type.
 
     Raises:
         RuntimeError: MPI has no such reduction.
@@ -94,13 +94,13 @@ def operation(name: str, dtype: torch.dtype) -> MPI.Op:
 
 @lru_cache
 def _halves() -> MPI.Datatype:
-    """Elements of two bytes: float16 and bfloat16."""
+    """Return the type of elements of two bytes: float16 and bfloat16."""
     return MPI.BYTE.Create_contiguous(2).Commit()
 
 
 @lru_cache
 def _own(name: str, dtype: torch.dtype) -> MPI.Op:
-    """An operation that torch carries out."""
+    """Return an operation that torch carries out."""
     combine = _BY_TORCH[name]
 
     def reduce(source: Any, target: Any, _: MPI.Datatype) -> None:
@@ -113,29 +113,29 @@ def _own(name: str, dtype: torch.dtype) -> MPI.Op:
 # A process group's methods on an MPI communicator. --------------------------------
 #
 # Their arguments are those of torch's ``ProcessGroupGloo``: lists of one tensor,
-# lists of lists, and options.  That they fit together, on one rank and between
-# ranks, is known before they get here (:mod:`grader.rank.arguments`).
+# lists of lists, and options.  :mod:`grader.rank.arguments` has checked before that they
+# match, on one rank and between ranks.
 
 Tensors = Sequence[torch.Tensor]
 
-#: Seconds between two looks at a request: at first none, then more and more.
+#: Seconds between two tests of a request: the first pause, and the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 2e-5, 1e-3
 
-#: Looks before the first pause.
+#: Tests before the first pause.
 _EAGER = 50
 
 
 class RequestGroup:
-    """Requests of MPI's, waited for as one.
+    """Requests of MPI, waited for as one.
 
-    MPI's own wait would keep a processor busy, and the message may have to
-    come from a rank that needs it; this one looks, and sleeps in between.
+    MPI's own wait would keep a processor busy, which the rank that is to send may need; this one
+    tests the requests and sleeps in between.
 
     Args:
-        requests: of MPI's.
-        finish: what to do when they are complete.
-        tensors: what the operation gives.
-        buffers: what MPI reads and writes until then, and nobody else may hold.
+        requests: MPI's requests.
+        finish: called when they are complete.
+        tensors: the tensors that the operation returns.
+        buffers: the memory that MPI uses until then, kept alive here.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class RequestGroup:
         self._finish()
 
     def get_future(self) -> torch.futures.Future[Any]:
-        """A future that is complete when they are."""
+        """Return a future that is complete when all requests are."""
         future: torch.futures.Future[Any] = torch.futures.Future()
 
         def follow() -> None:
@@ -176,16 +176,15 @@ class RequestGroup:
         return future
 
     def result(self) -> list[torch.Tensor]:
-        """The operation's tensors."""
+        """Return the operation's tensors."""
         return self._tensors
 
 
 class MpiGroup:
     """A communicator, with the methods of a process group.
 
-    Sends are synchronous: they end when their receive is there, as gloo's do.
-    MPI's standard send may take a copy instead and return, which hides a
-    deadlock until messages grow.
+    Sends are synchronous: they end when their receive is posted, as gloo's do.  MPI's standard
+    send may copy the message and return, which hides a deadlock until messages grow.
     """
 
     def __init__(self, communicator: MPI.Intracomm) -> None:
@@ -206,14 +205,14 @@ class MpiGroup:
     # Collectives. ------------------------------------------------------------
 
     def broadcast(self, tensors: Tensors, opts: Any) -> RequestGroup:
-        """One tensor, from the root to everybody."""
+        """Copy the root's tensor to all ranks."""
         buffer = [raw(tensors[0]), MPI.BYTE]
         return RequestGroup(
             [self._comm.Ibcast(buffer, opts.rootRank)], tensors=tensors, buffers=buffer
         )
 
     def allreduce(self, tensors: Tensors, opts: Any) -> RequestGroup:
-        """Every rank's tensors combined, on everybody."""
+        """Reduce the tensors of all ranks, onto all of them."""
         reduction = reduction_name(opts.reduceOp)
         operations = [operation(reduction, tensor.dtype) for tensor in tensors]
         buffers = [typed(tensor) for tensor in tensors]
@@ -224,11 +223,11 @@ class MpiGroup:
         return RequestGroup(requests, tensors=tensors, buffers=buffers)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> RequestGroup:
-        """The same, of several tensors."""
+        """Reduce several tensors."""
         return self.allreduce(tensors, opts)
 
     def reduce(self, tensors: Tensors, opts: Any) -> RequestGroup:
-        """Every rank's tensor combined, on the root; the others' stay as they are."""
+        """Reduce the tensors onto the root; those of other ranks stay as they are."""
         buffer, root = typed(tensors[0]), opts.rootRank
         combine = operation(reduction_name(opts.reduceOp), tensors[0].dtype)
         if self._comm.rank == root:
@@ -240,7 +239,7 @@ class MpiGroup:
     def allgather(
         self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None
     ) -> RequestGroup:
-        """Every rank's tensor, on everybody."""
+        """Gather the tensors of all ranks onto all of them."""
         landing, mine = _Landing(outputs[0]), [raw(inputs[0]), MPI.BYTE]
         request = self._comm.Iallgatherv(mine, landing.buffer)
         return RequestGroup([request], landing.unpack, outputs[0], mine)
@@ -248,13 +247,13 @@ class MpiGroup:
     def _allgather_base(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
     ) -> RequestGroup:
-        """The same, into one tensor."""
+        """Gather the tensors of all ranks onto all of them, into one tensor."""
         mine, all_of_them = [raw(given), MPI.BYTE], [raw(output), MPI.BYTE]
         request = self._comm.Iallgather(mine, all_of_them)
         return RequestGroup([request], tensors=[output], buffers=[mine, all_of_them])
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any) -> RequestGroup:
-        """Every rank's tensor, on the root."""
+        """Gather the tensors of all ranks onto the root."""
         mine, root = [raw(inputs[0]), MPI.BYTE], opts.rootRank
         if self._comm.rank != root:
             return RequestGroup([self._comm.Igatherv(mine, None, root)], buffers=mine)
@@ -263,7 +262,7 @@ class MpiGroup:
         return RequestGroup([request], landing.unpack, outputs[0], mine)
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> RequestGroup:
-        """One tensor of the root's for each rank."""
+        """Send each rank one of the root's tensors."""
         mine, root = [raw(outputs[0]), MPI.BYTE], opts.rootRank
         given = None
         if self._comm.rank == root:
@@ -274,7 +273,7 @@ class MpiGroup:
     def reduce_scatter(
         self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any
     ) -> RequestGroup:
-        """Every rank's lists combined; of the result each rank has the part at its place."""
+        """Reduce onto each rank the tensors at its place in the lists of all ranks."""
         parts = inputs[0]
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
         return self._reduce_scattered(outputs[0], flat, [part.numel() for part in parts], opts)
@@ -282,7 +281,7 @@ class MpiGroup:
     def _reduce_scatter_base(
         self, output: torch.Tensor, given: torch.Tensor, opts: Any
     ) -> RequestGroup:
-        """The same, of one tensor."""
+        """Reduce onto each rank the parts at its place in the tensors of all ranks."""
         return self._reduce_scattered(output, given, [output.numel()] * self._comm.size, opts)
 
     def _reduce_scattered(
@@ -294,7 +293,7 @@ class MpiGroup:
         return RequestGroup([request], tensors=[output], buffers=[all_of_them, mine, counts])
 
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> RequestGroup:
-        """One tensor from every rank to every other."""
+        """Send a tensor from every rank to every rank."""
         landing, given = _Landing(outputs), _packed(inputs)
         request = self._comm.Ialltoallv(given, landing.buffer)
         return RequestGroup([request], landing.unpack, outputs, given)
@@ -307,7 +306,7 @@ class MpiGroup:
         input_splits: Sequence[int],
         opts: Any = None,
     ) -> RequestGroup:
-        """The same, of the rows of one tensor."""
+        """Send some rows of each rank's tensor to every rank."""
         mine, theirs = self._by_rows(given, input_splits), self._by_rows(output, output_splits)
         request = self._comm.Ialltoallv(mine, theirs)
         return RequestGroup([request], tensors=[output], buffers=[mine, theirs])
@@ -318,12 +317,12 @@ class MpiGroup:
         return _counted(raw(tensor), [row * n for n in splits or [rows // size] * size])
 
     def barrier(self, opts: Any = None) -> RequestGroup:
-        """Nobody leaves before all have come."""
+        """Hold each rank until all have called."""
         return RequestGroup([self._comm.Ibarrier()])
 
 
 class _Landing:
-    """One piece of memory where several tensors arrive."""
+    """A single piece of memory in which several tensors arrive."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -332,16 +331,16 @@ class _Landing:
         self.buffer = _counted(self._bytes.numpy(), self._sizes)
 
     def unpack(self) -> None:
-        """Copy them to where they belong."""
+        """Copy the data to the tensors."""
         with torch.no_grad():
             parts = torch.split(self._bytes, self._sizes)
             for tensor, part in zip(self._tensors, parts, strict=True):
-                # a copy is aligned, which a part of the bytes need not be
+                # a copy is aligned, as a slice of the bytes need not be
                 tensor.copy_(part.clone().view(tensor.dtype).view(tensor.shape))
 
 
 def _packed(tensors: Tensors) -> list[Any]:
-    """Several tensors as one piece of memory."""
+    """Return several tensors as a single piece of memory."""
     parts = [tensor.detach().contiguous().reshape(-1).view(torch.uint8) for tensor in tensors]
     return _counted(torch.cat(parts).numpy(), [part.numel() for part in parts])
 
@@ -353,28 +352,28 @@ def _counted(memory: Any, counts: list[int]) -> list[Any]:
 
 # The backend. ---------------------------------------------------------------------
 
-#: Bits of the tag by which members of a new communicator find each other; MPI has 15 at least.
+#: Bits of the tag by which the members of a new communicator connect; MPI has at least 15.
 _TAG_BITS = 15
 
 
 class Mpi:
-    """Processes that an ``mpiexec`` knows."""
+    """The MPI backend, for processes that ``mpiexec`` knows."""
 
     name = "mpi"
     coalesces = False
     even_lists = False
 
     def device(self, rank: int) -> torch.device:
-        """The CPU."""
+        """Return the CPU."""
         return torch.device("cpu")
 
     def connect(
         self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
     ) -> Any:
-        """A communicator of the members, as a group."""
+        """Return a group on a communicator of the members."""
         import mpi4py
 
-        # ranks are killed, and what they hold is the library's affair no more
+        # ranks are killed, so that MPI is never finalized
         mpi4py.rc.finalize = False
         from mpi4py import MPI
 

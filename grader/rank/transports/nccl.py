@@ -1,4 +1,4 @@
-"""NCCL: between NVIDIA's GPUs."""
+"""NCCL: torch's own transport between NVIDIA GPUs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch.distributed import distributed_c10d as c10d
 
 from grader.rank.transports import FOREVER
 
-__all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "meeting_of_its_own"]
+__all__ = ["BACKEND", "Finishing", "Nccl", "NcclGroup", "nccl_store"]
 
 
 class Nccl:
-    """One GPU for each rank, or for several, where NCCL takes that."""
+    """The NCCL backend, with one GPU for each rank, or for several where NCCL allows that."""
 
     name = "nccl"
-    # a send and a receive that are not in one batch wait for each other on the device's stream
+    # a send and a receive outside one batch wait for each other on the device's stream
     coalesces = True
     even_lists = False
 
     def device(self, rank: int) -> torch.device:
-        """The rank's GPU, which is the current one from now on: NCCL uses that."""
+        """Return the rank's GPU, and make it the current one, which NCCL uses."""
         device = torch.device("cuda", rank % torch.cuda.device_count())
         torch.cuda.set_device(device)
         return device
@@ -31,23 +31,23 @@ class Nccl:
     def connect(
         self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
     ) -> NcclGroup:
-        """An NCCL group whose requests end when the device has done the work."""
+        """Return an NCCL group whose requests end when the device has done the work."""
         options = c10d.ProcessGroupNCCL.Options()
         options._timeout = FOREVER
-        meeting = meeting_of_its_own(store, rank)
-        inner = c10d.ProcessGroupNCCL(meeting, rank, size, options)
-        group = NcclGroup(inner, torch.device("cuda", torch.cuda.current_device()), meeting)
-        # connections are made when they are first used; what stands in their way is said now
+        own = nccl_store(store, rank)
+        inner = c10d.ProcessGroupNCCL(own, rank, size, options)
+        group = NcclGroup(inner, torch.device("cuda", torch.cuda.current_device()), own)
+        # connections are made when they are first used; the barrier makes errors appear now
         group.barrier().wait()
         return group
 
 
-def meeting_of_its_own(store: c10d.Store, rank: int) -> c10d.Store:
-    """A store for NCCL, whose threads ask one at any time and must not wait for Python.
+def nccl_store(store: c10d.Store, rank: int) -> c10d.Store:
+    """Return a store for NCCL, whose threads use it at any time and must not wait for Python.
 
     Args:
-        store: where its members meet, to tell them of the other.
-        rank: of this process in the group; rank 0 keeps the store.
+        store: the members' store, in which they find the port of the new one.
+        rank: rank of this process in the group; rank 0 serves the new store.
     """
     here = "127.0.0.1"
     if rank:
@@ -59,21 +59,21 @@ def meeting_of_its_own(store: c10d.Store, rank: int) -> c10d.Store:
 
 
 class NcclGroup:
-    """An NCCL group, waited for as the record needs it.
+    """An NCCL group whose requests block until the device is done.
 
-    NCCL's own ``wait`` returns at once: it only makes the current stream wait.
-    A record in which that counted as the end would know of no deadlock.
+    NCCL's own ``wait`` returns at once: it only makes the current stream wait.  If that counted
+    as completion, no deadlock would ever be found.
 
     Args:
-        inner: the group of torch's.
-        device: where the rank's tensors are.
-        meeting: the store that it goes on asking.
+        inner: torch's group.
+        device: the device of the rank's tensors.
+        store: the store that NCCL uses as long as the group lives.
     """
 
-    def __init__(self, inner: Any, device: torch.device, meeting: c10d.Store) -> None:
+    def __init__(self, inner: Any, device: torch.device, store: c10d.Store) -> None:
         self._inner = inner
         self._device = device
-        self._meeting = meeting
+        self._store = store
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -87,16 +87,16 @@ class NcclGroup:
         return call
 
     def begin_batch(self) -> None:
-        """From now on, messages are only collected."""
+        """Collect the messages that follow, instead of starting them."""
         self._inner._start_coalescing(self._device)
 
     def end_batch(self) -> Finishing:
-        """Start them all at once; one request for all."""
+        """Start the collected messages at once, and return one request for all."""
         return Finishing(self._inner._end_coalescing(self._device), self._device)
 
 
 class Finishing:
-    """A request of NCCL's whose ``wait`` ends when the device is done."""
+    """An NCCL request whose ``wait`` ends when the device is done."""
 
     def __init__(self, work: Any, device: torch.device) -> None:
         self._work = work
@@ -108,11 +108,11 @@ class Finishing:
         torch.cuda.current_stream(self._device).synchronize()
 
     def get_future(self) -> Any:
-        """NCCL's own future, which keeps to streams."""
+        """Return NCCL's own future, which is ordered by streams."""
         return self._work.get_future()
 
     def result(self) -> Any:
-        """The operation's tensors."""
+        """Return the operation's tensors."""
         return self._work.result()
 
 
