@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.core import __version__
-from grader.report.looks import Outcome
+from grader.report.looks import Look
 
 __all__ = ["Finding", "examine", "findings"]
 
@@ -39,7 +39,7 @@ class Finding:
     detail: str
 
 
-_LOOKS = {"ok": Outcome.PASSED, "missing": Outcome.SKIPPED, "broken": Outcome.FAILED}
+_LOOKS = {"ok": Look.PASSED, "missing": Look.SKIPPED, "broken": Look.FAILED}
 
 
 def examine() -> int:

@@ -9,6 +9,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,20 @@ def test_every_room_says_what_it_is_for_and_where_its_door_is():
         package = ROOT / "grader" / room / "__init__.py"
         if package.exists():
             assert ast.get_docstring(ast.parse(package.read_text())), room
+
+
+def test_a_name_of_a_class_is_used_once():
+    """Then no reader has to ask which one is meant."""
+    places = defaultdict(list)
+    for path, name in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(name)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_there_are_not_too_many_modules():
+    assert len(list(modules())) <= 150
 
 
 def test_few_modules_stand_loose():

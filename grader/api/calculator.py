@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from grader.api import shows_results
 from grader.core.errors import RequestError
 from grader.course import sizes
+from grader.report.looks import Look
 
 __all__ = ["Calculator", "Memory", "Overlap", "TrainingPlan", "calculator"]
 
@@ -272,7 +273,7 @@ def _page(plan: TrainingPlan) -> str:
 
 
 def _error(error: RequestError) -> str:
-    return f'<p role="status">✗ {html.escape(str(error))}</p>'
+    return f'<p role="status">{Look.FAILED.mark} {html.escape(str(error))}</p>'
 
 
 #: The label of each control, and the unit in which its value is shown.

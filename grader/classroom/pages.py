@@ -42,7 +42,7 @@ from grader.core import __version__
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html
 from grader.report.json import to_json
-from grader.report.looks import Outcome
+from grader.report.looks import Look
 from grader.report.summary import points, visible
 
 __all__ = [
@@ -363,9 +363,9 @@ def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
 
 # ``class.html``: one page that shows an instructor the whole class. ---------------
 
-MARKS = {outcome.value: outcome.mark for outcome in Outcome}
+MARKS = {look.value: look.mark for look in Look}
 
-WORDS = {outcome.value: outcome.word for outcome in Outcome}
+WORDS = {look.value: look.word for look in Look}
 
 #: The filters of the table of students.
 _TAGS = {

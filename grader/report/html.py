@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.graph import graph_image
-from grader.report.looks import Outcome
+from grader.report.looks import Look
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -28,9 +28,9 @@ from grader.report.summary import (
 __all__ = ["exercise_html", "failure_html", "progress_html"]
 
 _STATES = {
-    ProgressState.PASSED: Outcome.PASSED,
-    ProgressState.TRIED: Outcome.FAILED,
-    ProgressState.UNTOUCHED: Outcome.UNTOUCHED,
+    ProgressState.PASSED: Look.PASSED,
+    ProgressState.TRIED: Look.FAILED,
+    ProgressState.UNTOUCHED: Look.UNTOUCHED,
 }
 
 _STYLE = (
@@ -49,7 +49,7 @@ def escape(text: str) -> str:
 
 def failure_html(failure: Failure) -> str:
     """Return why a run of ranks failed, as a small card."""
-    mark, colour = Outcome.FAILED.mark, Outcome.FAILED.colour
+    mark, colour = Look.FAILED.mark, Look.FAILED.colour
     word = escape(failure.diagnosis)
     parts = [
         f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="failed: {word}">',
@@ -65,7 +65,7 @@ def failure_html(failure: Failure) -> str:
 
 def exercise_html(verdict: ExerciseVerdict) -> str:
     """Return one exercise as a small card."""
-    mark, colour = Outcome.of(verdict.status).mark, Outcome.of(verdict.status).colour
+    mark, colour = Look.of(verdict.status).mark, Look.of(verdict.status).colour
     parts = [
         f'<div style="{_STYLE.format(colour=colour)}" role="group"'
         f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
@@ -102,7 +102,7 @@ def _details(case: CaseVerdict) -> Iterator[str]:
         )
         yield f"<thead><tr>{heads}</tr></thead><tbody>"
         for row in case.by_rank:
-            right = f"{Outcome.PASSED.mark} yes" if row.right else f"{Outcome.FAILED.mark} no"
+            right = f"{Look.PASSED.mark} yes" if row.right else f"{Look.FAILED.mark} no"
             cells = "".join(
                 f'<td style="{_CELL}">{escape(text)}</td>'
                 for text in (str(row.rank), right, row.expected, row.actual)
@@ -140,7 +140,7 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
 def progress_html(overview: CourseProgress) -> str:
     """Return a learner's progress: a table with a part for each chapter, and the sum."""
     done = bool(overview.exercises) and overview.passed == len(overview.exercises)
-    colour = Outcome.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
+    colour = Look.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
     parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
     if overview.exercises:
         parts.append('<table style="margin: 0; border-collapse: collapse">')
@@ -155,7 +155,7 @@ def progress_html(overview: CourseProgress) -> str:
     if overview.unknown:
         names = escape(", ".join(overview.unknown))
         parts.append(f"<div>in the file, but not in this course: {names}</div>")
-    mark, colour = Outcome.ERROR.mark, Outcome.ERROR.colour
+    mark, colour = Look.ERROR.mark, Look.ERROR.colour
     parts += [
         f'<div><strong style="color: {colour}">{mark}</strong> {escape(text)}</div>'
         for text in overview.trouble

@@ -6,10 +6,10 @@ from enum import Enum
 
 from grader.core.verdict import Status
 
-__all__ = ["Outcome"]
+__all__ = ["Look"]
 
 
-class Outcome(str, Enum):
+class Look(str, Enum):
     """How an exercise, a case or a check of this machine came out.
 
     The value is also the name of the CSS class on an instructor's pages
@@ -27,7 +27,7 @@ class Outcome(str, Enum):
     terminal: str
     colour: str
 
-    def __new__(cls, value: str, mark: str, word: str, terminal: str, colour: str) -> Outcome:
+    def __new__(cls, value: str, mark: str, word: str, terminal: str, colour: str) -> Look:
         """Make a member whose value is the name alone."""
         member = str.__new__(cls, value)
         member._value_ = value
@@ -46,6 +46,6 @@ class Outcome(str, Enum):
     __str__ = str.__str__
 
     @classmethod
-    def of(cls, status: Status) -> Outcome:
+    def of(cls, status: Status) -> Look:
         """Return the outcome that shows a status, where no more is told apart."""
         return cls[status.name]

@@ -21,7 +21,7 @@ from grader.core.verdict import (
     SubmissionVerdict,
 )
 from grader.judge.progress import CourseProgress, ProgressState
-from grader.report.looks import Outcome
+from grader.report.looks import Look
 from grader.report.summary import (
     headline,
     key_traffic,
@@ -52,9 +52,9 @@ __all__ = [
 WIDTH = 80
 
 _STATES = {
-    ProgressState.PASSED: Outcome.PASSED,
-    ProgressState.TRIED: Outcome.FAILED,
-    ProgressState.UNTOUCHED: Outcome.UNTOUCHED,
+    ProgressState.PASSED: Look.PASSED,
+    ProgressState.TRIED: Look.FAILED,
+    ProgressState.UNTOUCHED: Look.UNTOUCHED,
 }
 
 
@@ -89,7 +89,7 @@ def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
 
 
 def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
-    mark, colour = Outcome.of(verdict.status).mark, Outcome.of(verdict.status).terminal
+    mark, colour = Look.of(verdict.status).mark, Look.of(verdict.status).terminal
     head = Table.grid(expand=True, padding=(0, 1))
     head.add_column(no_wrap=True)
     head.add_column(no_wrap=True)
@@ -129,7 +129,7 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
         table.add_column("expected", overflow="fold")
         table.add_column("actual", overflow="fold")
         for row in case.by_rank:
-            look = Outcome.PASSED if row.right else Outcome.FAILED
+            look = Look.PASSED if row.right else Look.FAILED
             table.add_row(
                 str(row.rank),
                 Text(look.mark, look.terminal),
@@ -144,7 +144,7 @@ def _details(case: CaseVerdict) -> Iterator[RenderableType]:
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
     """Report why a run of ranks failed."""
-    look = Outcome.FAILED
+    look = Look.FAILED
     lines: list[RenderableType] = [
         Text.assemble(
             (f"{look.mark} {failure.diagnosis}: ", look.terminal), visible(failure.message)
@@ -179,7 +179,7 @@ def progress_report(overview: CourseProgress) -> RenderableType:
         names = ", ".join(visible(name) for name in overview.unknown)
         parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
     parts += [
-        Text(visible(f"{Outcome.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
+        Text(visible(f"{Look.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
     ]
     parts.append(Text(sum_of(overview), style="bold"))
     return Group(*parts)
@@ -221,7 +221,7 @@ def _cluster_words(cluster: Cluster, name: str) -> str:
 
 
 def _case_line(verdict: CaseVerdict) -> Text:
-    look = Outcome.PASSED if verdict.passed else Outcome.FAILED
+    look = Look.PASSED if verdict.passed else Look.FAILED
     mark = f"{look.mark} ", look.terminal
     if not verdict.passed:
         said = f"{verdict.name}: {verdict.diagnosis}: {verdict.message}"

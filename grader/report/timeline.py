@@ -22,6 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from grader.core.errors import RequestError
 from grader.core.verdict import Failure, Site
 from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
+from grader.report.looks import Look
 from grader.trace.trace import CallSpan, Operation, Trace
 
 __all__ = ["Bar", "CODE", "Lane", "Lanes", "Line", "Mark", "lanes", "timeline_png", "unit_of"]
@@ -459,7 +460,7 @@ class _Drawing:
         well = end == "returned"
         text = end.partition(" in ")[0] if "wait" in end else end
         text = "process gone" if "gone" in text else text
-        mark = "✓" if well else "✗"
+        mark = (Look.PASSED if well else Look.FAILED).mark
         x = _WIDTH - _RIGHT + 0.12
         self.sheet.text(x, self.y(rank), f"{mark} {text}", 9, bold=not well, align="left")
 
