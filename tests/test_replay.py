@@ -177,7 +177,7 @@ def test_a_long_tensor_is_cut_and_an_enormous_one_left_out():
 
 def test_a_run_that_is_not_watched_costs_and_shows_nothing():
     outcome = play(lambda: dist.get_rank(), 2)
-    assert outcome.trace.sights == ((), ())
+    assert outcome.trace.tensor_snapshots == ((), ())
 
 
 # The call. ------------------------------------------------------------------------

@@ -358,7 +358,7 @@ def _trace(answer: Simulated, size: int) -> Trace:
         raise WorldError(f"the record of a simulation contradicts itself: {error}") from error
     for rank in answer.returned:
         matcher.end(rank)
-    ends = [stay.left for stay in matcher.stays if stay.left is not None]
+    ends = [span.left for span in matcher.call_spans if span.left is not None]
     times = [op.posted for operations in matcher.operations for op in operations]
     matcher.closed = max([*ends, *times], default=0)
     return matcher.trace()

@@ -180,8 +180,8 @@ class _Column:
 
     def __init__(self, trace: Trace, rank: int, content: Callable[[float], Content]) -> None:
         self._content = content
-        sights = trace.sights[rank] if trace.sights else ()
-        self.regions = list(_regions(sights))
+        snapshots = trace.tensor_snapshots[rank] if trace.tensor_snapshots else ()
+        self.regions = list(_regions(snapshots))
         self.height = sum(region.count for region in self.regions)
         finished = sorted(
             (op.done, start + 1)
@@ -190,7 +190,7 @@ class _Column:
         )
         self._seen = [
             (max((after for done, after in finished if done <= seen.time), default=0), seen)
-            for seen in sights
+            for seen in snapshots
             if isinstance(seen, Seen)
         ]
 
@@ -228,11 +228,11 @@ class _Column:
         return None
 
 
-def _regions(sights: Sequence[Held | Seen]) -> Iterator[_Region]:
+def _regions(snapshots: Sequence[Held | Seen]) -> Iterator[_Region]:
     """Yield the arguments and the result, as far as there is room; each memory once."""
     shown: set[tuple[int, int]] = set()
     room = MOST_CELLS
-    for held in sights:
+    for held in snapshots:
         if isinstance(held, Held) and (held.buffer, held.offset) not in shown and room:
             count = min(held.count, room)
             shown.add((held.buffer, held.offset))

@@ -202,7 +202,7 @@ def lanes(trace: Trace, failure: Failure | None = None) -> Lanes:
         trace: the record.
         failure: why the run failed, if it did; its waits never end.
     """
-    spans = trace.stays or tuple(map(_guessed, trace.operations))
+    spans = trace.call_spans or tuple(map(_guessed, trace.operations))
     moments = [m for op in _every(trace) for m in (op.posted, op.blocked, op.done) if m is not None]
     moments += [mark.time for marks in trace.marks for mark in marks]
     moments += [m for span in spans for m in (span.entered, span.left) if m is not None]

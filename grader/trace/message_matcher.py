@@ -212,8 +212,8 @@ class MessageMatcher:
             connections.
         ended: ranks that will post nothing more.
         groups: the process groups, by name.
-        sights: by rank, the reported contents of its tensors.
-        stays: by rank, when it was in the function.
+        tensor_snapshots: by rank, the reported contents of its tensors.
+        call_spans: by rank, when it was in the function.
         marks: by rank, the named places that it has passed.
         choices: the wildcards that have been given a message, in that order.
         closed: when recording stopped, or ``None``.
@@ -228,8 +228,8 @@ class MessageMatcher:
         self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
-        self.sights: list[list[Held | Seen]] = [[] for _ in range(size)]
-        self.stays = [CallSpan()] * size
+        self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
+        self.call_spans = [CallSpan()] * size
         self.marks: list[list[Marked]] = [[] for _ in range(size)]
         self.choices: list[Operation] = []
         self.closed: int | None = None
@@ -287,20 +287,20 @@ class MessageMatcher:
         elif isinstance(event, Outside):
             self._outside.setdefault(event, set()).add(rank)
         elif isinstance(event, Entered):
-            self.stays[rank] = CallSpan(event.time)
+            self.call_spans[rank] = CallSpan(event.time)
         elif isinstance(event, Left):
             how = "raised" if event.raised else "returned"
-            self.stays[rank] = self.stays[rank].until(event.time, how)
+            self.call_spans[rank] = self.call_spans[rank].until(event.time, how)
         elif isinstance(event, Marked):
             self.marks[rank].append(event)
         elif isinstance(event, (Held, Seen)):
-            self.sights[rank].append(event)
+            self.tensor_snapshots[rank].append(event)
 
     def end(self, rank: int, gone: int | None = None) -> None:
         """Record that a rank has returned or raised, or that its process ended at ``gone``."""
         self.ended.add(rank)
         if gone is not None:
-            self.stays[rank] = self.stays[rank].until(gone, "gone")
+            self.call_spans[rank] = self.call_spans[rank].until(gone, "gone")
         self.waits[rank].clear()
         self.inspected[rank] = None
 
@@ -490,8 +490,12 @@ class MessageMatcher:
 
     def trace(self) -> Trace:
         """Return the trace of all that has been reported so far."""
-        operations, sights = tuple(map(tuple, self.operations)), tuple(map(tuple, self.sights))
-        marks = tuple(map(tuple, self.marks))
-        choices = tuple(self.choices)
-        stays = tuple(self.stays)
-        return Trace(operations, sights, stays, self.closed, marks, choices, self.warnings)
+        return Trace(
+            tuple(map(tuple, self.operations)),
+            tuple(map(tuple, self.tensor_snapshots)),
+            tuple(self.call_spans),
+            self.closed,
+            tuple(map(tuple, self.marks)),
+            tuple(self.choices),
+            self.warnings,
+        )

@@ -281,9 +281,9 @@ class Trace:
 
     Attributes:
         operations: the operations, by rank.
-        sights: by rank and in order, the contents of its tensors; empty unless the run was
+        tensor_snapshots: by rank and in order, the contents of its tensors; empty unless the run was
             recorded for a replay.
-        stays: by rank, when it was in the function.
+        call_spans: by rank, when it was in the function.
         closed: when recording stopped, because all ranks had ended or were ended.
         marks: by rank, the named places of its program that it passed.
         choices: the wildcard receives that were matched, in the order of matching.
@@ -291,8 +291,8 @@ class Trace:
     """
 
     operations: tuple[Sequence[Operation], ...]
-    sights: tuple[Sequence[Held | Seen], ...] = ()
-    stays: tuple[CallSpan, ...] = ()
+    tensor_snapshots: tuple[Sequence[Held | Seen], ...] = ()
+    call_spans: tuple[CallSpan, ...] = ()
     closed: int | None = None
     marks: tuple[Sequence[Marked], ...] = ()
     choices: tuple[Operation, ...] = ()
