@@ -282,7 +282,7 @@ class Trace:
     Attributes:
         operations: the operations, by rank.
         tensor_snapshots: by rank and in order, the contents of its tensors; empty unless the
-            run was watched.
+            run was recorded for a replay.
         call_spans: by rank, when it was in the function.
         closed: when recording stopped, because all ranks had ended or were ended.
         marks: by rank, the named places of its program that it passed.
