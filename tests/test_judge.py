@@ -325,8 +325,7 @@ def test_a_definition_that_could_not_be_made():
 
 def test_a_fault_of_the_grader_is_no_fault_of_the_student():
     class Broken:
-        setting = RankEnvironment.here()
-        largest = None
+        environment = RankEnvironment.here()
 
         def launch(self, size):
             from grader.core.errors import WorldError

@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.values import amount, duration
 from grader.core.verdict import (
     CaseVerdict,
     Diagnosis,
@@ -200,6 +199,8 @@ def growth_report(
         name: of the cluster; empty if it has none.
         seed: of the inputs.
     """
+    from grader.core.values import amount, duration  # with torch, which no verdict needs
+
     n = grown.case.n
     ranks = "1 simulated rank" if n == 1 else f"{n:,} simulated ranks"
     parts: list[RenderableType] = [
