@@ -199,8 +199,6 @@ def growth_report(
         name: of the cluster; empty if it has none.
         seed: of the inputs.
     """
-    from grader.core.values import amount, duration  # with torch, which no verdict needs
-
     n = grown.case.n
     ranks = "1 simulated rank" if n == 1 else f"{n:,} simulated ranks"
     parts: list[RenderableType] = [
@@ -232,6 +230,8 @@ def _case_line(verdict: CaseVerdict) -> Text:
 
 
 def _grown_costs(grown: SimulatedOutcome) -> Table:
+    from grader.core.values import amount, duration  # with torch, which no verdict needs
+
     simulation = grown.simulation
     table = Table.grid(padding=(0, 2))
     table.add_row("virtual time", duration(simulation.seconds))
