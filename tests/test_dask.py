@@ -130,7 +130,10 @@ def test_a_worker_that_is_killed_costs_no_submission(cluster):
 
 
 def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):
-    """And not in a traceback: what was judged is stored, and the next grading goes on."""
+    """And not in a traceback: what was judged is stored, and the next grading goes on.
+
+    The timeout is that of connecting, once the file is there, and of connecting again.
+    """
     file = tmp_path / "scheduler.json"
     arguments = ["--port", "0", "--dashboard-address", ":0", "--scheduler-file", str(file)]
     scheduler = subprocess.Popen(
@@ -138,7 +141,7 @@ def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):
         stderr=subprocess.DEVNULL,
     )
     try:
-        engine = DaskEngine(Client(scheduler_file=str(file), timeout=60))
+        engine = DaskEngine(Client(scheduler_file=str(file), timeout=10))
         told = engine.run(orders(["right"]))
         assert next(told) == Workers(0)
     finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from tools import quick
 
 TESTS = {
@@ -24,6 +26,7 @@ def test_a_test_that_has_changed_or_bears_the_name_comes_before_those():
     assert found == ["tests/test_worlds.py", "tests/test_codec.py", "tests/test_house.py"]
 
 
+@pytest.mark.slow
 def test_a_chapter_is_judged_with_its_answers():
     paths = [
         "solutions/02_broadcast.py",
