@@ -12,7 +12,16 @@ from typing import Any
 from grader.core.errors import RequestError
 from grader.course.bandwidth import FACTORS
 
-__all__ = ["DTYPES", "KIND_OF", "BenchPlan", "add_options", "bytes_of", "collective_of", "plan_of"]
+__all__ = [
+    "DTYPES",
+    "KIND_OF",
+    "BenchPlan",
+    "add_options",
+    "count",
+    "bytes_of",
+    "collective_of",
+    "plan_of",
+]
 
 #: The collective that each exercise implements.
 KIND_OF = {
@@ -164,8 +173,13 @@ def _natural(text: str) -> int:
     return int(text)
 
 
-def _count(text: str) -> int:
-    if not _natural(text):
+def count(text: str) -> int:
+    """Return an option's whole number from 1 on.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
     return int(text)
 
@@ -176,15 +190,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("names", metavar="NAME", nargs="+", help=f"{', '.join(FACTORS)}; with --file, an exercise")
     add("--file", metavar="FILE", help="a student's; torch's own if not given")
     add("--like", choices=sorted(FACTORS), help="the functions of FILE are this collective")
-    add("--ranks", type=_count, metavar="N", help="to start here (4)")
+    add("--ranks", type=count, metavar="N", help="to start here (4)")
     add("--backend", choices=["gloo", "nccl"], default="gloo", help="nccl under torchrun only")
     add("--min-bytes", type=_bytes, default="1K", metavar="B", help="the smallest size (1K)")
     add("--max-bytes", type=_bytes, default="16M", metavar="B", help="the largest size (16M)")
-    add("--factor", type=_count, default=4, metavar="F", help="from size to size (4)")
+    add("--factor", type=count, default=4, metavar="F", help="from size to size (4)")
     add("--warmup", type=_natural, default=5, metavar="N", help="calls that are not timed (5)")
-    add("--iters", type=_count, default=20, metavar="N", help="calls that are (20)")
+    add("--iters", type=count, default=20, metavar="N", help="calls that are (20)")
     add("--dtype", choices=list(DTYPES), default="float32", help="of the elements")
-    add("--timeout", type=_count, default=60, metavar="S", help="seconds of one size (60)")
+    add("--timeout", type=count, default=60, metavar="S", help="seconds of one size (60)")
     add("--csv", type=Path, metavar="PATH", help="write a table")
     add("--plot", type=Path, metavar="PATH", help="draw bus bandwidth against size")
     add("--json", action="store_true", help="print one JSON object instead of the table")

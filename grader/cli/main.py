@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import grader
-from grader.bench.plan import add_options
+from grader.bench.plan import add_options, count
 from grader.classroom.exports import FORMATS, export
 from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
@@ -51,12 +51,6 @@ def _world_sizes(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(
             f"world sizes are numbers with commas, as in 2,3,4, not {text!r}"
         ) from None
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed, not {text!r}")
-    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -137,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.set_defaults(serve=_grade)
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
     grade.add_argument("--out", metavar="RESULTS", required=True, help="folder of the results")
-    grade.add_argument("--jobs", type=_count, metavar="N", help="submissions at a time")
+    grade.add_argument("--jobs", type=count, metavar="N", help="submissions at a time")
     grade.add_argument(
         "--engine", choices=["local", "dask", "slurm"], default="local", help="where they run"
     )
@@ -151,14 +145,14 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--seed", type=int, help="draw everybody's inputs from this number")
     grade.add_argument(
         "--timeout",
-        type=_count,
+        type=count,
         default=int(DEFAULTS.submission),
         metavar="S",
         help="seconds of a submission in all",
     )
     grade.add_argument(
         "--memory",
-        type=_count,
+        type=count,
         default=DEFAULTS.submission_memory >> 20,
         metavar="MB",
         help="of all ranks of a submission",
@@ -191,13 +185,13 @@ def _parser() -> argparse.ArgumentParser:
     add = simulate.add_argument
     add("file", metavar="FILE")
     add("exercise", metavar="EXERCISE")
-    add("--ranks", type=_count, metavar="N", required=True, help="how many")
+    add("--ranks", type=count, metavar="N", required=True, help="how many")
     add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
     add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
     add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
     add(
         "--eager",
-        type=_count,
+        type=count,
         metavar="B",
         default=-1,
         help="a send of up to so many bytes does not wait for its receive",
