@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import json
 import os
 import signal
 import socket
@@ -824,6 +825,73 @@ def test_killing_the_caller_ends_its_server_and_ranks(tmp_path):
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
             psutil.Process(pid).wait(timeout=20)
+
+
+THREAD = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+
+#: Answers that say where they run, and that end the command which judges them.
+ANSWERS = """
+import json, os, psutil, signal, sys, time, torch
+
+def neighbours():
+    server = psutil.Process(os.getppid())
+    with open(f"rank.{os.getpid()}", "w") as file:
+        json.dump([server.pid, server.cmdline(), sys.argv, torch.get_num_threads(),
+                   os.environ["OMP_NUM_THREADS"], os.environ["PYTHONSAFEPATH"]], file)
+    if "kill.me" in os.listdir():
+        os.kill(server.ppid(), signal.SIGKILL)
+        time.sleep(100)
+    return (0, 0)
+"""
+
+
+def _check_answers(folder):
+    (folder / "answers.py").write_text(ANSWERS)
+    command = [sys.executable, "-m", "grader", "check", "answers.py", "--world-sizes", "1"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
+
+
+@pytest.mark.slow
+def test_a_command_forks_its_server_from_itself(tmp_path):
+    done = _check_answers(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    files = list(tmp_path.glob("rank.*"))
+    assert files
+    for file in files:
+        _, command, arguments, threads, omp, safe = json.loads(file.read_text())
+        assert command[-4:] == ["check", "answers.py", "--world-sizes", "1"]
+        assert "answers.py" not in arguments
+        assert (threads, omp, safe) == (1, "1", "1")
+
+
+@pytest.mark.slow
+def test_killing_a_command_ends_the_server_that_it_has_forked(tmp_path):
+    (tmp_path / "kill.me").touch()
+    assert _check_answers(tmp_path).returncode == -signal.SIGKILL
+    (file,) = tmp_path.glob("rank.*")
+    server, *_ = json.loads(file.read_text())
+    for pid in (server, int(file.suffix[1:])):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).wait(timeout=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "forked"), [("", True), ("import torch", False), (THREAD, False)]
+)
+def test_a_server_is_forked_from_a_process_that_has_done_nothing(before, forked, tmp_path):
+    text = f"""
+import sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+import psutil
+{before}
+from grader.launch.launchers import default_launcher, fork_server_here
+fork_server_here()
+server = psutil.Process(default_launcher().pid)
+print(server.cmdline() == psutil.Process().cmdline())
+"""
+    done = _run_script(text, tmp_path)
+    assert (done.stdout, done.stderr) == (f"{forked}\n", "")
 
 
 def test_a_dead_server_is_the_graders_fault_and_is_replaced():

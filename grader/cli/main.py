@@ -277,10 +277,10 @@ def _check(request: argparse.Namespace) -> int:
     from grader.core.errors import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.api import catalogue, fresh_seed, valid_sizes
-    from grader.launch.launchers import default_launcher, warm_up
+    from grader.launch.launchers import default_launcher, fork_server_here
 
-    warm_up()  # before torch is imported here, so that both imports run at once
+    fork_server_here()
+    from grader.api import catalogue, fresh_seed, valid_sizes
     from grader.judge.judge import Settings
 
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
@@ -367,10 +367,10 @@ def _simulate(request: argparse.Namespace) -> int:
     from grader.core.errors import contents
 
     contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.api import catalogue, fresh_seed
-    from grader.launch.launchers import warm_up
+    from grader.launch.launchers import fork_server_here
 
-    warm_up()
+    fork_server_here()
+    from grader.api import catalogue, fresh_seed
     from grader.api.simulate import cluster_of, simulate_answer
     from grader.report.json import growth_json
     from grader.report.text import growth_report
@@ -495,6 +495,9 @@ def _bench(request: argparse.Namespace) -> int:
 
 
 def _doctor(request: argparse.Namespace) -> int:
+    from grader.launch.launchers import fork_server_here
+
+    fork_server_here()
     from grader.doctor import examine
 
     return examine()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import itertools
 import json
 import math
@@ -46,6 +47,7 @@ __all__ = [
     "Spawner",
     "default_launcher",
     "discard_launcher",
+    "fork_server_here",
     "readable",
     "warm_up",
 ]
@@ -274,12 +276,20 @@ class Helper:
         module: the module that it runs.
         theirs: its end of the socket, which is closed here.
         prefix: a command to run it under.
+        fork: whether it is forked from this process, see :func:`fork_server_here`, and not
+            started as a new interpreter.
     """
 
-    def __init__(self, module: str, theirs: socket.socket, prefix: Sequence[str] = ()) -> None:
+    def __init__(
+        self, module: str, theirs: socket.socket, prefix: Sequence[str] = (), fork: bool = False
+    ) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._process: _ForkedProcess | subprocess.Popen[bytes]
         with theirs:
-            self._process = start(module, [theirs.fileno()], self._errors, prefix)
+            if fork:
+                self._process = _ForkedProcess(module, theirs.fileno(), self._errors.fileno())
+            else:
+                self._process = start(module, [theirs.fileno()], self._errors, prefix)
         self._owner = os.getpid()
 
     @property
@@ -305,17 +315,51 @@ class Helper:
             return lines[-1]
         try:
             return f"exit status {self._process.wait(1)}"
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, psutil.TimeoutExpired):
             return ""
 
     def end(self) -> None:
         """Wait until it has ended, now that its socket is closed; kill it if that takes long."""
         try:
             self._process.wait(KILL_PATIENCE)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, psutil.TimeoutExpired):
             self._process.kill()
             self._process.wait()
         self._errors.close()
+
+
+class _ForkedProcess:
+    """A fork of this process that runs ``run_in_child`` of a module; used like a ``Popen``."""
+
+    def __init__(self, module: str, fd: int, errors: int) -> None:
+        run_in_child = importlib.import_module(module).run_in_child
+        variables = {**os.environ, **_variables()}
+        # the child must not write what this process has not written yet
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            run_in_child(fd, errors, variables)
+        self._process = psutil.Process(self.pid)
+
+    def poll(self) -> int | None:
+        """Return the exit status, or None while it runs."""
+        try:
+            return self._process.wait(0)
+        except psutil.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Return the exit status once it has ended."""
+        return self._process.wait(timeout)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self._process.kill()
+
+
+#: Variables that libraries read once, when they are loaded: one thread each, and no warnings.
+_LOADING = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 def _variables() -> dict[str, str]:
@@ -327,8 +371,7 @@ def _variables() -> dict[str, str]:
         "PYTHONPATH": path,
         "PYTHONSAFEPATH": "1",
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-        "OMP_NUM_THREADS": "1",
-        "TORCH_CPP_LOG_LEVEL": "ERROR",
+        **_LOADING,
     }
 
 
@@ -514,11 +557,15 @@ class Client(ABC):
 
 
 class ForkServer(Client):
-    """A launcher with a fork server of its own."""
+    """A launcher with a fork server of its own.
 
-    def __init__(self) -> None:
+    Args:
+        fork: whether the server is forked from this process, see :func:`fork_server_here`.
+    """
+
+    def __init__(self, fork: bool = False) -> None:
         super().__init__()
-        self._helper = Helper("grader.server.fork_server", self._theirs)
+        self._helper = Helper("grader.server.fork_server", self._theirs, fork=fork)
         atexit.register(self.close)
 
     @property
@@ -654,6 +701,26 @@ def warm_up() -> None:
     global _current
     if _current is None and not _cannot_fork():
         _current = ForkServer()
+
+
+def fork_server_here() -> None:
+    """Import torch, and fork the server from this process before it does anything else.
+
+    It is for commands: torch takes seconds to import, and so both processes have it at once.  A
+    process that has torch or threads already gets a server that is a new interpreter, as
+    everywhere else: it may have used torch, and a fork takes no thread along.
+    """
+    global _current
+    if _current is not None or _cannot_fork() or "torch" in sys.modules:
+        return warm_up()
+    os.environ.update(_LOADING)
+    importlib.import_module("grader.server.process")
+    _current = ForkServer(fork=_has_one_thread())
+
+
+def _has_one_thread() -> bool:
+    """Return whether this process has a single thread, those of libraries included."""
+    return psutil.Process().num_threads() == 1
 
 
 def discard_launcher() -> None:

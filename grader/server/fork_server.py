@@ -36,13 +36,14 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import psutil
 
-__all__ = ["gather", "get_ready", "main", "serve"]
+__all__ = ["gather", "get_ready", "main", "run_in_child", "serve"]
 
 
 # Memory in large pages, so that a process with torch in it forks in half the time. ----
@@ -329,6 +330,33 @@ def main(fd: int) -> None:
     kept = get_ready()
     serve(socket.socket(fileno=fd), sealed=False)
     del kept
+
+
+def run_in_child(fd: int, errors: int, variables: Mapping[str, str]) -> NoReturn:
+    """Turn this process, just forked, into a server, and end it when the client is gone.
+
+    Args:
+        fd: the socket to serve.
+        errors: the descriptor of the file that becomes its standard error.
+        variables: the environment of a server.
+    """
+    try:
+        os.setsid()  # Ctrl-C in a terminal goes to the whole group
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard, replacement in enumerate((null, null, errors)):
+            os.dup2(replacement, standard)
+        for other in _open_descriptors():
+            if other > 2 and other != fd:
+                with contextlib.suppress(OSError):
+                    os.close(other)
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.argv = [__file__, str(fd)]
+        main(fd)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 if __name__ == "__main__":
