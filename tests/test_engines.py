@@ -65,6 +65,43 @@ def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeyp
     assert sorted(told, key=str) == [SubmissionJudged("a"), SubmissionJudged("b")]
 
 
+FORKED = """
+import sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+import psutil
+{before}
+from grader.classroom.engines import LocalEngine
+from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
+engine = LocalEngine(3)
+mine = psutil.Process()
+print(sum(child.cmdline() == mine.cmdline() for child in mine.children()))
+requests = [GradingRequest(key, (("a.py", b""),), key, 1, Limits(sandbox=False)) for key in "abcde"]
+ended = [event.key for event in engine.run(requests) if isinstance(event, SubmissionJudged)]
+print(*sorted(ended))
+engine.close()
+# a new interpreter comes with a helper of multiprocessing, which stays
+print([child for child in mine.children() if "resource_tracker" not in str(child.cmdline())])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "forked"),
+    [
+        ("from grader.launch.launchers import use_one_thread as before; before()", 3),
+        ("import threading; threading.Thread(target=input, daemon=True).start()", 0),
+    ],
+    ids=["one thread", "two threads"],
+)
+def test_workers_are_forked_from_a_process_with_one_thread(before, forked):
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKED.format(before=before)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = process.stdout.read()
+    process.communicate("go\n")
+    assert said == f"{forked}\na b c d e\n[]\n"
+
+
 def _sandbox_is_made(temporary, out):
     """Whether a worker has made the folder that it makes just before its sandbox."""
     folders = [path for path in temporary.rglob("*") if path.is_dir()]

@@ -51,7 +51,8 @@ def environment(**changes):
     return {**kept, "PYTHONPATH": str(ROOT), **changes}
 
 
-def grader(*arguments, cwd, before=(), **changes):
+def process(*arguments, cwd, before=(), **changes):
+    """Serve a request in a process of its own, which imports torch first."""
     return subprocess.run(
         [*before, sys.executable, "-m", "grader", *map(str, arguments)],
         capture_output=True,
@@ -62,12 +63,8 @@ def grader(*arguments, cwd, before=(), **changes):
     )
 
 
-def asked(*arguments, cwd, **changes):
-    """What ``progress`` says, asked in this process: one of its own would import torch first.
-
-    Checks are always made by processes of their own, so nothing but the file
-    can tell of them here.
-    """
+def grader(*arguments, cwd, **changes):
+    """Serve a request in this process: nothing but the file can tell of an earlier one."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
@@ -75,14 +72,19 @@ def asked(*arguments, cwd, **changes):
         for name, value in {"COLUMNS": "80", **changes}.items():
             patch.setenv(name, value)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main(["progress", *arguments])
+            status = main([*map(str, arguments)])
     return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def asked(*arguments, cwd, **changes):
+    """What ``progress`` says."""
+    return grader("progress", *arguments, cwd=cwd, **changes)
 
 
 def states(cwd, **changes):
     """The states that progress reports, without what is untouched."""
     if "PYTHONPATH" in changes:  # another copy of the package is asked
-        done = grader("progress", "--json", cwd=cwd, **changes)
+        done = process("progress", "--json", cwd=cwd, **changes)
     else:
         done = asked("--json", cwd=cwd, **changes)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -102,7 +104,7 @@ def verdict(name="broadcast", status=Status.PASSED, score=1.0):
 
 
 def test_before_anything_is_checked(course):
-    done = grader("progress", cwd=course)
+    done = process("progress", cwd=course)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == f"0 of {ALL} exercises passed"
     assert done.stdout.count("untouched") == ALL
@@ -111,7 +113,7 @@ def test_before_anything_is_checked(course):
 
 @pytest.mark.slow
 def test_checks_are_entered_and_what_passed_stays_passed(course):
-    assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
+    assert process("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
     assert re.search(r"✗ broadcast +tried, best 0\.", shown)
@@ -264,7 +266,7 @@ def test_an_installed_package_far_from_any_course(course, tmp_path):
     shutil.copytree(ROOT / "grader", tmp_path / "site" / "grader")
     changes = {"PYTHONPATH": str(tmp_path / "site"), "XDG_STATE_HOME": str(tmp_path / "state")}
     (tmp_path / "far").mkdir()
-    grader("check", course / "notebooks" / "right.py", cwd=tmp_path / "far", **changes)
+    process("check", course / "notebooks" / "right.py", cwd=tmp_path / "far", **changes)
     assert (tmp_path / "state" / "gather-round" / "progress.json").is_file()
     assert states(tmp_path, **changes) == {"broadcast": "passed"}
     assert not file_of(course).exists()
@@ -273,7 +275,7 @@ def test_an_installed_package_far_from_any_course(course, tmp_path):
 def test_a_package_within_a_course_far_from_it(course, tmp_path):
     """As a course's own virtual environment has it, called from another folder."""
     shutil.copytree(ROOT / "grader", course / "venv" / "grader")
-    grader(
+    process(
         "check", course / "notebooks" / "right.py", cwd=tmp_path, PYTHONPATH=str(course / "venv")
     )
     assert file_of(course).is_file()
@@ -357,9 +359,9 @@ def unprivileged():
 def test_a_folder_that_must_not_be_written(course):
     course.chmod(0o555)
     try:
-        done = grader("check", "notebooks/right.py", cwd=course, before=unprivileged())
+        done = process("check", "notebooks/right.py", cwd=course, before=unprivileged())
         assert (done.returncode, done.stderr) == (0, "")
-        done = grader("progress", cwd=course, before=unprivileged())
+        done = process("progress", cwd=course, before=unprivileged())
     finally:
         course.chmod(0o755)
     assert done.returncode == 1

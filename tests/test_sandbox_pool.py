@@ -174,6 +174,39 @@ def test_a_maker_that_was_killed_takes_its_sandboxes_along_and_says_so():
     pool.close()
 
 
+ADOPTED = """
+import os, psutil, sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+from grader.launch import launchers, sandbox
+
+pool = sandbox.SandboxPool()
+fork = os.fork()
+if fork == 0:
+    sandbox.adopt(pool)
+    first = sandbox.new_sandbox()
+    print("adopted:", psutil.Process(pool.pid) in psutil.Process(first.pid).parents())
+    first.close()
+    psutil.Process(pool.pid).kill()
+    launchers.readable(pool._socket.fileno(), 30)  # its end
+    second = sandbox.new_sandbox()
+    mine = psutil.Process() in psutil.Process(second.pid).parents()
+    print("its own, when that has ended:", mine, flush=True)
+    second.close()
+    os._exit(0)
+os.waitpid(fork, 0)
+pool.close()
+print("left:", psutil.Process().children())
+"""
+
+
+def test_a_fork_adopts_a_pool_and_makes_its_own_when_that_has_ended():
+    done = subprocess.run(
+        [sys.executable, "-c", ADOPTED], capture_output=True, text=True, timeout=100
+    )
+    said = "adopted: True\nits own, when that has ended: True\nleft: []\n"
+    assert (done.stdout, done.stderr) == (said, "")
+
+
 def test_trying_it_out_takes_no_torch(capfd):
     SandboxPool.rehearse()
     assert capfd.readouterr() == ("", "")

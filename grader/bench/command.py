@@ -24,6 +24,7 @@ from grader.bench.table import (
 )
 from grader.core.errors import RequestError
 from grader.course.bandwidth import sweep
+from grader.launch.launchers import use_one_thread
 
 __all__ = ["Sinks", "bench", "serve", "under_torchrun"]
 
@@ -36,6 +37,8 @@ _MOST_RANKS = 64
 
 def serve(request: argparse.Namespace) -> int:
     """Serve a parsed request, and return the exit status."""
+    if not under_torchrun():
+        use_one_thread()  # its ranks are forked from this process
     try:
         if request.factor < 2:
             raise RequestError(f"--factor must be 2 or more, not {request.factor}")

@@ -32,6 +32,7 @@ from grader.core.source_locations import is_students, lines_of
 from grader.core.values import short
 from grader.core.verdict import Site
 from grader.course.bandwidth import SHARED_OUT, algorithm_bandwidth, bus_bandwidth, share
+from grader.launch.launchers import has_one_thread
 
 __all__ = [
     "Buffers",
@@ -457,8 +458,9 @@ class ProgressWatchdog:
 
 # Starting ranks of our own on this machine. ----------------------------------------
 #
-# They come from :mod:`multiprocessing`'s fork server, which imports torch once for
-# all of them.  They are neither recorded nor sealed off like the grader's: what is
+# They are forked from this process where it has a single thread, and otherwise come from
+# :mod:`multiprocessing`'s fork server, so that torch is not imported once for each of them.  They
+# are neither recorded nor sealed off like the grader's: what is
 # measured here is the program and gloo alone.
 #
 # Not from ``torch.distributed.launcher``: it starts an interpreter for every rank, which
@@ -478,7 +480,7 @@ def rows_of_own_ranks(plan: BenchPlan, size: int) -> Iterator[SizeRow]:
     Raises:
         RunFailed: a rank raised, died or hung; the message says which one, and where.
     """
-    context: Any = multiprocessing.get_context("forkserver")
+    context: Any = multiprocessing.get_context("fork" if has_one_thread() else "forkserver")
     # not the grader's modules: importing them there would start the grader's fork server
     context.set_forkserver_preload(["torch.distributed"])
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:

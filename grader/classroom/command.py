@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -52,8 +52,10 @@ from grader.classroom.store import (
 )
 from grader.core.errors import RequestError, UnreadableFile
 from grader.core.verdict import ExerciseVerdict, Status
-from grader.course.chapters import Catalogue
 from grader.report.summary import visible
+
+if TYPE_CHECKING:
+    from grader.course.chapters import Catalogue
 
 __all__ = ["GradingProgress", "Options", "grade", "grade_class"]
 
@@ -110,6 +112,7 @@ class GradingProgress:
 
 def grade_class(
     source: Path,
+    arrivals: Arrivals,
     store: Store,
     engine: Engine,
     catalogue: Catalogue,
@@ -120,6 +123,7 @@ def grade_class(
 
     Args:
         source: the path of the submissions.
+        arrivals: what it holds.
         store: the store of the results.
         engine: the engine that has submissions judged.
         catalogue: the exercises of the course.
@@ -127,13 +131,14 @@ def grade_class(
         observe: a function that is called after every step, with the verdict if one was found.
 
     Raises:
-        RequestError: the source holds no submissions.
         StoreError: the results cannot be written.
     """
-    with collect(source) as arrivals:
-        if not arrivals.submissions:
-            raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
-        return _Session(source, store, catalogue, options, observe).run(arrivals, engine)
+    return _Session(source, store, catalogue, options, observe).run(arrivals, engine)
+
+
+def hidden_folders(source: Path, out: Path) -> tuple[Path, Path]:
+    """Return the folders that no sandbox may show: those of the submissions and of the results."""
+    return source.resolve(), out.resolve()
 
 
 class _Session:
@@ -153,7 +158,7 @@ class _Session:
         self._observe = observe
         self._secret = store.secret(options.seed)
         self._course = course_mark(catalogue)
-        self._hidden = (str(source.resolve()), str(store.path.parent.resolve()))
+        self._hidden = tuple(map(str, hidden_folders(source, store.path.parent)))
         self._submissions: dict[str, tuple[int, StudentSubmission]] = {}
         self._digests: dict[str, str] = {}
         self._progress = GradingProgress()
@@ -286,29 +291,49 @@ _UNSAFE = (
 def grade(
     source: Path,
     out: Path,
-    make_engine: Callable[[], Engine],
-    catalogue: Catalogue,
+    make_engine: Callable[[int], Engine],
+    catalogue: Callable[[], Catalogue],
     options: Options,
     as_json: bool = False,
 ) -> int:
     """Grade a class and write the results.
 
+    Args:
+        source: the path of the submissions.
+        out: the folder of the results.
+        make_engine: a function that makes the engine for a number of submissions.
+        catalogue: a function that returns the exercises of the course.  It may import torch,
+            so it is called when the engine has started.
+        options: limits, seed, and whether to judge everything again.
+        as_json: whether to print the summary as one JSON object.
+
     Returns:
         The exit status: 0, or 1 if the grader failed at something, or 128 + N if
         signal N has stopped it.
+
+    Raises:
+        RequestError: the source holds no submissions, or there can be no sandbox here.
+        StoreError: the results cannot be written.
     """
     console = Console(stderr=True, highlight=False)
     try:
-        with _Signals() as signals, _workplace(signals, make_engine) as engine:
+        with _Signals() as signals, _workplace(signals) as place:
+            arrivals = place.enter_context(collect(source))
+            if not arrivals.submissions:
+                raise RequestError(f"{source} holds no submissions: no .py file and no notebook")
             if options.limits.sandbox:
                 _try_sandbox()
             else:
                 console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+            engine = place.enter_context(contextlib.closing(make_engine(len(arrivals.submissions))))
+            exercises = catalogue()
             with Store(out) as store:
                 bar = _Bar(console)
                 try:
                     with bar:
-                        step = grade_class(source, store, engine, catalogue, options, bar.observe)
+                        step = grade_class(
+                            source, arrivals, store, engine, exercises, options, bar.observe
+                        )
                 finally:
                     # if the grading was stopped, of what has been found so far
                     _report(store, out)
@@ -375,18 +400,18 @@ class _Signals:
 
 
 @contextlib.contextmanager
-def _workplace(signals: _Signals, make_engine: Callable[[], Engine]) -> Iterator[Engine]:
-    """Provide an engine, and one folder for all temporary files, its workers' included.
+def _workplace(signals: _Signals) -> Iterator[contextlib.ExitStack]:
+    """Provide one folder for all temporary files, those of workers included.
 
     A worker that had to be killed has removed no files.  So the folder is made before
-    anything else, and removed when all workers have ended.
+    anything else, and removed when all that was entered on the stack has ended.
     """
     with contextlib.ExitStack() as stack:
         signals.hold()
         stack.enter_context(_temporary_folder())
         try:
             signals.let_go()
-            yield stack.enter_context(contextlib.closing(make_engine()))
+            yield stack
         finally:
             signals.hold()
     signals.let_go()

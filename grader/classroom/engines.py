@@ -19,9 +19,11 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.classroom.messages import (
@@ -32,6 +34,8 @@ from grader.classroom.messages import (
     Workers,
 )
 from grader.core.errors import RequestError, WorldError
+from grader.launch.launchers import has_one_thread
+from grader.launch.sandbox import SandboxPool, adopt
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -81,13 +85,38 @@ class LocalEngine:
     A worker runs no code of a submission itself, so it is used again; every
     submission has a sandbox of its own.
 
+    A process with a single thread forks all its workers at once, since torch takes seconds to
+    import.  Otherwise, and in place of one that has died, a worker is a new interpreter.
+
     Args:
         jobs: number of workers; the number of processors if not given.
+        hidden: folders that the workers' sandboxes must not show, see
+            :class:`grader.launch.sandbox.SandboxPool`; their pools then start at once, if the
+            workers are forked.  None for no sandboxes.
     """
 
-    def __init__(self, jobs: int | None = None) -> None:
+    def __init__(self, jobs: int | None = None, hidden: Sequence[Path] | None = None) -> None:
         self._jobs = jobs or cores()
         self._workers: list[_Worker] = []
+        self._pools: list[SandboxPool] = []
+        try:
+            if has_one_thread():
+                self._fork_workers(hidden)
+        except BaseException:
+            self.close()
+            raise
+
+    def _fork_workers(self, hidden: Sequence[Path] | None) -> None:
+        """Fork all workers, each with a pool of sandboxes if there are to be any."""
+        if hidden is not None:
+            self._pools = [SandboxPool(hidden) for _ in range(self._jobs)]
+        # while the pools import torch, too; no worker has to import it again
+        import grader.classroom.grading  # noqa: F401
+
+        if has_one_thread():
+            pools: list[SandboxPool | None] = [*self._pools] or [None] * self._jobs
+            for pool in pools:
+                self._workers.append(_Worker(_Fork([one.pipe for one in self._workers], pool)))
 
     def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent]:
         """See :class:`Engine`."""
@@ -146,6 +175,22 @@ class LocalEngine:
         for worker in self._workers:
             worker.end(until)
         self._workers.clear()
+        for pool in self._pools:
+            pool.close()
+        self._pools.clear()
+
+
+@dataclass(frozen=True)
+class _Fork:
+    """What a worker needs to know that is forked.
+
+    Attributes:
+        pipes: this process's ends of the pipes of other workers, which it must not keep open.
+        pool: the pool of its sandboxes; None to start one when it is needed.
+    """
+
+    pipes: list[Connection[Any, Any]]
+    pool: SandboxPool | None
 
 
 class _Worker:
@@ -154,12 +199,20 @@ class _Worker:
     The process imports torch before it listens.  A request is larger than a pipe's
     buffer, so sending one before that would wait for the import, and the workers would
     start one after the other; hence a request is kept until its worker is ready.
+
+    Args:
+        fork: how to fork it; None to start a new interpreter.
     """
 
-    def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(self, fork: _Fork | None = None) -> None:
+        # of either context; typeshed has no class for what they share
+        context: Any = multiprocessing.get_context("spawn" if fork is None else "fork")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=False)
+        if fork is None:
+            self._process = context.Process(target=_serve, args=(theirs,), daemon=False)
+        else:
+            arguments = (theirs, [*fork.pipes, self.pipe], fork.pool)
+            self._process = context.Process(target=_serve_in_fork, args=arguments, daemon=False)
         with _without_interrupts():
             self._process.start()
         theirs.close()
@@ -225,14 +278,28 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _serve_in_fork(
+    pipe: Connection[Any, Any],
+    parents: Sequence[Connection[Any, Any]],
+    pool: SandboxPool | None,
+) -> None:
+    """Serve in a fork, which has its parent's ends of pipes as well."""
+    for connection in parents:
+        connection.close()  # or their peers would not see that the parent has closed them
+    if pool is not None:
+        adopt(pool)
+    _serve(pipe)
+
+
 def _serve(pipe: Connection[Any, Any]) -> None:
     """Judge requests in the worker, until the pipe is closed."""
     from grader.rank.process_limits import die_with_parent
 
     # if the parent is killed, the verdicts found here would be lost anyway
     die_with_parent()
-    # Ctrl-C is the parent's to handle
+    # Ctrl-C, and the end of the terminal, are the parent's to handle
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # on SIGTERM it ends the processes it has started, and removes the files it has written
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

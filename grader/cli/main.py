@@ -448,27 +448,34 @@ def _hint(request: argparse.Namespace) -> int:
 def _grade(request: argparse.Namespace) -> int:
     if not Path(request.submissions).exists():  # said before torch is imported
         raise RequestError(f"{request.submissions} does not exist")
-    from grader.api import catalogue
-    from grader.classroom.command import Options, grade
-    from grader.classroom.engines import Engine, LocalEngine, connect, slurm
+    from grader.classroom.command import Options, grade, hidden_folders
+    from grader.classroom.engines import Engine, LocalEngine, connect, cores, slurm
     from grader.classroom.messages import Limits
+    from grader.launch.launchers import use_one_thread
 
+    use_one_thread()  # the local engine forks its workers
     limits = Limits(
         submission=request.timeout,
         memory=request.memory << 20,
         sandbox=request.sandbox != "none",
     )
     options = Options(limits, request.seed, request.force)
+    source, out = Path(request.submissions), Path(request.out)
 
-    def make_engine() -> Engine:
-        if request.engine == "local" and not request.scheduler:
-            return LocalEngine(request.jobs)
+    def make_engine(submissions: int) -> Engine:
         if request.engine == "slurm":
             return slurm(request.jobs)
-        return connect(request.scheduler, request.jobs)
+        if request.engine == "dask" or request.scheduler:
+            return connect(request.scheduler, request.jobs)
+        jobs = min(request.jobs or cores(), submissions)
+        return LocalEngine(jobs, hidden_folders(source, out) if limits.sandbox else None)
 
-    source, out = Path(request.submissions), Path(request.out)
-    return grade(source, out, make_engine, catalogue(), options, request.json)
+    def exercises() -> Catalogue:
+        from grader.api import catalogue
+
+        return catalogue()
+
+    return grade(source, out, make_engine, exercises, options, request.json)
 
 
 def _export(request: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 import psutil
 
@@ -48,7 +48,9 @@ __all__ = [
     "default_launcher",
     "discard_launcher",
     "fork_server_here",
+    "has_one_thread",
     "readable",
+    "use_one_thread",
     "warm_up",
 ]
 
@@ -345,13 +347,13 @@ class _ForkedProcess:
     def poll(self) -> int | None:
         """Return the exit status, or None while it runs."""
         try:
-            return self._process.wait(0)
+            return cast("int | None", self._process.wait(0))
         except psutil.TimeoutExpired:
             return None
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit status once it has ended."""
-        return self._process.wait(timeout)
+        return cast("int | None", self._process.wait(timeout))
 
     def kill(self) -> None:
         """Kill it."""
@@ -712,15 +714,24 @@ def fork_server_here() -> None:
     """
     global _current
     if _current is not None or _cannot_fork() or "torch" in sys.modules:
-        return warm_up()
-    os.environ.update(_LOADING)
+        warm_up()
+        return
+    use_one_thread()
     importlib.import_module("grader.server.process")
-    _current = ForkServer(fork=_has_one_thread())
+    _current = ForkServer(fork=has_one_thread())
 
 
-def _has_one_thread() -> bool:
-    """Return whether this process has a single thread, those of libraries included."""
-    return psutil.Process().num_threads() == 1
+def use_one_thread() -> None:
+    """Let the libraries that are loaded from now on start no threads, so that this can fork."""
+    os.environ.update(_LOADING)
+
+
+def has_one_thread() -> bool:
+    """Return whether this process can be forked: it can, and has a single thread.
+
+    A fork takes no other thread along, and what that held stays locked.
+    """
+    return hasattr(os, "fork") and bool(psutil.Process().num_threads() == 1)
 
 
 def discard_launcher() -> None:

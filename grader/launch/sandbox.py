@@ -45,6 +45,7 @@ __all__ = [
     "ROOMS",
     "Sandbox",
     "SandboxPool",
+    "adopt",
     "compiling_command",
     "missing",
     "new_sandbox",
@@ -240,12 +241,29 @@ class SandboxPool:
         # ones; they have different process ids
         self._user = _USERS[self.pid % len(_USERS)] if os.geteuid() == 0 else None
         self._ready = False
+        self._adopter: int | None = None
         atexit.register(self.close)
 
     @property
     def usable(self) -> bool:
-        """Whether it runs and this process, not its parent, has started it."""
-        return self._helper.usable
+        """Whether it runs, and this process has started or adopted it."""
+        return self._helper.usable or (self._adopted and self._answers())
+
+    @property
+    def _adopted(self) -> bool:
+        return self._adopter == os.getpid()
+
+    def _answers(self) -> bool:
+        """Return whether the other end of the socket is open."""
+        if not readable(self._socket.fileno(), 0):
+            return True
+        with contextlib.suppress(OSError):
+            return bool(self._socket.recv(1, socket.MSG_PEEK))
+        return False
+
+    def adopt(self) -> None:
+        """Use it in this process, a fork of the one that has started it and that ends it."""
+        self._adopter = os.getpid()
 
     @property
     def pid(self) -> int:
@@ -292,7 +310,10 @@ class SandboxPool:
             raise WorldError(f"no sandbox can be started: {error}; {self.last_line()}") from error
 
     def close(self) -> None:
-        """End the pool and all its sandboxes."""
+        """End the pool and all its sandboxes; one that was adopted is only used no longer."""
+        if self._adopted:
+            self._adopter = None
+            self._socket.close()
         if not self._helper.ours:
             return
         atexit.unregister(self.close)
@@ -404,6 +425,13 @@ def _name_inside(pid: int) -> int:
 # This process's sandboxes. --------------------------------------------------------
 
 _pool: SandboxPool | None = None
+
+
+def adopt(pool: SandboxPool) -> None:
+    """Make sandboxes of this process by a pool that the process it was forked from has started."""
+    global _pool
+    pool.adopt()
+    _pool = pool
 
 
 def new_sandbox(hidden: Sequence[Path] = ()) -> Sandbox:
