@@ -70,7 +70,7 @@ def test_a_verdict_is_shown_as_html_and_as_the_same_text(kernel):
     assert found["error"] is None
     assert found["stream"] == ""
     assert "✓ broadcast passed: 60 cases" in found["data"]["text/plain"]
-    assert "✓ broadcast</strong> passed: 60 cases" in found["data"]["text/html"]
+    assert "<strong>broadcast</strong> passed: 60 cases" in found["data"]["text/html"]
 
 
 def test_lines_are_those_of_the_cell(kernel):

@@ -165,7 +165,7 @@ def _on_limits(
         one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis, is_limit=True)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"
-            yield replace(one, message=message)
+            yield replace(one, message=message, judged=False)
             continue
         measured, asked = limit.measure(simulation.tally), limit.asked(case)
         bound = Bound(limit.quantity, measured, limit.relation, asked)
