@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.columns import Columns
@@ -192,9 +193,9 @@ def _grid(verdict: ExerciseVerdict) -> RenderableType:
         label = max(len(name) for name, _ in entries)
         found = []
         for name, looks in entries:
-            line = Text(f"{name:>{label}} ", style="dim")
-            for look in looks:
-                line.append(dot(look), look.terminal)
+            line = Text.assemble((f"{name:>{label}} ", "dim"))
+            for look, same in groupby(looks):
+                line.append(dot(look) * len([*same]), look.terminal)
             found.append(line)
         parts.append(Columns(found, padding=(0, 3)))
     return Group(*parts)
