@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from grader.cli.main import main
+from grader.core.verdict import Diagnosis
 from grader.launch.sandbox import missing
 from tests.test_worlds import FATES
 
@@ -70,7 +71,7 @@ def test_check_passes():
 def test_check_fails(request_here):
     done = request_here("check", WRONG)
     assert done.returncode == 1
-    assert "✗ broadcast wrong_value" in done.stdout
+    assert "✗ broadcast wrong result" in done.stdout
     assert "hint: Every rank ends with rank 0's x" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
@@ -235,7 +236,7 @@ def test_whatever_an_answer_does_the_command_line_says_it(tmp_path, request_here
     path.write_text(PREAMBLE + _source(act))
     done = request_here("check", path, "--world-sizes", "2")
     assert done.returncode == 1
-    assert f"✗ broadcast {word}" in done.stdout
+    assert f"✗ broadcast {Diagnosis(word).words}" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert done.stderr == ""
     assert left_over() == []

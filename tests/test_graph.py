@@ -33,7 +33,7 @@ class _Images(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         assert tag in ("div", "strong", "ul", "li", "span", "table", "thead", "tbody", "tr", "th",
-                       "td", "pre", "img")  # fmt: skip
+                       "td", "pre", "img", "b", "details", "summary")  # fmt: skip
         names = [name for name, _ in attributes]
         assert len(names) == len(set(names))
         if tag == "img":

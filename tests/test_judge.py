@@ -425,3 +425,45 @@ def test_the_lines_of_a_failure_are_quoted_from_the_file(tmp_path):
         "line 5, in broadcast:  helper(src)",
         "line 2, in helper:  raise ValueError(x)",
     ]
+
+
+# The count. -----------------------------------------------------------------------
+
+
+def _fails(x, src):
+    raise ValueError("no")
+
+
+def _hangs(x, src):
+    dist.recv(x, (dist.get_rank() + 1) % dist.get_world_size())
+
+
+def _untouched(x, src):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("answer", [_fails, _hangs, _untouched])
+def test_the_count_grows_to_the_number_of_cases(answer):
+    exercise = catalogue()["broadcast"]
+    seen = []
+    judge = Judge(default_launcher(), Settings(1, (2, 3)))
+    submission = Submission.from_function(answer, "broadcast")
+    verdict = judge.judge(exercise, submission, lambda done, of: seen.append((done, of)))
+    of = len(verdict.cases)
+    assert seen[0] == (0, of)
+    assert seen[-1] == (of, of)
+    assert seen == sorted(seen)
+
+
+def test_the_count_includes_simulated_ranks():
+    exercise = catalogue()["ring_all_gather"]
+    seen = []
+
+    def ring_all_gather(x):
+        raise NotImplementedError
+
+    submission = Submission.from_function(ring_all_gather, "ring_all_gather")
+    judge = Judge(default_launcher(), Settings(1))
+    verdict = judge.judge(exercise, submission, lambda done, of: seen.append((done, of)))
+    assert any(case.simulated for case in verdict.cases)
+    assert seen[-1] == (len(verdict.cases),) * 2

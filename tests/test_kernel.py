@@ -39,20 +39,25 @@ class Kernel:
         self.client = client
         self.process = psutil.Process(manager.provisioner.pid)
 
-    def execute(self, code):
+    def execute(self, code, **settings):
         """Run a cell; its printed text, its value by mime type, its error."""
-        found = {"stream": "", "data": {}, "error": None}
+        found = {"stream": "", "data": {}, "error": None, "shown": []}
 
         def hear(message):
             content = message["content"]
             if message["msg_type"] == "stream":
                 found["stream"] += content["text"]
-            elif message["msg_type"] == "execute_result":
+            elif message["msg_type"] in (
+                "execute_result",
+                "display_data",
+                "update_display_data",  # what takes long is shown in the place of its count
+            ):
                 found["data"] = content["data"]
+                found["shown"].append((message["msg_type"], content["data"].get("text/plain")))
             elif message["msg_type"] == "error":
                 found["error"] = content
 
-        self.client.execute_interactive(code, output_hook=hear, timeout=60)
+        self.client.execute_interactive(code, output_hook=hear, timeout=60, **settings)
         return found
 
     def ranks(self):
@@ -70,7 +75,39 @@ def test_a_verdict_is_shown_as_html_and_as_the_same_text(kernel):
     assert found["error"] is None
     assert found["stream"] == ""
     assert "✓ broadcast passed: 60 cases" in found["data"]["text/plain"]
-    assert "✓ broadcast</strong> passed: 60 cases" in found["data"]["text/html"]
+    assert "<strong>broadcast</strong> passed: 60 cases" in found["data"]["text/html"]
+
+
+#: It takes longer than the count waits: half a second at the least.
+SLOW = "import time\n" + BROADCAST + "    time.sleep(0.15)\n"
+
+
+def test_a_long_check_counts_its_cases_and_leaves_the_verdict_alone(kernel):
+    kernel.execute(IMPORTS)
+    found = kernel.execute(SLOW + "check(broadcast, world_sizes=[2])")
+    first, *further = found["shown"]
+    assert first[0] == "display_data"  # the one output that is saved
+    assert {kind for kind, _ in further} == {"update_display_data"}
+    counts = [text for _, text in found["shown"][:-2]]
+    assert all(re.fullmatch(r"broadcast: (starting|\d+ of 10 cases)", text) for text in counts)
+    assert found["shown"][-2][1] is None  # nothing is left where the value is not displayed
+    assert found["shown"][-1][1].startswith("✓ broadcast passed: 10 cases")
+
+
+def test_a_count_is_taken_away_where_the_verdict_is_not_displayed(kernel):
+    kernel.execute(IMPORTS)
+    found = kernel.execute(SLOW + "kept = check(broadcast, world_sizes=[2])")
+    assert found["shown"][-1] == ("update_display_data", None)
+    ((kind, text),) = kernel.execute("kept")["shown"]
+    assert kind == "execute_result"
+    assert text.startswith("✓ broadcast passed")
+
+
+def test_a_notebook_that_a_program_runs_shows_no_count(kernel):
+    """Its outputs are kept and compared: nbval, nbclient and nbgrader take no input."""
+    kernel.execute(IMPORTS)
+    found = kernel.execute(SLOW + "check(broadcast, world_sizes=[2])", allow_stdin=False)
+    assert [kind for kind, _ in found["shown"]] == ["execute_result"]
 
 
 def test_lines_are_those_of_the_cell(kernel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -16,6 +17,7 @@ from grader.core.verdict import (
     Failure,
     RankRow,
     Site,
+    SourceLine,
     Status,
     SubmissionVerdict,
     Traffic,
@@ -96,7 +98,8 @@ def test_a_remark_on_a_passing_verdict_is_in_all_reports():
 
 def test_a_failing_verdict_as_text():
     text = plain(exercise_report(FAILED))
-    assert "wrong_value: 1 of 2 cases failed" in text
+    assert "✗ gather wrong result: 1 of 2 cases failed" in text
+    assert "wrong_value" not in text
     assert "0.25/1" in text
     assert "hint: Try this:" in text
     assert "[rank 0] … 12 more lines" in text
@@ -120,8 +123,9 @@ def test_html_says_what_the_text_says(name):
     said = " ".join(parser.text.split())
     assert verdict.name in said
     if verdict.status is Status.FAILED:
-        assert " ".join(visible(verdict.hint).split()) in said
         assert " ".join(visible(verdict.message).split()) in said
+        hinted = " ".join(visible(verdict.hint).split()) in said
+        assert hinted == (verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED)
     assert parser.open == []
 
 
@@ -140,6 +144,75 @@ class _Text(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+
+
+def test_an_untouched_exercise_is_neither_a_failure_nor_a_hint():
+    verdict = STATES["empty"]
+    assert plain(exercise_report(verdict)).splitlines() == [f"○ a not written yet{' ' * 58}0/1"]
+    html = exercise_html(verdict)
+    assert "✗" not in html
+    assert "error-color" not in html
+    assert "begin" not in html
+
+
+WRONG = replace(
+    FAILED,
+    message="2 ranks, 3 int64 numbers: rank 0: element [1] of x should be 11, but is 1",
+    cases=(
+        CaseVerdict(
+            "3 int64 numbers", 2, Status.FAILED, Diagnosis.WRONG_VALUE,
+            "rank 0: element [1] of x should be 11, but is 1", 0,
+            by_rank=(
+                RankRow(0, "[10 11 12]", "[10  1 12]", False, ((4, 6),), "element 1"),
+                RankRow(1, "[10 11 12]", "[10 11 12]", True),
+            ),
+            shown_by_rank="rank 0: element [1] of x should be 11, but is 1",
+            frames=(SourceLine(Site("c", 5), text="dist.recv(x, 0)", role="the last receive"),),
+        ),
+        CaseVerdict("later", 2, Status.FAILED, message="not run: no", judged=False),
+        CaseVerdict("messages", 2, Status.PASSED, bounds=(Bound("messages", 1, "=", 1),)),
+    ),
+)  # fmt: skip
+
+
+def test_ranks_are_compared_in_rows_with_the_line_and_all_cases():
+    assert plain(exercise_report(WRONG)).splitlines()[1:7] == [
+        "  On 2 ranks, 3 int64 numbers:",
+        "      rank 0   [10  1 12]   should be [10 11 12]   ← element 1",
+        "      rank 1   [10 11 12]                          ✓",
+        "      line 5 (the last receive):  dist.recv(x, 0)",
+        f"  hint: Try this: {NASTY}".replace("\x1b", "\\x1b"),
+        "  2 ranks ✗·●",
+    ]
+
+
+def test_wide_rows_stand_one_below_the_other():
+    long = "[" + "1234567 " * 4 + "]"
+    row = replace(WRONG.cases[0].by_rank[0], expected=long, actual=long, wrong=())
+    case = replace(WRONG.cases[0], by_rank=(row,))
+    lines = plain(exercise_report(replace(WRONG, cases=(case,)))).splitlines()
+    assert lines[2:4] == [f"      rank 0      {long}   ← element 1", f"      should be   {long}"]
+
+
+def test_what_is_wrong_is_marked_by_more_than_colour():
+    html = exercise_html(WRONG)
+    assert re.search(
+        r'<b style="[^"]*underline">&nbsp;?1</b>|<b style="[^"]*underline"> 1</b>', html
+    )
+    assert "2 ranks: 1 of 3 passed, 1 not run" in html
+    assert "All 3 cases" in html
+    assert "not run: no" in html
+    assert "messages: 1 (exactly 1)" in html
+
+
+@pytest.mark.parametrize("diagnosis", Diagnosis)
+def test_a_diagnosis_is_said_in_words(diagnosis):
+    assert diagnosis.words
+    assert "_" not in diagnosis.words
+    verdict = replace(WRONG, diagnosis=diagnosis)
+    if diagnosis is not Diagnosis.NOT_ATTEMPTED:
+        for text in (plain(exercise_report(verdict)), exercise_html(verdict)):
+            assert diagnosis.words in text
 
 
 def test_what_a_student_wrote_is_no_markup():
@@ -170,7 +243,7 @@ def test_json_has_the_promised_fields_and_no_others():
     exercise = found["exercises"][1]
     assert list(exercise) == [
         "name", "chapter", "status", "score", "max_score", "diagnosis", "message", "hint",
-        "seconds", "cases",
+        "seconds", "cases", "words",
     ]  # fmt: skip
     assert exercise["cases"][1] == {
         "name": "second",
@@ -181,6 +254,7 @@ def test_json_has_the_promised_fields_and_no_others():
         "rank": 2,
         "line": 14,
         "traffic": {"messages": 3, "bytes": 84, "max_sent": 84, "rounds": 3},
+        "words": "wrong result",
     }
     assert found["exercises"][0]["diagnosis"] is None
     simulated = CaseVerdict("rounds", 64, Status.PASSED, simulated=True)

@@ -193,7 +193,7 @@ def test_the_same_as_json(command):
 def test_a_wrong_answer_on_the_command_line(command):
     status, said, _ = command(TOO_MUCH, "ring_all_reduce", "--ranks", 32)
     assert status == 1
-    assert "✗ elements sent by one rank: too_many_bytes" in said
+    assert "✗ elements sent by one rank: too many bytes" in said
     status, said, _ = command(SIXTY_FOUR, "ring_all_reduce", "--ranks", 65)
     assert status == 1
     assert "exception" in said

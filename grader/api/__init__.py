@@ -23,6 +23,7 @@ from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
 from grader.report.html import exercise_html, failure_html, progress_html
+from grader.report.live import LiveCount, Place
 from grader.report.summary import failure_text
 from grader.report.text import exercise_report, failure_report, plain, progress_report
 from grader.submission.submission import Submission, live_program
@@ -64,15 +65,31 @@ def fresh_seed() -> int:
     return secrets.randbelow(10**6)
 
 
-class Checked:
+class _Displayed:
+    """What is displayed in the place of the live count, if there was one."""
+
+    _place: Place | None = None
+
+    def _ipython_display_(self) -> None:
+        place, self._place = self._place, None
+        if place is None or not place.here:
+            raise NotImplementedError  # then IPython displays the texts below as any value's
+        place.show({"text/plain": repr(self), "text/html": self._repr_html_()})
+
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
+
+class Checked(_Displayed):
     """The verdict of :func:`check`: true if the exercise passed.
 
     Attributes:
         verdict: the verdict as data.
     """
 
-    def __init__(self, verdict: ExerciseVerdict) -> None:
+    def __init__(self, verdict: ExerciseVerdict, place: Place | None = None) -> None:
         self.verdict = verdict
+        self._place = place
 
     def __bool__(self) -> bool:
         return self.verdict.passed
@@ -121,8 +138,9 @@ def check(
         backend=backend,
     )
     submission = Submission.from_function(value, name)
-    with stoppable() as launcher:
-        checked = Checked(Judge(launcher, settings).judge(exercise, submission))
+    with LiveCount(name) as count, stoppable() as launcher:
+        verdict = Judge(launcher, settings).judge(exercise, submission, count)
+    checked = Checked(verdict, count.place)
     note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
     if not shows_results():
         print(checked)
@@ -190,15 +208,16 @@ def shows_results() -> bool:
     return hasattr(sys, "ps1")
 
 
-class Points:
+class Points(_Displayed):
     """The value of :func:`points`: a number for programs, the verdict for people.
 
     Attributes:
         verdict: the verdict as data.
     """
 
-    def __init__(self, verdict: ExerciseVerdict) -> None:
+    def __init__(self, verdict: ExerciseVerdict, place: Place | None = None) -> None:
         self.verdict = verdict
+        self._place = place
 
     @property
     def known(self) -> bool:
@@ -235,7 +254,8 @@ def points(answer: Callable[..., Any] | None = None, **named: Any) -> Points:
         RequestError: the answer is no function, or cannot be sent to other
             processes.
     """
-    return Points(check(answer, **named).verdict)
+    checked = check(answer, **named)
+    return Points(checked.verdict, checked._place)
 
 
 class Hints:

@@ -43,7 +43,7 @@ from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.looks import Look
-from grader.report.summary import points, visible
+from grader.report.summary import in_words, points, visible
 
 __all__ = [
     "Bin",
@@ -124,7 +124,7 @@ def _environment() -> Environment:
         "seconds": lambda value: f"{value:.1f}" if value >= 0.05 else f"{value:.2f}",
         "count": _count,
         "moment": _moment,
-        "card": lambda verdict: Markup(exercise_html(verdict)),
+        "card": lambda verdict: Markup(exercise_html(verdict, cases=False)),
     }
     return found
 
@@ -543,12 +543,21 @@ def feedback(results: ClassResults, row: SubmissionRow) -> str:
             for chapter, group in groupby(asked_of, key=lambda asked: asked.chapter)
         ],
         case_kind=_kind,
+        case_result=_result,
         marks=MARKS,
         words=WORDS,
     )
 
 
+def _result(case: CaseVerdict) -> str:
+    if not case.judged:
+        return "not run"
+    return in_words(case.diagnosis) if case.diagnosis else str(case.status)
+
+
 def _kind(case: CaseVerdict) -> str:
+    if not case.judged:
+        return "empty"
     if case.status is Status.FAILED and case.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT):
         return "hung"
     return str(case.status)

@@ -339,6 +339,7 @@ def _judge_file(
     """
     from grader.core.verdict import SubmissionVerdict
     from grader.judge.judge import Judge
+    from grader.report.live import LiveCount
     from grader.submission.submission import Submission
 
     wanted = [catalogue[name].name for name in dict.fromkeys(names)]
@@ -348,9 +349,13 @@ def _judge_file(
         wanted = [name for name in catalogue if name in defined]
     if not wanted:
         raise RequestError(_nothing_in(submission))
-    judge = Judge(launcher(), settings)
-    verdicts = [judge.judge(catalogue[name], submission) for name in wanted]
-    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), judge.backend)
+    judge = None
+    verdicts = []
+    for name in wanted:
+        with LiveCount(name) as count:
+            judge = judge or Judge(launcher(), settings)
+            verdicts.append(judge.judge(catalogue[name], submission, count))
+    return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), settings.backend)
 
 
 def _nothing_in(submission: Submission) -> str:

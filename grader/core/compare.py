@@ -12,7 +12,7 @@ import torch
 from grader.core.values import Opaque, describe, dtype_name, show, with_article
 from grader.core.verdict import Diagnosis
 
-__all__ = ["Difference", "compare", "differing_bits", "tolerance"]
+__all__ = ["Difference", "compare", "differing_bits", "tolerance", "wrong_elements"]
 
 
 #: Keys of a mapping: that of the entry called "the result", and the prefix of gradients.
@@ -150,7 +150,8 @@ def _apart(one: float, other: float) -> tuple[str, str]:
 def _compare_sequence(
     expected: Any, actual: Any, slack: _Slack, scale: Any, path: str
 ) -> Difference | None:
-    wanted = f"a list of {len(expected)}"
+    pair = isinstance(expected, tuple) and len(expected) == 2
+    wanted = "a pair" if pair else f"a list of {len(expected)}"
     if not isinstance(actual, (list, tuple)):
         return Difference(
             Diagnosis.WRONG_TYPE,
@@ -208,13 +209,13 @@ def _compare_tensor(
             Diagnosis.WRONG_DTYPE,
             f"{subject} should be {dtype_name(expected.dtype)}, but is {dtype_name(actual.dtype)}",
         )
-    wrong = _wrong_elements(expected, actual, terms, scale)
+    wrong = wrong_elements(expected, actual, terms, scale)
     if not bool(wrong.any()):
         return None
     return Difference(Diagnosis.WRONG_VALUE, _wrong_value(expected, actual, wrong, subject))
 
 
-def _wrong_elements(
+def wrong_elements(
     expected: torch.Tensor, actual: torch.Tensor, terms: int, scale: Any
 ) -> torch.Tensor:
     """Return a mask of the elements that differ by more than is allowed."""
@@ -252,7 +253,7 @@ def differing_bits(one: Any, other: Any) -> str | None:
         pairs = zip(one, other, strict=True)
         found = ((i, differing_bits(a, b)) for i, (a, b) in enumerate(pairs))
         return next((f"entry {i}, {text}" for i, text in found if text), None)
-    wrong = _wrong_elements(one, other, 0, None)
+    wrong = wrong_elements(one, other, 0, None)
     if one.dtype.is_floating_point:
         wrong |= torch.signbit(one) ^ torch.signbit(other) & ~torch.isnan(one)
     if not bool(wrong.any()):

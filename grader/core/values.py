@@ -20,6 +20,7 @@ __all__ = [
     "tag_of",
     "tagged",
     "tensors_in",
+    "with_article",
 ]
 
 #: Deepest nesting of lists in an answer.

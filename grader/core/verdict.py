@@ -53,6 +53,7 @@ class Diagnosis(str, Enum):
     one hides it.
 
     Attributes:
+        words: what people are told it is, such as "wrong result".
         meaning: what it means, in a few words that complete "the answer ...".
         advice: what to try, where nothing more particular is known; empty where the
             exercise's own first hint says more.
@@ -60,16 +61,23 @@ class Diagnosis(str, Enum):
             finds all others, and takes a rank that reports one for a forgery.
     """
 
+    words: str
     meaning: str
     advice: str
     reported_by_rank: bool
 
     def __new__(
-        cls, word: str, meaning: str = "", advice: str = "", reported_by_rank: bool = False
+        cls,
+        word: str,
+        words: str = "",
+        meaning: str = "",
+        advice: str = "",
+        reported_by_rank: bool = False,
     ) -> Diagnosis:
         """Make a member whose value is the word alone."""
         member = str.__new__(cls, word)
         member._value_ = word
+        member.words = words
         member.meaning = meaning
         member.advice = advice
         member.reported_by_rank = reported_by_rank
@@ -77,44 +85,55 @@ class Diagnosis(str, Enum):
 
     # How a run of ranks fails. -------------------------------------------------------
 
-    TAMPERING = "tampering", "sends the grader something that no honest answer sends"
+    TAMPERING = (
+        "tampering",
+        "unexpected data",
+        "sends the grader something that no honest answer sends",
+    )
     FORBIDDEN_CALL = (
         "forbidden_call",
+        "a call that is not allowed here",
         "calls what it should write itself",
         "Leave this call out, and do with those that the message allows.",
         True,
     )
     OUTPUT_LIMIT = (
         "output_limit",
+        "too much output",
         "prints too much",
         "Take the print out of the loop.",
     )
     TOO_MANY_MESSAGES = (
         "too_many_messages",
+        "too many messages",
         "sends more messages than the exercise allows",
         "Which message carries something that its receiver already has, or never uses?",
     )
-    NOT_ATTEMPTED = "not_attempted", "still raises the stub's NotImplementedError"
+    NOT_ATTEMPTED = "not_attempted", "not attempted", "still raises the stub's NotImplementedError"
     ORDER_MISMATCH = (
         "order_mismatch",
+        "ranks disagree on the call",
         "calls different collectives on different ranks, or in another order",
         "Collectives are matched by order: every rank has to make the same calls in the same"
         " order.",
     )
     DTYPE_MISMATCH = (
         "dtype_mismatch",
+        "dtypes differ at the two ends",
         "sends a message of one dtype into a buffer of another",
         "Both ends of a message need the same dtype; the bits are not converted."
         " torch.empty_like keeps it.",
     )
     SIZE_MISMATCH = (
         "size_mismatch",
+        "sizes differ at the two ends",
         "sends a message into a buffer of another size",
         "Both ends of a message need tensors of the same number of elements:"
         " torch.empty_like helps.",
     )
     BUFFER_RACE = (
         "buffer_race",
+        "a buffer is used while in flight",
         "uses a tensor while it is in flight",
         "Between isend, irecv or a collective with async_op=True and its wait() the tensor"
         " belongs to the transport: use another one, or wait first.",
@@ -122,10 +141,12 @@ class Diagnosis(str, Enum):
     )
     MEMORY_LIMIT = (
         "memory_limit",
+        "too much memory",
         "needs too much memory",
         "Is a tensor made in a loop, or with a shape that is far too large?",
     )
     EXCEPTION = (
+        "exception",
         "exception",
         "raises an exception",
         "Start with the last line that is quoted. To try it on its own:"
@@ -133,16 +154,19 @@ class Diagnosis(str, Enum):
     )
     CRASHED = (
         "crashed",
+        "crashed",
         "is killed by a signal",
         "A crash below Python can come from a buffer of the wrong size or type: check those of"
         " every message.",
     )
     EXITED = (
         "exited",
+        "ended its process",
         "ends its process",
         "A rank has to return; it may not call sys.exit or os._exit.",
     )
     DEADLOCK = (
+        "deadlock",
         "deadlock",
         "has ranks that wait for each other for ever",
         "Follow the lines above from rank to rank. What is each of them waiting for, and which"
@@ -150,17 +174,20 @@ class Diagnosis(str, Enum):
     )
     TIMEOUT = (
         "timeout",
+        "out of time",
         "runs out of time",
         "Look at the line that is named: does the loop there ever end?",
     )
     UNMATCHED_MESSAGE = (
         "unmatched_message",
+        "a message is never received",
         "sends a message that is never received",
         "A message was sent that is never received: count the sends and the receives of the two"
         " ranks.",
     )
     UNWAITED_REQUEST = (
         "unwaited_request",
+        "a request is never waited for",
         "never waits for a request",
         "Keep what isend and irecv return, and call wait() on each before you return.",
     )
@@ -169,11 +196,13 @@ class Diagnosis(str, Enum):
 
     MISSING = (
         "missing",
+        "not defined",
         "is not in the file",
         "Define it at the top level of the file or in a cell of its own, under exactly this name.",
     )
     SYNTAX_ERROR = (
         "syntax_error",
+        "syntax error",
         "does not parse",
         "Run the cell: Python points at the place.",
     )
@@ -182,39 +211,46 @@ class Diagnosis(str, Enum):
 
     WRONG_TYPE = (
         "wrong_type",
+        "wrong type",
         "returns another type than the exercise asks for",
         "Compare with the signature: what is returned, and what is changed in place?",
     )
     WRONG_SHAPE = (
         "wrong_shape",
+        "wrong shape",
         "ends with a tensor of another shape",
         "Which line of yours makes the result, and which shape has it there? The message has the"
         " one that is asked for.",
     )
     WRONG_DTYPE = (
         "wrong_dtype",
+        "wrong dtype",
         "ends with a tensor of another dtype",
         "Make buffers like the input: torch.empty_like(x) keeps shape and dtype.",
     )
-    WRONG_VALUE = "wrong_value", "ends with other values"
+    WRONG_VALUE = "wrong_value", "wrong result", "ends with other values"
     INPUT_CHANGED = (
         "input_changed",
+        "an argument is changed",
         "changes an argument that has to stay as it is",
         "Work on a copy: x.clone().",
     )
     ALIASED = (
         "aliased",
+        "memory is shared",
         "returns memory that it shares with an argument",
         "Return a copy: x.clone().",
     )
     NONDETERMINISTIC = (
         "nondeterministic",
+        "not the same every time",
         "ends with different bits on different ranks, or in different runs",
         "Rounding depends on the order of additions: combine in the order of the ranks, not of"
         " arrival, and in the same order on every rank.",
     )
     WRONG_GRADIENT = (
         "wrong_gradient",
+        "wrong gradient",
         "lets a wrong gradient flow back",
         "Use torch operations that autograd knows, on the tensors that you were given: no .data,"
         " no .detach(), no torch.no_grad(), no numbers taken out with .item().",
@@ -224,38 +260,45 @@ class Diagnosis(str, Enum):
 
     TOO_FEW_MESSAGES = (
         "too_few_messages",
+        "too few messages",
         "sends fewer messages than the work takes",
         "Fewer messages than the exercise asks for cannot do the work: is something sent in a"
         " larger piece than it should be?",
     )
     TOO_MANY_BYTES = (
         "too_many_bytes",
+        "too many bytes",
         "sends more bytes than the exercise allows",
         "Send only what the other side needs.",
     )
     TOO_FEW_BYTES = (
         "too_few_bytes",
+        "too few bytes",
         "sends fewer bytes than the work takes",
         "Less is sent than has to be moved.",
     )
     TOO_MANY_ROUNDS = (
         "too_many_rounds",
+        "too many rounds",
         "takes more rounds than the exercise allows",
         "Messages that could travel at the same time wait for each other: start them with isend"
         " and irecv.",
     )
     TOO_FEW_ROUNDS = (
         "too_few_rounds",
+        "too few rounds",
         "takes fewer rounds than the algorithm does",
         "Fewer rounds than the algorithm takes: is it the one that is asked for?",
     )
     NOT_NEIGHBOUR = (
         "not_neighbour",
+        "not a neighbour",
         "sends to a rank that is no neighbour on the ring",
         "On a ring a rank sends to (rank ± 1) % world_size only.",
     )
     NO_OVERLAP = (
         "no_overlap",
+        "no overlap",
         "does not communicate while it computes",
     )
 
@@ -295,17 +338,21 @@ class SourceLine:
         text: the line itself; empty where nobody knows it.
         place: how a report calls the site, such as "In [3], line 2", where its line
             alone does not tell.
+        role: what the line has to do with it, such as "the last receive of rank 0".
     """
 
     site: Site
     function: str = ""
     text: str = ""
     place: str = ""
+    role: str = ""
 
     def __str__(self) -> str:
         where = self.place or str(self.site)
         if self.function:
             where += f", in {self.function}"
+        if self.role:
+            where += f" ({self.role})"
         return f"{where}:  {self.text}" if self.text else where
 
 
@@ -446,12 +493,24 @@ class Failure:
 
 @dataclass(frozen=True)
 class RankRow:
-    """Expected and actual result of one rank, as short text, for a report."""
+    """Expected and actual result of one rank, as short text, for a report.
+
+    Attributes:
+        rank: the rank.
+        expected: what it should hold; where that is long, the part around the first difference.
+        actual: what it holds, cut in the same place.
+        right: whether that is right.
+        wrong: the stretches of ``actual`` that are wrong, as (start, end).
+        note: which elements are wrong, or what kind of thing it is instead: "all three",
+            "element 1", "a list, should be a tensor".
+    """
 
     rank: int
     expected: str
     actual: str
     right: bool
+    wrong: tuple[tuple[int, int], ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -471,6 +530,8 @@ class CaseVerdict:
     traffic: Traffic | None = None
     bounds: tuple[Bound, ...] = ()
     by_rank: tuple[RankRow, ...] = ()
+    #: the part of the message that ``by_rank`` shows at a glance
+    shown_by_rank: str = ""
     detail: tuple[str, ...] = ()
     #: as in :class:`Failure`
     frames: tuple[SourceLine, ...] = ()
@@ -488,6 +549,8 @@ class CaseVerdict:
     is_limit: bool = False
     #: whether it shows that the answer misses the point of its exercise
     misses_point: bool = False
+    #: whether it was judged, and not given up because of another case; the message says why
+    judged: bool = True
 
     @property
     def passed(self) -> bool:

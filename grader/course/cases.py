@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grader.core.values import dtype_name, tagged
+from grader.core.values import dtype_name, tagged, with_article
 
 __all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
 
@@ -36,7 +36,12 @@ class Kind:
     shape: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"{dtype_name(self.dtype)} {'×'.join(map(str, self.shape)) or 'scalar'}"
+        name = dtype_name(self.dtype)
+        if self.shape == ():
+            return f"{with_article(name)} scalar"
+        if 0 in self.shape:
+            return f"no {name} numbers"
+        return f"{'×'.join(map(str, self.shape))} {name} number{'s' * (self.shape != (1,))}"
 
 
 def kinds(n: int) -> tuple[Kind, ...]:

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 
 from grader.core.compare import Difference, compare, differing_bits
-from grader.core.values import describe, show
-from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, Status
+from grader.core.side_by_side import side_by_side
+from grader.core.values import describe
+from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, SourceLine, Status
 from grader.course.cases import Case
 from grader.course.exercise import Exercise, JudgedCase
 from grader.course.limits import Limit
 from grader.launch.world import Outcome
+from grader.trace.trace import Trace
 
 __all__ = ["assess", "assess_again", "assess_limit", "ranks", "rounding"]
 
@@ -39,10 +41,12 @@ def assess(
     """
     actual, expected = _actual(exercise, case, outcome), list(exercise.expected(case))
     failure = outcome.failure
+    difference = None
     if failure is not None:
         failure = _explain(exercise, failure)
     else:
-        failure = _compare(exercise, case, outcome, expected, actual)
+        difference = _difference(exercise, case, outcome, expected, actual)
+        failure = _compare(exercise, case, outcome, difference)
         failure = failure or _told_otherwise(exercise, case, outcome, expected, repeated)
     verdict = CaseVerdict(
         case.name,
@@ -66,6 +70,9 @@ def assess(
         cycle=failure.cycle,
         ended=failure.ended,
         by_rank=_rows(exercise, case, expected, actual),
+        shown_by_rank=(
+            _where_it_matters(exercise, failure.message) if failure is difference else ""
+        ),
         misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
     ), seen
 
@@ -116,12 +123,34 @@ def _differences(
         )
 
 
-def _compare(
+def _difference(
     exercise: Exercise,
     case: Case,
     outcome: Outcome,
     expected: Sequence[Any],
     actual: Sequence[Any],
+) -> Failure | None:
+    """Return the first rank whose result is wrong, with the line of its last receive."""
+    every = _differences(exercise, case, expected, actual)
+    wrong = [(rank, found) for rank, found in every if found]
+    if not wrong:
+        return None
+    first, found = wrong[0]
+    frames = _last_receive(outcome.trace, [rank for rank, _ in wrong])
+    return Failure(found.diagnosis, f"rank {first}: {found.message}", first, frames=frames)
+
+
+def _last_receive(trace: Trace, ranks: Iterable[int]) -> tuple[SourceLine, ...]:
+    """Return the line of the last receive on the first of some ranks that received at all."""
+    for rank in ranks:
+        received = [op for op in trace.operations[rank] if op.kind == "recv" and op.site.line]
+        if received:
+            return (SourceLine(received[-1].site, role=f"the last receive of rank {rank}"),)
+    return ()
+
+
+def _compare(
+    exercise: Exercise, case: Case, outcome: Outcome, difference: Failure | None
 ) -> Failure | None:
     for rank, result in enumerate(outcome.results):
         if exercise.result is not None and result.value is not None:
@@ -131,9 +160,8 @@ def _compare(
                 f" {exercise.result}, and nothing is returned",
                 rank,
             )
-    for rank, found in _differences(exercise, case, expected, actual):
-        if found:
-            return Failure(found.diagnosis, f"rank {rank}: {found.message}", rank)
+    if difference is not None:
+        return difference
     for rank, result in enumerate(outcome.results):
         if exercise.result is not None and _place_of(exercise, case) in result.replaced:
             return Failure(
@@ -254,9 +282,10 @@ def _rows(
     """Return what each rank should hold and holds; nothing if all are right."""
     if not actual:
         return ()
+    terms, scales = _terms(exercise, case)
     rows = tuple(
-        RankRow(rank, show(expected[rank]), show(actual[rank]), found is None)
-        for rank, found in _differences(exercise, case, expected, actual)
+        side_by_side(rank, expected[rank], actual[rank], terms, scales[rank], exercise.relative)
+        for rank in case.ranks
     )
     return () if all(row.right for row in rows) else rows
 
@@ -285,6 +314,7 @@ def assess_limit(
             wrong.diagnosis,
             "not judged: no run of this world size gave the right result",
             is_limit=True,
+            judged=False,
         ), None
     broken = [entry for entry in bounds if not entry[2].holds]
     case, outcome, bound = (broken or bounds)[0]

@@ -52,13 +52,14 @@ class CaseOrder:
 def too_late(case: Case, seconds: float) -> CaseVerdict:
     """Return the verdict on a case after the ``seconds`` that an exercise may take."""
     message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
-    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message)
+    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message, judged=False)
 
 
 def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
     """Return the verdict on a case that was given up because of another one's verdict."""
     message = because.message
-    if not message.startswith(_GIVEN_UP):
+    if because.judged:
         where = f"{because.name} on {ranks(because.world_size, because.simulated)}"
-        message = f"{_GIVEN_UP}{where} ended with {because.diagnosis}"
-    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message)
+        words = because.diagnosis.words if because.diagnosis else because.status
+        message = f"{_GIVEN_UP}{where} ended with {words}"
+    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message, judged=False)

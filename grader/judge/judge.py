@@ -23,7 +23,7 @@ from grader.course.exercise import Evidence, Exercise, JudgedCase, packed
 from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
 from grader.judge.case_order import CaseOrder, not_run, too_late
-from grader.judge.simulated_checks import grown
+from grader.judge.simulated_checks import grown, grown_cases
 from grader.launch.backends import require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.launchers import Launcher
@@ -33,7 +33,7 @@ from grader.submission.submission import Submission
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, WildcardPolicy, named_race
 
-__all__ = ["Judge", "Native", "Settings", "asks", "is_code", "missed_point", "score"]
+__all__ = ["Count", "Judge", "Native", "Settings", "asks", "is_code", "missed_point", "score"]
 
 
 # The score: an answer's share of the cases that ask for something. -----------------
@@ -253,6 +253,9 @@ _ORDERS_TO_PASS = 6
 #: How wildcards are matched in the first run of a case.
 _USUAL = WildcardPolicy()
 
+#: Is told how many cases are judged, of how many.
+Count = Callable[[int, int], None]
+
 #: A run of a case, the verdict on it, and the evidence for hints.
 _Run = tuple[Outcome, CaseVerdict, JudgedCase]
 
@@ -286,6 +289,10 @@ class Settings:
     backend: str = "gloo"
 
 
+def _silent(done: int, of: int) -> None:
+    pass
+
+
 class Judge:
     """The judge of submissions.
 
@@ -307,13 +314,21 @@ class Judge:
         """The name of the backend."""
         return self._settings.backend
 
-    def judge(self, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
-        """Return the verdict on one exercise; a mistake of the student's never raises."""
+    def judge(
+        self, exercise: Exercise, submission: Submission, count: Count | None = None
+    ) -> ExerciseVerdict:
+        """Return the verdict on one exercise; a mistake of the student's never raises.
+
+        Args:
+            exercise: the exercise.
+            submission: has the answer.
+            count: is told how many of how many cases are judged, as it goes on.
+        """
         started = time.monotonic()
-        verdict = self._judge(exercise, submission)
+        verdict = self._judge(exercise, submission, count or _silent)
         return replace(verdict, seconds=round(time.monotonic() - started, 3))
 
-    def _judge(self, exercise: Exercise, submission: Submission) -> ExerciseVerdict:
+    def _judge(self, exercise: Exercise, submission: Submission, count: Count) -> ExerciseVerdict:
         absent = _absent(exercise, submission)
         if absent is not None:
             return self._verdict(exercise, Status.FAILED, (), absent)
@@ -324,7 +339,7 @@ class Judge:
             message = f"needs at least {least} ranks" + f"; there can be {most} here" * bool(sizes)
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
         try:
-            return self._run(exercise, submission, possible)
+            return self._run(exercise, submission, possible, count)
         except (WorldError, OSError) as error:
             why = shortage(error) if isinstance(error, OSError) else error
             message = f"the grader failed, not the answer: {why}"
@@ -333,10 +348,16 @@ class Judge:
             self._launcher.settle()
 
     def _run(
-        self, exercise: Exercise, submission: Submission, sizes: Sequence[int]
+        self, exercise: Exercise, submission: Submission, sizes: Sequence[int], count: Count
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
-        found = _Findings(time.monotonic() + self._settings.patience)
+        grows = exercise.growth is not None and self._settings.world_sizes is None
+        total = sum(map(len, plan.values())) + len(plan) * len(exercise.limits)
+        total += grown_cases(exercise) if grows else 0
+        count(0, total)
+        found = _Findings(
+            time.monotonic() + self._settings.patience, lambda done: count(done, total)
+        )
         # the kernel would count what a new world sends as the running world's
         ahead = not self._launcher.environment.sealed
         with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
@@ -353,10 +374,11 @@ class Judge:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
                     found.see(seen)
+                found.judged_more(len(exercise.limits))
                 found.end(n)
                 if found.known and self._settings.until_hint:
                     break
-        if exercise.growth is not None and self._settings.world_sizes is None:
+        if grows:
             found.verdicts += self._grow(exercise, submission, found)
         found.verdicts = [
             verdict if verdict.passed else with_source(verdict, submission.quote)
@@ -380,6 +402,7 @@ class Judge:
             max(0.0, min(self._settings.seconds * _CROWD, left)),
             self._settings.memory,
             failed,
+            found.judged_more,
         )
 
     def _compile(self, exercise: Exercise, worlds: _Worlds, n: int) -> Native:
@@ -409,6 +432,7 @@ class Judge:
                 continue
             outcome, verdict, judged[i] = self._run_case(exercise, case, worlds, found)
             verdicts[i] = verdict
+            found.judged_more(1)
             found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
@@ -418,6 +442,7 @@ class Judge:
                 found.stop = verdict
             for j, other in order.give_up(verdict):
                 verdicts[j] = not_run(other, verdict)
+        found.judged_more(sum(not verdict.judged for verdict in verdicts.values()))
         # the cases may have been run in another order
         found.verdicts += [verdicts[i] for i in sorted(verdicts)]
         for i in sorted(judged):
@@ -545,6 +570,8 @@ class _Findings:
 
     Attributes:
         deadline: the time on the monotonic clock after which no further case is started.
+        count: is told how many cases are judged.
+        done: the number of cases that are judged.
         verdicts: the verdicts on cases and limits, in the order of the exercise.
         judged: the cases from which a hint is chosen.
         failing: the number of world sizes above 1 that have failed.
@@ -555,6 +582,8 @@ class _Findings:
     """
 
     deadline: float
+    count: Callable[[int], None] = lambda done: None
+    done: int = 0
     verdicts: list[CaseVerdict] = field(default_factory=list)
     judged: list[JudgedCase] = field(default_factory=list)
     failing: int = 0
@@ -567,6 +596,11 @@ class _Findings:
     def known(self) -> bool:
         """Whether enough is known to choose a hint; later cases are not kept for it."""
         return self.stop is not None or self.failing >= _TELLING_SIZES
+
+    def judged_more(self, cases: int) -> None:
+        """Note that some more cases have been judged, or given up."""
+        self.done += cases
+        self.count(self.done)
 
     def see(self, seen: JudgedCase | None) -> None:
         """Keep a judged case for the choice of a hint."""

@@ -8,7 +8,7 @@ record (:mod:`grader.trace.trace`), and the record of hundreds of ranks is too l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -25,7 +25,7 @@ from grader.launch.world import Job, Outcome
 from grader.simulation.clusters import Cluster, Flat
 from grader.trace.trace import Trace
 
-__all__ = ["SimulatedOutcome", "grown", "run_grown"]
+__all__ = ["SimulatedOutcome", "grown", "grown_cases", "run_grown"]
 
 #: The quantity that a tally does not have, and a trace has.
 _ROUNDS = "rounds"
@@ -54,6 +54,7 @@ def grown(
     seconds: float,
     memory: int,
     failed: CaseVerdict | None,
+    more: Callable[[int], None] = lambda cases: None,
 ) -> list[CaseVerdict]:
     """Return the verdicts on an answer at the sizes that its exercise's growth names.
 
@@ -65,6 +66,7 @@ def grown(
         seconds: the time limit of one size, by the wall clock.
         memory: bytes that all ranks together may allocate.
         failed: a case that the answer has failed before, after which nothing is run.
+        more: is told after every size how many cases that were.
     """
     growth = exercise.growth
     assert growth is not None
@@ -81,7 +83,13 @@ def grown(
             verdicts += [
                 replace(given_up, name=limit.quantity, is_limit=True) for limit in _limits(exercise)
             ]
+        more(1 + len(_limits(exercise)))
     return verdicts
+
+
+def grown_cases(exercise: Exercise) -> int:
+    """Return the number of verdicts that :func:`grown` gives."""
+    return len(exercise.growth.sizes) * (1 + len(_limits(exercise))) if exercise.growth else 0
 
 
 def run_grown(
@@ -165,7 +173,7 @@ def _on_limits(
         one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis, is_limit=True)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"
-            yield replace(one, message=message)
+            yield replace(one, message=message, judged=False)
             continue
         measured, asked = limit.measure(simulation.tally), limit.asked(case)
         bound = Bound(limit.quantity, measured, limit.relation, asked)

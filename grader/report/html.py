@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
+    SHOULD_BE,
+    RowParts,
+    case_look,
+    case_words,
+    dot,
+    earned,
+    finding,
+    grid,
+    grid_words,
     headline,
+    in_words,
     key_traffic,
+    look_of,
     orders_tried,
     output_lines,
-    points,
     progress_cells,
+    rank_rows,
     shown,
     sum_of,
+    untouched,
     visible,
+    world,
 )
 
 __all__ = ["exercise_html", "failure_html", "progress_html"]
@@ -34,12 +48,16 @@ _STATES = {
 }
 
 _STYLE = (
-    "font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.45;"
+    "font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.5;"
     " border-left: 4px solid {colour}; padding: 2px 0 2px 12px; margin: 2px 0;"
-    " max-width: 60em; overflow-wrap: anywhere;"
+    " max-width: 64em; overflow-wrap: break-word;"
 )
 _MONO = "font-family: var(--jp-code-font-family, monospace); font-size: 0.92em;"
 _CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MONO
+_QUIET = f"color: {Look.UNTOUCHED.colour};"
+_LIST = "list-style: none; margin: 4px 0; padding: 0;"
+# a part of a row stays whole where there is room, and is wrapped between numbers where not
+_PART = "display: inline-block; max-width: 100%; white-space: pre-wrap; margin: 0 1.6em 0 0;"
 
 
 def escape(text: str) -> str:
@@ -47,13 +65,23 @@ def escape(text: str) -> str:
     return html.escape(visible(text))
 
 
+def _coloured(text: str, look: Look, style: str = "") -> str:
+    return f'<span style="color: {look.colour}; {style}">{escape(text)}</span>'
+
+
+def _head(look: Look, name: str, rest: str) -> str:
+    mark = _coloured(look.mark, look, "font-weight: bold;")
+    return f"<div>{mark} <strong>{escape(name)}</strong> {escape(rest)}</div>"
+
+
 def failure_html(failure: Failure) -> str:
     """Return why a run of ranks failed, as a small card."""
-    mark, colour = Look.FAILED.mark, Look.FAILED.colour
-    word = escape(failure.diagnosis)
+    words = in_words(failure.diagnosis)
+    label = escape(f"failed: {words}")
     parts = [
-        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="failed: {word}">',
-        f'<div><strong style="color: {colour}">{mark} {word}</strong></div>',
+        f'<div style="{_STYLE.format(colour=Look.FAILED.colour)}" role="group"'
+        f' aria-label="{label}">',
+        _head(Look.FAILED, words, ""),
         f"<div>{escape(failure.message)}</div>",
         *_list(failure.detail),
         *_frames(failure.frames),
@@ -63,16 +91,21 @@ def failure_html(failure: Failure) -> str:
     return "\n".join(parts)
 
 
-def exercise_html(verdict: ExerciseVerdict) -> str:
-    """Return one exercise as a small card."""
-    mark, colour = Look.of(verdict.status).mark, Look.of(verdict.status).colour
+def exercise_html(verdict: ExerciseVerdict, cases: bool = True) -> str:
+    """Return one exercise as a small card.
+
+    Args:
+        verdict: the verdict.
+        cases: whether a failed one lists all cases.
+    """
+    look = look_of(verdict)
     parts = [
-        f'<div style="{_STYLE.format(colour=colour)}" role="group"'
+        f'<div style="{_STYLE.format(colour=look.colour)}" role="group"'
         f' aria-label="{escape(verdict.name)}: {escape(headline(verdict))}">',
-        f'<div><strong style="color: {colour}">{mark} {escape(verdict.name)}</strong> '
-        f"{escape(headline(verdict))}"
-        f" <span>({points(verdict.score)} of {points(verdict.max_score)})</span></div>",
+        _head(look, verdict.name, headline(verdict)),
         *_body(verdict),
+        *(_all_cases(verdict) if cases else ()),
+        f'<div style="{_QUIET}">{earned(verdict)}</div>',
         "</div>",
     ]
     return "\n".join(parts)
@@ -84,31 +117,64 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
         yield from (f"<div>{escape(line)}</div>" for line in lines)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
-    if verdict.status is not Status.FAILED:
+    if verdict.status is not Status.FAILED or untouched(verdict):
         return
-    yield f"<div>{escape(verdict.message)}</div>"
-    if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
-        yield from _details(verdict.first_failure)
+    found = finding(verdict)
+    case = verdict.first_failure
+    # beside each other where there is room, else one below the other
+    yield '<div style="display: flex; flex-wrap: wrap; gap: 4px 32px; align-items: start">'
+    yield '<div style="flex: 1 1 26em; min-width: 0">'
+    sentence = f"{found.where} {found.what}".strip()
+    if sentence:
+        yield f"<div>{_lines(sentence)}</div>"
+    if case is not None:
+        yield from _rows(rank_rows(case))
+    if found.more:
+        yield f"<div>{_lines(found.more)}</div>"
+    if case is not None:
+        yield from _details(case)
     if verdict.hint:
-        yield f"<div><strong>Hint:</strong> {escape(verdict.hint)}</div>"
+        yield f"<div><strong>Hint:</strong> {_lines(verdict.hint)}</div>"
+    yield "</div>"
+    if len(verdict.cases) > 1:
+        yield from _grid(verdict)
+    yield "</div>"
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
+
+
+def _rows(rows: Sequence[RowParts]) -> Iterator[str]:
+    """Yield what every rank holds and should hold; columns are aligned by equal widths."""
+    if not rows:
+        return
+    width = max(len(row.actual) for row in rows)
+    should = max(len(row.expected) for row in rows)
+    yield f'<ul style="{_LIST} {_MONO}">'
+    for row in rows:
+        parts = [row.rank and escape(row.rank), _marked(row, width)]
+        if row.expected:
+            parts.append(f"{SHOULD_BE} {escape(row.expected.ljust(should))}")
+        look = Look.PASSED if row.right else Look.FAILED
+        parts.append(row.note and _coloured(row.note, look))
+        spans = "".join(f'<span style="{_PART}">{part}</span>' for part in parts if part)
+        yield f"<li>{spans}</li>"
+    yield "</ul>"
+
+
+def _marked(row: RowParts, width: int) -> str:
+    """Return what a rank holds, with what is wrong there bold and underlined."""
+    found, done = "", 0
+    for start, stop in row.wrong:
+        style = f"color: {Look.FAILED.colour}; text-decoration: underline"
+        found += escape(row.actual[done:start])
+        found += f'<b style="{style}">{escape(row.actual[start:stop])}</b>'
+        done = stop
+    return found + escape(row.actual[done:]) + " " * (width - len(row.actual))
 
 
 def _details(case: CaseVerdict) -> Iterator[str]:
-    if case.by_rank:
-        yield '<table style="margin: 4px 0; border-collapse: collapse">'
-        heads = "".join(
-            f'<th scope="col" style="{_CELL}">{title}</th>'
-            for title in ("rank", "right?", "expected", "actual")
-        )
-        yield f"<thead><tr>{heads}</tr></thead><tbody>"
-        for row in case.by_rank:
-            right = f"{Look.PASSED.mark} yes" if row.right else f"{Look.FAILED.mark} no"
-            cells = "".join(
-                f'<td style="{_CELL}">{escape(text)}</td>'
-                for text in (str(row.rank), right, row.expected, row.actual)
-            )
-            yield f"<tr>{cells}</tr>"
-        yield "</tbody></table>"
     yield from _list(case.detail)
     yield from _frames(case.frames)
     yield from _graph(case)
@@ -116,6 +182,45 @@ def _details(case: CaseVerdict) -> Iterator[str]:
     if printed:
         text = "\n".join(f"[rank {rank}] {escape(line)}" for rank, line in printed)
         yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{text}</pre>'
+
+
+def _grid(verdict: ExerciseVerdict) -> Iterator[str]:
+    """Yield a mark for every case, by world size; in words for those who do not see it."""
+    yield f'<div role="img" aria-label="{escape(grid_words(verdict))}" style="flex: 0 1 auto">'
+    style = "border-collapse: collapse; margin: 0; font-size: 0.92em"
+    yield f'<table aria-hidden="true" style="{style}">'
+    entries = grid(verdict)
+    for name, looks in entries:
+        runs = "".join(_coloured(dot(look) * len([*same]), look) for look, same in groupby(looks))
+        yield (
+            f'<tr style="background: none"><td style="{_GRID} {_QUIET}">{escape(name)}</td>'
+            f'<td style="{_GRID} {_MONO} letter-spacing: 0.15em">{runs}</td></tr>'
+        )
+    yield "</table>"
+    if any(Look.UNTOUCHED in looks for _, looks in entries):
+        text = f"{dot(Look.UNTOUCHED)} not run"
+        yield f'<div aria-hidden="true" style="font-size: 0.92em; {_QUIET}">{text}</div>'
+    yield "</div>"
+
+
+_GRID = "padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
+
+
+def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
+    """Yield every case of a failed exercise with its reason, to be unfolded."""
+    if verdict.status is not Status.FAILED or untouched(verdict) or len(verdict.cases) < 2:
+        return
+    yield f'<details><summary style="cursor: pointer">All {len(verdict.cases)} cases</summary>'
+    for size, cases in groupby(verdict.cases, world):
+        yield f'<div style="margin: 4px 0 0">{escape(size)}</div>'
+        yield f'<ul style="{_LIST} margin-left: 1em">'
+        for case in cases:
+            look = case_look(case)
+            words = case_words(case)
+            why = f": {escape(words)}" if words else ""
+            yield f"<li>{_coloured(dot(look), look)} <b>{escape(case.name)}</b>{why}</li>"
+        yield "</ul>"
+    yield "</details>"
 
 
 def _graph(of: Failure | CaseVerdict) -> Iterator[str]:

@@ -65,6 +65,7 @@ def _exercise(verdict: ExerciseVerdict) -> dict[str, Any]:
         "hint": verdict.hint,
         "seconds": verdict.seconds,
         "cases": [case_as_dict(case) for case in verdict.cases],
+        "words": verdict.diagnosis.words if verdict.diagnosis else None,
     }
 
 
@@ -72,7 +73,7 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
     """Return the fields of a case."""
     traffic = verdict.traffic
     return {
-        # fields may not be added, and the number of ranks does not show it
+        # the number of ranks does not show it
         "name": f"{verdict.name} (simulated)" if verdict.simulated else verdict.name,
         "world_size": verdict.world_size,
         "status": verdict.status.value,
@@ -88,6 +89,7 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
             "max_sent": traffic.max_sent,
             "rounds": traffic.rounds,
         },
+        "words": verdict.diagnosis.words if verdict.diagnosis else None,
     }
 
 

@@ -8,6 +8,12 @@ from grader.core.verdict import Status
 
 __all__ = ["Look"]
 
+# JupyterLab's own colours, in either of its themes; elsewhere those of the page's scheme. Of its
+# reds only this one can be read as text on both grounds.
+_GREEN = "var(--jp-success-color0, light-dark(#1b5e20, #8fdcae))"
+_RED = "var(--jp-error-color1, light-dark(#b71c1c, #ff9f8c))"
+_AMBER = "var(--jp-warn-color0, light-dark(#8a5300, #f0c568))"
+
 
 class Look(str, Enum):
     """How an exercise, a case or a check of this machine came out.
@@ -19,7 +25,7 @@ class Look(str, Enum):
         mark: one character, so that nothing is told by colour alone.
         word: what it is called.
         terminal: its style in :mod:`rich`.
-        colour: its colour in a notebook: JupyterLab's own, with one for other front ends.
+        colour: its colour in HTML.
     """
 
     mark: str
@@ -35,13 +41,19 @@ class Look(str, Enum):
         member.terminal, member.colour = terminal, colour
         return member
 
-    PASSED = "passed", "✓", "passed", "green", "var(--jp-success-color0, #1b5e20)"
-    PARTLY = "partly", "½", "some points", "red", "var(--jp-error-color0, #b71c1c)"
-    FAILED = "failed", "✗", "failed", "red", "var(--jp-error-color0, #b71c1c)"
-    HUNG = "hung", "∞", "hung", "red", "var(--jp-error-color0, #b71c1c)"
-    UNTOUCHED = "empty", "○", "not attempted", "dim", "inherit"
-    SKIPPED = "skipped", "–", "not judged here", "yellow", "var(--jp-warn-color0, #8a5300)"
-    ERROR = "error", "!", "the grader failed", "magenta", "var(--jp-warn-color0, #8a5300)"
+    PASSED = "passed", "✓", "passed", "green", _GREEN
+    PARTLY = "partly", "½", "some points", "red", _RED
+    FAILED = "failed", "✗", "failed", "red", _RED
+    HUNG = "hung", "∞", "hung", "red", _RED
+    UNTOUCHED = (
+        "empty",
+        "○",
+        "not attempted",
+        "dim",
+        "var(--jp-ui-font-color2, light-dark(#5f6368, #a3adb7))",
+    )
+    SKIPPED = "skipped", "–", "not judged here", "yellow", _AMBER
+    ERROR = "error", "!", "the grader failed", "magenta", _AMBER
 
     __str__ = str.__str__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from grader.core.verdict import (
     Bound,
@@ -15,19 +15,35 @@ from grader.core.verdict import (
     Status,
 )
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.looks import Look
 
 __all__ = [
+    "SHOULD_BE",
+    "MessageParts",
+    "RowParts",
+    "case_look",
+    "case_words",
+    "dot",
+    "earned",
     "failure_text",
+    "finding",
+    "grid",
+    "grid_words",
     "headline",
+    "in_words",
     "key_traffic",
     "listed",
+    "look_of",
     "orders_tried",
     "output_lines",
     "points",
-    "shown",
     "progress_cells",
+    "rank_rows",
+    "shown",
     "sum_of",
+    "untouched",
     "visible",
+    "world",
 ]
 
 #: Lines of a rank's output that are shown; further ones are only counted.
@@ -45,6 +61,12 @@ def visible(text: str) -> str:
 def points(score: float) -> str:
     """Return a number of points without trailing zeros."""
     return f"{score:.2f}".rstrip("0").rstrip(".")
+
+
+def earned(verdict: ExerciseVerdict) -> str:
+    """Return the points that an exercise has earned: "0.47 of 1 point"."""
+    noun = "point" if verdict.max_score == 1 else "points"
+    return f"{points(verdict.score)} of {points(verdict.max_score)} {noun}"
 
 
 def listed(items: Iterable[object]) -> str:
@@ -65,10 +87,158 @@ def headline(verdict: ExerciseVerdict) -> str:
         return f"not judged here: {verdict.message}"
     if verdict.status is Status.ERROR:
         return verdict.message
-    if verdict.diagnosis is Diagnosis.NOT_ATTEMPTED or not verdict.cases:
-        return f"{verdict.diagnosis}"
+    if untouched(verdict):
+        return verdict.message
+    words = in_words(verdict.diagnosis)
+    if not verdict.cases:
+        return words
     failed = sum(not case.passed for case in verdict.cases)
-    return f"{verdict.diagnosis}: {failed} of {len(verdict.cases)} cases failed"
+    return f"{words}: {failed} of {len(verdict.cases)} cases failed"
+
+
+def in_words(diagnosis: Diagnosis | None) -> str:
+    """Return what people are told a diagnosis is; "failed" where there is none."""
+    return diagnosis.words if diagnosis else "failed"
+
+
+def untouched(verdict: ExerciseVerdict) -> bool:
+    """Return whether an exercise has not been begun, which is no failure to show."""
+    return verdict.status is Status.FAILED and verdict.diagnosis is Diagnosis.NOT_ATTEMPTED
+
+
+def look_of(verdict: ExerciseVerdict) -> Look:
+    """Return how an exercise came out."""
+    return Look.UNTOUCHED if untouched(verdict) else Look.of(verdict.status)
+
+
+@dataclass(frozen=True)
+class MessageParts:
+    """What is wrong first, in three parts.
+
+    Attributes:
+        where: the world and the case, such as "On 2 ranks, 7 float32 numbers from rank 1:".
+        what: what is wrong there; empty where the rows of the ranks show it.
+        more: what else there is to say.
+    """
+
+    where: str
+    what: str
+    more: str
+
+
+def finding(verdict: ExerciseVerdict) -> MessageParts:
+    """Return the message of a failed exercise in parts."""
+    case = verdict.first_failure
+    if case is None or not case.message or case.message not in verdict.message:
+        return MessageParts("", verdict.message, "")
+    where, _, more = verdict.message.partition(case.message)
+    what = case.message
+    if case.bounds:
+        bound = case.bounds[0]
+        name = what.removesuffix(f": {bound}")
+        where = f"{where.strip().rstrip(',')}, {name}"
+        what = f"{bound.measured:,} {bound.quantity}, {bound.asks}"
+    if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
+        more = what.removeprefix(case.shown_by_rank) + more
+        what = ""
+    where = f"{'On ' * where[:1].isdigit()}{where.strip().rstrip(':,')}:" if where else ""
+    return MessageParts(where, what, more.strip(" ;\n"))
+
+
+@dataclass(frozen=True)
+class RowParts:
+    """A rank's row, in parts that are equally wide in all rows.
+
+    Attributes:
+        rank: "rank 0"; empty where there is one rank only.
+        actual: what it holds.
+        wrong: the stretches of ``actual`` that are wrong.
+        expected: what it should hold; empty of a right row.
+        note: "← all three"; of a right row the mark.
+        right: whether it is right.
+    """
+
+    rank: str
+    actual: str
+    wrong: tuple[tuple[int, int], ...]
+    expected: str
+    note: str
+    right: bool
+
+
+#: What stands before the value that a rank should hold.
+SHOULD_BE = "should be"
+
+#: Rows that are shown; of more, wrong ones come first.
+ROWS = 16
+
+
+def rank_rows(case: CaseVerdict) -> list[RowParts]:
+    """Return the rows of a case; empty where they would say nothing."""
+    chosen = case.by_rank
+    if len(chosen) > ROWS:
+        chosen = tuple(sorted(chosen, key=lambda row: row.right)[:ROWS])
+    alone = len(case.by_rank) == 1 == case.world_size
+    return [
+        RowParts(
+            "" if alone else f"rank {row.rank}",
+            visible(row.actual),
+            row.wrong if visible(row.actual) == row.actual else (),
+            "" if row.right else visible(row.expected),
+            Look.PASSED.mark if row.right else f"← {visible(row.note)}" * bool(row.note),
+            row.right,
+        )
+        for row in chosen
+    ]
+
+
+#: Marks in the grid of all cases.
+_DOTS = {Look.PASSED: "●", Look.UNTOUCHED: "·"}
+
+
+def case_look(case: CaseVerdict) -> Look:
+    """Return how a case came out; one that was given up because of another was not run."""
+    if case.passed:
+        return Look.PASSED
+    return Look.FAILED if case.judged else Look.UNTOUCHED
+
+
+def case_words(case: CaseVerdict) -> str:
+    """Return how a case came out, in words, and why."""
+    if case.passed:
+        return "; ".join(map(str, case.bounds)) or "right"
+    if not case.judged:
+        return case.message
+    return f"{in_words(case.diagnosis)}: {case.message}" if case.message else "failed"
+
+
+def grid(verdict: ExerciseVerdict) -> list[tuple[str, list[Look]]]:
+    """Return how the cases of every world size came out, with its name."""
+    sizes: dict[str, list[Look]] = {}
+    for case in verdict.cases:
+        sizes.setdefault(world(case), []).append(case_look(case))
+    return list(sizes.items())
+
+
+def world(case: CaseVerdict) -> str:
+    """Return the number of ranks of a case in words."""
+    simulated = "simulated " * case.simulated
+    return f"{case.world_size} {simulated}rank{'s' * (case.world_size != 1)}"
+
+
+def dot(look: Look) -> str:
+    """Return the mark of a case in the grid."""
+    return _DOTS.get(look, look.mark)
+
+
+def grid_words(verdict: ExerciseVerdict) -> str:
+    """Return the grid in words, for those who do not see it."""
+    texts = []
+    for name, looks in grid(verdict):
+        passed, skipped = looks.count(Look.PASSED), looks.count(Look.UNTOUCHED)
+        text = f"{name}: {passed} of {len(looks)} passed"
+        texts.append(text + f", {skipped} not run" * bool(skipped))
+    return "; ".join(texts)
 
 
 def key_traffic(verdict: ExerciseVerdict) -> str:
@@ -101,7 +271,7 @@ def shown(frames: Sequence[SourceLine]) -> Sequence[SourceLine]:
 
 def failure_text(failure: Failure) -> str:
     """Return why a run failed, as the message of an exception."""
-    lines = [f"{failure.diagnosis}: {failure.message}"]
+    lines = [f"{in_words(failure.diagnosis)}: {failure.message}"]
     lines += [f"  · {line}" for line in failure.detail]
     lines += [f"    {frame}" for frame in shown(failure.frames)]
     return visible("\n".join(lines))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -13,7 +15,6 @@ from rich.text import Text
 
 from grader.core.verdict import (
     CaseVerdict,
-    Diagnosis,
     ExerciseVerdict,
     Failure,
     Status,
@@ -22,14 +23,23 @@ from grader.core.verdict import (
 from grader.judge.progress import CourseProgress, ProgressState
 from grader.report.looks import Look
 from grader.report.summary import (
+    SHOULD_BE,
+    RowParts,
+    dot,
+    finding,
+    grid,
     headline,
+    in_words,
     key_traffic,
+    look_of,
     orders_tried,
     output_lines,
     points,
     progress_cells,
+    rank_rows,
     shown,
     sum_of,
+    untouched,
     visible,
 )
 from grader.simulation.clusters import Cluster, Flat
@@ -49,6 +59,9 @@ __all__ = [
 
 #: Width of plain text, as in a terminal of the usual size.
 WIDTH = 80
+
+#: Indent of the rows of the ranks.
+_ROWS = 4
 
 _STATES = {
     ProgressState.PASSED: Look.PASSED,
@@ -88,7 +101,7 @@ def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
 
 
 def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
-    mark, colour = Look.of(verdict.status).mark, Look.of(verdict.status).terminal
+    look = look_of(verdict)
     head = Table.grid(expand=True, padding=(0, 1))
     head.add_column(no_wrap=True)
     head.add_column(no_wrap=True)
@@ -96,10 +109,10 @@ def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     head.add_column(justify="right", no_wrap=True)
     score = f"{points(verdict.score)}/{points(verdict.max_score)}"
     head.add_row(
-        Text(mark, style=colour),
+        Text(look.mark, style=look.terminal),
         Text(verdict.name, style="bold"),
         Text(headline(verdict)),
-        Text(score, style=colour),
+        Text(score, style=look.terminal),
     )
     yield head
     yield from (Padding(line, (0, 0, 0, 2)) for line in _body(verdict))
@@ -111,34 +124,81 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
         yield from (Text(line, style="dim") for line in lines)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
-    if verdict.status is not Status.FAILED:
+    if verdict.status is not Status.FAILED or untouched(verdict):
         return
-    yield Text(visible(verdict.message))
-    if verdict.first_failure is not None and verdict.diagnosis is not Diagnosis.NOT_ATTEMPTED:
-        yield from _details(verdict.first_failure)
+    found = finding(verdict)
+    sentence = f"{found.where} {found.what}".strip()
+    if sentence:
+        yield Text(visible(sentence))
+    case = verdict.first_failure
+    if case is not None:
+        yield from _rows(rank_rows(case))
+    if found.more:
+        yield Text(visible(found.more))
+    if case is not None:
+        yield from _evidence(case)
     if verdict.hint:
         yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
+    if len(verdict.cases) > 1:
+        yield _grid(verdict)
 
 
-def _details(case: CaseVerdict) -> Iterator[RenderableType]:
-    if case.by_rank:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
-        table.add_column("rank", justify="right")
-        table.add_column("")
-        table.add_column("expected", overflow="fold")
-        table.add_column("actual", overflow="fold")
-        for row in case.by_rank:
-            look = Look.PASSED if row.right else Look.FAILED
-            table.add_row(
-                str(row.rank),
-                Text(look.mark, look.terminal),
-                Text(visible(row.expected)),
-                Text(visible(row.actual)),
-            )
-        yield table
+def _rows(rows: Sequence[RowParts]) -> Iterator[RenderableType]:
+    """Yield what every rank holds, in one line each, or in two where that is too wide."""
+    widths = [max((len(text) for text in texts), default=0) for texts in _columns(rows)]
+    wide = _ROWS + sum(widths) + 3 * sum(width > 0 for width in widths[1:]) > WIDTH - 2
+    label = max(widths[0], len(SHOULD_BE)) if wide else widths[0]
+    for row in rows:
+        actual = Text(row.actual.ljust(widths[1]))
+        for start, stop in row.wrong:
+            actual.stylize("bold red underline", start, stop)
+        note = Text(row.note, Look.PASSED.terminal if row.right else Look.FAILED.terminal)
+        rank = row.rank or "is" * wide
+        parts = [Text(rank.ljust(label))] if label else []
+        if wide:
+            lines = [[*parts, actual, note]]
+            if row.expected:
+                lines.append([Text(SHOULD_BE.ljust(label)), Text(row.expected)])
+        else:
+            expected = f"{SHOULD_BE} {row.expected}" if row.expected else ""
+            lines = [[*parts, actual, Text(expected.ljust(widths[2])), note]]
+        for line in lines:
+            text = Text("   ").join(line)
+            text.rstrip()
+            yield Padding(text, (0, 0, 0, _ROWS))
+
+
+def _columns(rows: Sequence[RowParts]) -> tuple[list[str], ...]:
+    return (
+        [row.rank for row in rows],
+        [row.actual for row in rows],
+        [f"{SHOULD_BE} {row.expected}" if row.expected else "" for row in rows],
+        [row.note for row in rows],
+    )
+
+
+def _evidence(case: CaseVerdict) -> Iterator[RenderableType]:
     yield from (Text(visible(f"· {line}")) for line in case.detail)
     yield from (Padding(Text(visible(str(frame))), (0, 0, 0, 4)) for frame in shown(case.frames))
     yield from (Text(visible(f"[rank {rank}] {line}")) for rank, line in output_lines(case))
+
+
+def _grid(verdict: ExerciseVerdict) -> RenderableType:
+    """Return a mark for every case, in as many columns as fit."""
+    groups: dict[bool, list[tuple[str, list[Look]]]] = {}
+    for name, looks in grid(verdict):
+        groups.setdefault("simulated" in name, []).append((name, looks))
+    parts = []
+    for entries in groups.values():
+        label = max(len(name) for name, _ in entries)
+        found = []
+        for name, looks in entries:
+            line = Text.assemble((f"{name:>{label}} ", "dim"))
+            for look, same in groupby(looks):
+                line.append(dot(look) * len([*same]), look.terminal)
+            found.append(line)
+        parts.append(Columns(found, padding=(0, 3)))
+    return Group(*parts)
 
 
 def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> RenderableType:
@@ -146,7 +206,8 @@ def failure_report(failure: Failure, output: Iterable[tuple[int, str]] = ()) -> 
     look = Look.FAILED
     lines: list[RenderableType] = [
         Text.assemble(
-            (f"{look.mark} {failure.diagnosis}: ", look.terminal), visible(failure.message)
+            (f"{look.mark} {in_words(failure.diagnosis)}: ", look.terminal),
+            visible(failure.message),
         )
     ]
     lines += [Text(visible(f"  · {line}")) for line in failure.detail]
@@ -223,7 +284,7 @@ def _case_line(verdict: CaseVerdict) -> Text:
     look = Look.PASSED if verdict.passed else Look.FAILED
     mark = f"{look.mark} ", look.terminal
     if not verdict.passed:
-        said = f"{verdict.name}: {verdict.diagnosis}: {verdict.message}"
+        said = f"{verdict.name}: {in_words(verdict.diagnosis)}: {verdict.message}"
         return Text.assemble(mark, visible(said))
     limits = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
     return Text.assemble(mark, f"{verdict.name}: {limits or 'right'}")
