@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom.pages import similar_page
+from grader.classroom.pages import class_page, similar_page
 from grader.classroom.results import ClassResults, SubmissionRow
 from grader.classroom.similarity import Pair, alike
 from grader.course.chapters import discover
@@ -176,5 +176,9 @@ def test_the_page_is_data_and_no_verdict():
     assert "<script>alert" not in text
     assert "91 %" in text
     assert "no\nverdict" in text
+    assert 'href="similar.html">Similar answers: 1 pair' in class_page(
+        results, [Pair("a", "b", 0.913, 12.5, ("all_gather",)), Pair("a", "gone", 1.0, 9.0, ())]
+    )
+    assert "similar.html" not in class_page(results)
     assert "No pair stands out" in similar_page(results, [])
     assert "No pair stands out" in similar_page(results, [Pair("a", "gone", 1.0, 9.0, ())])

@@ -173,11 +173,16 @@ class Bin:
 
 @dataclass(frozen=True)
 class MistakeCount:
-    """A way in which an exercise was failed, and the number of submissions that did."""
+    """A way in which an exercise was failed, and the submissions that failed it so."""
 
-    diagnosis: str
+    diagnosis: Diagnosis
     hint: str
-    count: int
+    rows: tuple[SubmissionRow, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of these submissions."""
+        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -324,7 +329,10 @@ def _essence(verdict: ExerciseVerdict) -> tuple[object, ...]:
 
 
 def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> ExerciseFigures:
-    verdicts = [row.by_name[asked.name] for row in rows if asked.name in row.by_name]
+    found = [
+        ExerciseOutcome(row, row.by_name[asked.name]) for row in rows if asked.name in row.by_name
+    ]
+    verdicts = [one.verdict for one in found]
     outcomes = Counter(map(outcome, verdicts))
     unjudged = outcomes["error"] + outcomes["skipped"]
     seconds = [v.seconds for v in verdicts if v.seconds > 0]
@@ -337,21 +345,21 @@ def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> Exerci
         failed=outcomes["failed"],
         empty=outcomes["empty"],
         unjudged=unjudged,
-        mistakes=_mistakes(verdicts),
+        mistakes=_mistakes(found),
         median=statistics.median(seconds) if seconds else 0.0,
         longest=max(seconds, default=0.0),
     )
 
 
-def _mistakes(verdicts: Iterable[ExerciseVerdict]) -> tuple[MistakeCount, ...]:
+def _mistakes(outcomes: Iterable[ExerciseOutcome]) -> tuple[MistakeCount, ...]:
     """Return the most frequent mistakes first; hints tell those of one diagnosis apart."""
-    counts: Counter[tuple[str, str]] = Counter(
-        (str(v.diagnosis), "" if v.diagnosis in _EMPTY else v.hint)
-        for v in verdicts
-        if v.status is Status.FAILED
-    )
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(MistakeCount(*what, count) for what, count in ordered[:_MOST])
+    found: dict[tuple[Diagnosis, str], list[SubmissionRow]] = {}
+    for row, verdict in ((one.row, one.verdict) for one in outcomes):
+        if verdict.status is Status.FAILED and verdict.diagnosis is not None:
+            hint = "" if verdict.diagnosis in _EMPTY else verdict.hint
+            found.setdefault((verdict.diagnosis, hint), []).append(row)
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(MistakeCount(*what, tuple(rows)) for what, rows in ordered[:_MOST])
 
 
 def _bins(shares: Sequence[float]) -> tuple[Bin, ...]:
@@ -383,6 +391,7 @@ _TAGS = {
 class _Cell:
     """A cell of the table of students: one exercise."""
 
+    exercise: str
     kind: str
     mark: str
     word: str
@@ -401,8 +410,11 @@ class _Line:
     order: float
 
 
-def class_page(results: ClassResults) -> str:
-    """Return the page, which needs no other file; its links lead to ``feedback/``."""
+def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
+    """Return the page, which needs no other file.
+
+    Its links lead to ``feedback/``, and to ``similar.html`` if there are pairs.
+    """
     seen = figures(results)
     noted = [row for row in results.rows if row.notes]
     lines = [_line(results, row) for row in results.rows]
@@ -416,6 +428,7 @@ def class_page(results: ClassResults) -> str:
         attention=attention,
         noted=noted,
         skipped_by_reason=_by_reason(seen.skipped),
+        pairs=len(_known(results, pairs)),
         highest=max((bin_.count for bin_ in seen.bins), default=0) or 1,
         sections=_sections(seen, attention),
         chapters=_chapters(results),
@@ -490,17 +503,18 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
         " · ".join(filter(None, (row.number, row.email))),
         " ".join(tag for tag, holds in present.items() if holds),
         badges,
-        [_cell(row.by_name.get(asked.name)) for asked in results.asked],
+        [_cell(asked.name, row.by_name.get(asked.name)) for asked in results.asked],
         -1.0 if unscored else row.score,
     )
 
 
-def _cell(verdict: ExerciseVerdict | None) -> _Cell:
+def _cell(exercise: str, verdict: ExerciseVerdict | None) -> _Cell:
     if verdict is None:
-        return _Cell("", "", "", -1.0)
+        return _Cell(exercise, "", "", "", -1.0)
     kind = outcome(verdict)
     mark = points(verdict.score) if kind == "partly" else MARKS[kind]
-    return _Cell(kind, mark, str(verdict.diagnosis or WORDS[kind]), verdict.score)
+    word = verdict.diagnosis.words if verdict.diagnosis else WORDS[kind]
+    return _Cell(exercise, kind, mark, word, verdict.score)
 
 
 # ``similar.html``: pairs of submissions to compare. -------------------------------
@@ -509,8 +523,13 @@ def _cell(verdict: ExerciseVerdict | None) -> _Cell:
 def similar_page(results: ClassResults, pairs: Sequence[Pair]) -> str:
     """Return the page of similar pairs; its links lead to ``feedback/``."""
     rows = {row.key: row for row in results.rows}
-    known = [pair for pair in pairs if pair.first in rows and pair.second in rows]
-    return page("similar.html.j2", results=results, pairs=known, rows=rows)
+    return page("similar.html.j2", results=results, pairs=_known(results, pairs), rows=rows)
+
+
+def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs of which no submission has been withdrawn."""
+    keys = {row.key for row in results.rows}
+    return [pair for pair in pairs if pair.first in keys and pair.second in keys]
 
 
 # ``feedback/<key>.html``: the page for one student, without anything of the others. ----
@@ -581,7 +600,7 @@ def write(results: ClassResults, folder: Path, pairs: Sequence[Pair] = ()) -> No
         replace_file(folder / "results" / f"{row.key}.json", to_json(row.verdict()).encode())
         replace_file(folder / "feedback" / f"{row.key}.html", feedback(results, row).encode())
     replace_file(folder / "gradebook.csv", gradebook(results))
-    replace_file(folder / "class.html", class_page(results).encode())
+    replace_file(folder / "class.html", class_page(results, pairs).encode())
     replace_file(folder / "similar.html", similar_page(results, pairs).encode())
     keys = {row.key for row in results.rows}
     _tidy(folder / "results", ".json", keys)

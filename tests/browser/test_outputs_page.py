@@ -166,6 +166,34 @@ def test_narrow_windows_scroll_tables_and_not_the_page(opened, page: Page, width
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [320, 900, 1440, 1920])
+def test_no_table_but_that_of_students_is_cut_off(opened, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    opened(small_class())
+    for table in page.locator(".scroll:has(.stacked)").all():
+        box = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
+        assert box[0] <= box[1], table.inner_text()
+
+
+def test_a_mistake_leads_to_those_who_made_it_and_a_cell_to_its_verdict(opened) -> None:
+    page = opened(small_class())
+    page.locator("td.mistakes summary").filter(has_text="wrong result").click()
+    page.locator("td.mistakes a", has_text="Bob").first.click()
+    expect(page.locator("article#broadcast:target")).to_be_visible()
+    page.go_back()
+    page.locator("#class td.hung a").click()
+    expect(page.locator("article#exchange:target")).to_be_visible()
+
+
+def test_on_paper_nothing_scrolls_and_nothing_is_to_be_clicked(opened, page: Page) -> None:
+    opened(small_class())
+    page.emulate_media(media="print")
+    for region in page.locator(".scroll").all():
+        assert region.evaluate("one => getComputedStyle(one).maxHeight") == "none"
+    expect(page.get_by_label("Search")).to_be_hidden()
+    expect(page.get_by_role("navigation")).to_be_hidden()
+
+
 def test_a_large_class_sorts_and_searches(opened) -> None:
     page = opened(large_class(500, 45))
     page.get_by_label("Search").fill("student 49")
