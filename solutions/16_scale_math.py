@@ -835,7 +835,10 @@ if pp_known:
 # %% [markdown]
 # Far below 1, even outside the machine: a stage sends little. What pipelines pay with is something
 # else, the *bubble*: at the beginning and at the end of a step, stages stand still since nothing has
-# come yet. A ratio of times cannot show that.
+# come yet. A ratio of times cannot show that, but counting can. With $m$ micro-batches in a step, a
+# stage works for $m$ turns and stands still for $PP - 1$, so the bubble is
+# $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, as in
+# [Narayanan and others 2021](https://arxiv.org/abs/2104.04473), section 2.2.)
 #
 # ## What the ratios do not know
 #

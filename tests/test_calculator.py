@@ -85,6 +85,39 @@ def test_turning_a_knob_changes_page_and_text(kernel):
 def test_a_plan_that_cannot_be_is_said_in_its_place(kernel):
     turn(kernel, "layers", 1)
     turn(kernel, "stages (PP)", 2)
-    assert "✗ 2 stages (pp) need as many layers" in shown(kernel)
-    turn(kernel, "layers", 2)
-    assert "memory of a device" in shown(kernel)
+    page = shown(kernel)
+    assert "✗ 2 stages (pp) need as many layers" in page
+    # the rest is kept, the fields at odds are marked, and nothing else is
+    assert "Below: the last plan that can be" in page
+    assert "memory of a device" in page
+    marked = "print([c.description for c in found.widget.children[0].children if c._dom_classes])"
+    assert kernel.execute(marked)["stream"] == "['✗ layers', '✗ stages (PP)']\n"
+    turn(kernel, "✗ layers", 2)
+    assert "✗" not in shown(kernel)
+    assert kernel.execute(marked)["stream"] == "[]\n"
+
+
+def test_what_does_not_fit_is_said_and_drawn(kernel):
+    turn(kernel, "GB of memory", 0.5)
+    page, text = shown(kernel), kernel.execute("print(repr(found))")["stream"]
+    assert re.search(r"of 0\.50 GB: [\d.]+ GB too much", text)
+    assert "GB too much" in page
+    assert "gather-limit gather-over" in page
+    turn(kernel, "GB of memory", 4000.0)
+    assert "fits, " in shown(kernel)
+    assert "gather-limit gather-over" not in shown(kernel)
+
+
+def test_a_pipeline_has_a_bubble_and_recomputation_costs_a_third():
+    plan = TrainingPlan(pp=4, micro_batches=8)
+    assert plan.bubble == 3 / 11  # 3 turns of 11 nothing has come yet, or all has gone
+    assert "27.3 % of a step" in repr(calculator(pp=4, micro_batches=8))
+    again = TrainingPlan(pp=4, micro_batches=8, recompute=True)
+    assert again.flops_here == pytest.approx(plan.flops_here * 4 / 3)
+    assert TrainingPlan(pp=4, micro_batches=1).bubble == 3 / 4
+    assert TrainingPlan().bubble == 0
+
+
+def test_no_more_micro_batches_are_under_way_than_there_are():
+    few, many = (TrainingPlan(pp=4, micro_batches=m).memory.activations for m in (2, 16))
+    assert few == many / 2

@@ -16,7 +16,7 @@ from grader.core.errors import RequestError
 from grader.course import sizes
 from grader.report.looks import Look
 
-__all__ = ["Calculator", "Memory", "Overlap", "TrainingPlan", "calculator"]
+__all__ = ["Calculator", "Memory", "Overlap", "PlanError", "TrainingPlan", "calculator"]
 
 
 # A training run on paper: a model, how it is spread over devices, and what follows. ----
@@ -63,6 +63,18 @@ class Overlap(NamedTuple):
         return self.ratio <= 1
 
 
+class PlanError(RequestError):
+    """There is no such plan.
+
+    Attributes:
+        fields: the fields of :class:`TrainingPlan` that are at fault, or at odds.
+    """
+
+    def __init__(self, message: str, *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
     """A model, a batch, the degrees of parallelism, and the machine.
@@ -72,17 +84,19 @@ class TrainingPlan:
             :func:`grader.course.sizes.model_params`.
         seq: tokens of a sequence.
         micro_batch: sequences that go through at once.
+        micro_batches: how many of these a replica takes in a step.
         dp: replicas.
         zero: stage of ZeRO among them, 0 to 3.
         tp: devices that share every matrix, and every activation (sequence parallel).
         pp: stages.
         recompute: whether a block keeps its input only, and computes the rest again.
+        device_memory: of a device, bytes.
         peak_flops: of a device, operations a second.
         bandwidth: of its link to other machines, bytes a second in one direction.
         bandwidth_inside: of its link inside the machine, where TP's traffic goes.
 
     Raises:
-        RequestError: there is no such run.
+        PlanError: there is no such run.
     """
 
     hidden: int = 4096
@@ -93,39 +107,45 @@ class TrainingPlan:
     max_positions: int = 0
     seq: int = 4096
     micro_batch: int = 1
+    micro_batches: int = 8
     dp: int = 8
     zero: int = 1
     tp: int = 1
     pp: int = 1
     recompute: bool = False
+    device_memory: float = 80e9
     peak_flops: float = 989e12
     bandwidth: float = 50e9
     bandwidth_inside: float = 450e9
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "layers", "seq", "micro_batch", "dp", "tp", "pp"):
+        for name in ("hidden", "layers", "seq", "micro_batch", "micro_batches", "dp", "tp", "pp"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise RequestError(f"{name} is a whole number from 1 on, not {value!r}")
+                raise PlanError(f"{name} is a whole number from 1 on, not {value!r}", name)
         for name in ("vocab", "max_positions"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
-                raise RequestError(f"{name} is a whole number from 0 on, not {value!r}")
-        for name in ("peak_flops", "bandwidth", "bandwidth_inside"):
+                raise PlanError(f"{name} is a whole number from 0 on, not {value!r}", name)
+        for name in ("device_memory", "peak_flops", "bandwidth", "bandwidth_inside"):
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-                raise RequestError(f"{name} is a number above 0, not {value!r}")
+                raise PlanError(f"{name} is a number above 0, not {value!r}", name)
         if self.zero not in (0, 1, 2, 3):
-            raise RequestError(f"zero is a stage, 0 to 3, not {self.zero!r}")
+            raise PlanError(f"zero is a stage, 0 to 3, not {self.zero!r}", "zero")
         if self.pp > self.layers:
-            raise RequestError(
+            raise PlanError(
                 f"{self.pp} stages (pp) need as many layers, and there are {self.layers}:"
-                " fewer stages, or more layers"
+                " fewer stages, or more layers",
+                "pp",
+                "layers",
             )
         if self.hidden % self.tp:
-            raise RequestError(
+            raise PlanError(
                 f"{self.tp} devices (tp) cannot share hidden = {self.hidden} evenly:"
-                " take a tp that divides it"
+                " take a tp that divides it",
+                "tp",
+                "hidden",
             )
 
     @property
@@ -162,16 +182,34 @@ class TrainingPlan:
         """The memory of a device of the first stage, which keeps the most activations.
 
         Where one forward pass is followed by one backward pass, the first stage has as
-        many micro-batches under way as there are stages.
+        many micro-batches under way as there are stages, if there are so many.
 
         (Korthikanti and others 2022, section 4.2.3, https://arxiv.org/abs/2205.05198.)
         """
         state = sizes.state_bytes(self.params_here, self.dp, self.zero)
         everything = sizes.kept_activations(self.hidden, self.glu)
         each, at_work = (self.hidden, everything) if self.recompute else (everything, 0)
-        kept = each * self._first_layers * self.pp + at_work
+        under_way = min(self.pp, self.micro_batches)
+        kept = each * self._first_layers * under_way + at_work
         tokens = self.seq * self.micro_batch
         return Memory(*state, _BYTES * tokens * kept / self.tp)
+
+    @property
+    def spare(self) -> float:
+        """Bytes of a device's memory that are left; negative if it does not fit."""
+        return self.device_memory - self.memory.total
+
+    @property
+    def flops_here(self) -> float:
+        """Operations of one step on a device, with the forward pass that recomputation adds."""
+        tokens = self.seq * self.micro_batch * self.micro_batches
+        once = sizes.step_flops(tokens, self.params) / (self.tp * self.pp)
+        return once * (2 + 4 + 2) / (2 + 4) if self.recompute else once
+
+    @property
+    def bubble(self) -> float:
+        """The share of a step in which a stage stands still, 0 to 1."""
+        return sizes.bubble_share(self.pp, self.micro_batches)
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -184,7 +222,7 @@ class TrainingPlan:
             found.append(Overlap(f"ZeRO-3 over {self.dp}", what, ratio))
         elif self.dp > 1:
             ratio = sizes.dp_overlap_ratio(self.seq * self.micro_batch, self.dp, *machine)
-            what = "all-reduce of gradients, beside the backward pass"
+            what = "all-reduce of gradients, beside a micro-batch's backward pass"
             found.append(Overlap(f"DP over {self.dp}", what, ratio))
         if self.tp > 1:
             ratio = sizes.tp_overlap_ratio(
@@ -219,17 +257,30 @@ def _gigabytes(nbytes: float) -> str:
     return f"{nbytes / 1e9:,.2f} GB"
 
 
+def _fit(plan: TrainingPlan) -> str:
+    """Return whether a device's memory suffices, in words."""
+    of = f"of {_gigabytes(plan.device_memory)}"
+    if plan.spare < 0:
+        return f"{of}: {_gigabytes(-plan.spare)} too much"
+    return f"{of}: fits, {_gigabytes(plan.spare)} to spare"
+
+
 def _sizes(plan: TrainingPlan) -> _Rows:
     memory = plan.memory
-    return [
+    kinds = [(kind, _gigabytes(nbytes)) for kind, nbytes in memory._asdict().items()]
+    seconds = plan.flops_here / plan.peak_flops
+    rows = [
         ("parameters", _count(plan.params)),
         ("devices", f"{plan.devices:,}"),
-        ("weights", _gigabytes(memory.weights)),
-        ("gradients", _gigabytes(memory.gradients)),
-        ("optimizer", _gigabytes(memory.optimizer)),
-        ("activations", _gigabytes(memory.activations)),
+        *kinds,
         ("memory of a device", _gigabytes(memory.total)),
+        ("", _fit(plan)),
+        ("operations of a step", f"{plan.flops_here / 1e12:,.0f} TFLOP"),
+        ("", f"{seconds:.3g} s at the peak" + (", a third more to recompute" * plan.recompute)),
     ]
+    if plan.pp > 1:
+        rows.append(("bubble", f"{100 * plan.bubble:.1f} % of a step"))
+    return rows
 
 
 def _verdict(ratio: float) -> str:
@@ -244,36 +295,93 @@ def _overlaps(plan: TrainingPlan) -> Iterator[tuple[str, str, str]]:
 def table(plan: TrainingPlan) -> str:
     """Return the numbers as text."""
     rows = _sizes(plan)
-    lines = [f"{name:20} {value:>16}" for name, value in rows]
+    lines = [f"{name:20} {value:>16}".rstrip() for name, value in rows]
     lines += [f"{name:20} {verdict}: {what}" for name, verdict, what in _overlaps(plan)]
     if not plan.overlaps:
         lines.append("nothing is sent: every degree is 1")
     return "\n".join(lines)
 
 
-def _page(plan: TrainingPlan) -> str:
-    """Return the numbers as HTML."""
+#: The colour of each kind of memory: 3 : 1 at least against the ground of either theme.
+_COLOURS = {
+    "weights": "#3b7ddd",
+    "gradients": "#c2711c",
+    "optimizer": "#8a63d2",
+    "activations": "#1f8a5b",
+}
+
+_STYLE = """<style>
+.gather-plan { max-width: 60em; line-height: 1.5; color: var(--jp-ui-font-color1, inherit); }
+.gather-plan table { margin: 0.4em 0; border-collapse: collapse; }
+.gather-plan :is(th, td) { padding: 1px 14px 1px 0; text-align: left; font-weight: normal; }
+.gather-plan .gather-bar { position: relative; display: flex; height: 1.6em;
+  margin: 0.5em 4px 1.7em 0; box-shadow: inset 0 0 0 1px var(--jp-border-color1, #9e9e9e); }
+.gather-plan .gather-bar > span { margin-right: 2px; min-width: 1px; }
+.gather-plan .gather-limit { position: absolute; top: -4px; bottom: -4px; margin-left: -1px;
+  border-left: 3px solid var(--jp-ui-font-color1, currentColor); }
+.gather-plan .gather-limit > span { position: absolute; top: 100%; right: -2px;
+  white-space: nowrap; font-size: 0.9em; }
+.gather-plan .gather-limit.gather-left > span { right: auto; left: -2px; }
+.gather-plan .gather-over { border-left-color: var(--jp-error-color1, #d32f2f); }
+.gather-plan .gather-key { display: inline-block; width: 0.8em; height: 0.8em;
+  margin-right: 0.5em; }
+.gather-fault input { box-shadow: 0 0 0 2px var(--jp-error-color1, #d32f2f) !important; }
+</style>"""
+
+
+def _page(plan: TrainingPlan, fault: str = "") -> str:
+    """Return the numbers as HTML.
+
+    Args:
+        plan: the plan that they belong to.
+        fault: why a later plan is none, whose numbers would stand here; empty if there is none.
+    """
+    escape = html.escape
+    summary = [f"memory of a device {_gigabytes(plan.memory.total)} {_fit(plan)}"]
+    summary += [f"{name}: {verdict}" for name, verdict, _ in _overlaps(plan)]
+    status = escape("; ".join(summary))
+    if fault:
+        status = f"{Look.FAILED.mark} {escape(fault)}. Below: the last plan that can be."
+    keys = plan.memory._asdict()
     cells = "".join(
-        f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
-        f'<td style="text-align:right">{html.escape(value)}</td></tr>'
+        f'<tr><th scope="row">{_key(name) if name in keys else ""}{escape(name)}</th>'
+        f"<td>{escape(value)}</td></tr>"
         for name, value in _sizes(plan)
     )
     sent = "".join(
-        f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
-        f'<td style="text-align:left">{html.escape(verdict)}: {html.escape(what)}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(verdict)}: {escape(what)}</td></tr>'
         for name, verdict, what in _overlaps(plan)
     )
-    summary = ["memory of a device " + _gigabytes(plan.memory.total)]
-    summary += [f"{name}: {verdict}" for name, verdict, _ in _overlaps(plan)]
     none = "" if sent else "<p>nothing is sent: every degree is 1</p>"
     return (
-        f'<p role="status"><strong>{html.escape("; ".join(summary))}</strong></p>'
-        f"<table><tbody>{cells}</tbody></table><table><tbody>{sent}</tbody></table>{none}"
+        f'{_STYLE}<div class="gather-plan"><p role="status"><strong>{status}</strong></p>'
+        f"{_bar(plan)}<table><tbody>{cells}</tbody></table>"
+        f"<table><tbody>{sent}</tbody></table>{none}</div>"
     )
 
 
-def _error(error: RequestError) -> str:
-    return f'<p role="status">{Look.FAILED.mark} {html.escape(str(error))}</p>'
+def _key(kind: str) -> str:
+    return f'<span class="gather-key" style="background: {_COLOURS[kind]}"></span>'
+
+
+def _bar(plan: TrainingPlan) -> str:
+    """Return a bar of the kinds of memory, with a line where a device's memory ends."""
+    memory = plan.memory
+    whole = max(memory.total, plan.device_memory)
+    parts = "".join(
+        f'<span title="{kind} {_gigabytes(nbytes)}"'
+        f' style="width: {100 * nbytes / whole:.2f}%; background: {_COLOURS[kind]}"></span>'
+        for kind, nbytes in memory._asdict().items()
+    )
+    at = plan.device_memory / whole
+    over = "gather-limit" + " gather-over" * (plan.spare < 0) + " gather-left" * (at < 0.4)
+    said = "; ".join(f"{kind} {_gigabytes(nbytes)}" for kind, nbytes in memory._asdict().items())
+    return (
+        f'<div class="gather-bar" role="img" aria-label="Memory of a device: {said};'
+        f' together {_gigabytes(memory.total)} {_fit(plan)}">{parts}'
+        f'<span class="{over}" style="left: {100 * at:.2f}%">'
+        f"<span>{_gigabytes(plan.device_memory)}</span></span></div>"
+    )
 
 
 #: The label of each control, and the unit in which its value is shown.
@@ -283,10 +391,12 @@ _LABELS: dict[str, tuple[str, float]] = {
     "vocab": ("vocabulary", 1),
     "seq": ("sequence", 1),
     "micro_batch": ("micro-batch", 1),
+    "micro_batches": ("micro-batches", 1),
     "dp": ("replicas (DP)", 1),
     "tp": ("tensor (TP)", 1),
     "pp": ("stages (PP)", 1),
     "zero": ("ZeRO stage", 1),
+    "device_memory": ("GB of memory", 1e9),
     "peak_flops": ("TFLOP/s", 1e12),
     "bandwidth": ("GB/s outside", 1e9),
     "bandwidth_inside": ("GB/s inside", 1e9),
@@ -325,12 +435,18 @@ class Calculator:
 
         def changed(_: Any) -> None:
             values = {name: _read(name, control.value) for name, control in controls.items()}
+            at_fault: tuple[str, ...] = ()
             try:
                 self.plan = replace(self.plan, **values)
-            except RequestError as error:
-                shown.value = _error(error)
+            except PlanError as error:
+                at_fault = error.fields
+                shown.value = _page(self.plan, str(error))
             else:
                 shown.value = _page(self.plan)
+            for name, control in controls.items():
+                mark = control.add_class if name in at_fault else control.remove_class
+                mark("gather-fault")
+                control.description = f"{Look.FAILED.mark} " * (name in at_fault) + _LABELS[name][0]
 
         for control in controls.values():
             control.observe(changed, "value")

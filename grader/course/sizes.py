@@ -139,6 +139,18 @@ def step_flops(tokens: int, params: int) -> int:
     return (2 + 4) * tokens * params
 
 
+def bubble_share(pp: int, micro_batches: int) -> float:
+    """Return the share of a step in which a stage of a pipeline stands still.
+
+    A stage works for as many turns as there are micro-batches, and waits for pp − 1 more until
+    the first has come and the last has gone: (pp − 1) / (micro_batches + pp − 1).
+
+    (Narayanan and others 2021, section 2.2, https://arxiv.org/abs/2104.04473, give the bubble
+    as a share of the work instead: (pp − 1) / micro_batches.)
+    """
+    return (pp - 1) / (micro_batches + pp - 1)
+
+
 # What can be overlapped. --------------------------------------------------------------
 
 

@@ -57,6 +57,11 @@ def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
     cell.output.get_by_role("spinbutton", name="stages (PP)").fill("64")
     page.keyboard.press("Enter")
     expect(status).to_contain_text("fewer stages, or more layers")
+    # the fields at odds are marked, by more than a colour, and the last plan's numbers stay
+    for name in ("✗ stages (PP)", "✗ layers"):
+        expect(cell.output.get_by_role("spinbutton", name=name)).to_be_visible()
+    expect(cell.output.get_by_role("img", name="Memory of a device")).to_be_visible()
+    assert findings(page, "#looked-at") == []
 
 
 def test_a_saved_notebook_shows_the_numbers_without_a_kernel(reader: Reader) -> None:
