@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.cli.main import main
+from grader.cli.main import _parser, main
 from grader.core.verdict import Diagnosis
 from grader.launch.sandbox import missing
 from tests.test_worlds import FATES
@@ -283,6 +283,18 @@ def test_help():
     done = grader("--help")
     assert done.returncode == 0
     assert "judge a .py file or a notebook" in done.stdout
+
+
+COMMANDS = next(action.choices for action in _parser()._actions if action.choices)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns_and_explains_every_option(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = COMMANDS[command].format_help()
+    assert max(map(len, said.splitlines())) <= 80
+    unexplained = [one.dest for one in COMMANDS[command]._actions if not one.help]
+    assert unexplained == []
 
 
 def test_output_into_a_closed_pipe_is_no_traceback():

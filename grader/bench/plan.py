@@ -187,18 +187,58 @@ def count(text: str) -> int:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bench`` to a parser."""
     add = parser.add_argument
-    add("names", metavar="NAME", nargs="+", help=f"{', '.join(FACTORS)}; with --file, an exercise")
-    add("--file", metavar="FILE", help="a student's; torch's own if not given")
-    add("--like", choices=sorted(FACTORS), help="the functions of FILE are this collective")
-    add("--ranks", type=count, metavar="N", help="to start here (4)")
-    add("--backend", choices=["gloo", "nccl"], default="gloo", help="nccl under torchrun only")
-    add("--min-bytes", type=_bytes, default="1K", metavar="B", help="the smallest size (1K)")
-    add("--max-bytes", type=_bytes, default="16M", metavar="B", help="the largest size (16M)")
-    add("--factor", type=count, default=4, metavar="F", help="from size to size (4)")
-    add("--warmup", type=_natural, default=5, metavar="N", help="calls that are not timed (5)")
-    add("--iters", type=count, default=20, metavar="N", help="calls that are (20)")
-    add("--dtype", choices=list(DTYPES), default="float32", help="of the elements")
-    add("--timeout", type=count, default=60, metavar="S", help="seconds of one size (60)")
-    add("--csv", type=Path, metavar="PATH", help="write a table")
-    add("--plot", type=Path, metavar="PATH", help="draw bus bandwidth against size")
+    collectives, dtypes = ", ".join(FACTORS), ", ".join(DTYPES)
+    add(
+        "names",
+        metavar="NAME",
+        nargs="+",
+        help=f"what to measure: {collectives}; with --file, the name of an exercise",
+    )
+    add("--file", metavar="FILE", help="measure the functions of this file, not torch's own")
+    add(
+        "--like",
+        choices=sorted(FACTORS),
+        metavar="COLLECTIVE",
+        help="the collective that the functions of FILE do, where their names do not say it",
+    )
+    add("--ranks", type=count, metavar="N", help="how many ranks to start here (default 4)")
+    add(
+        "--backend",
+        choices=["gloo", "nccl"],
+        default="gloo",
+        help="what carries the messages (default gloo; nccl under torchrun only)",
+    )
+    add("--min-bytes", type=_bytes, default="1K", metavar="B", help="smallest size (default 1K)")
+    add("--max-bytes", type=_bytes, default="16M", metavar="B", help="largest size (default 16M)")
+    add(
+        "--factor",
+        type=count,
+        default=4,
+        metavar="F",
+        help="how many times larger the next size is (default 4)",
+    )
+    add(
+        "--warmup",
+        type=_natural,
+        default=5,
+        metavar="N",
+        help="calls before those that are timed (default 5)",
+    )
+    add("--iters", type=count, default=20, metavar="N", help="calls that are timed (default 20)")
+    add(
+        "--dtype",
+        choices=list(DTYPES),
+        default="float32",
+        metavar="DTYPE",
+        help=f"what the elements are: {dtypes} (default float32)",
+    )
+    add(
+        "--timeout",
+        type=count,
+        default=60,
+        metavar="S",
+        help="seconds that one size may take (default 60)",
+    )
+    add("--csv", type=Path, metavar="PATH", help="write the table to a CSV file")
+    add("--plot", type=Path, metavar="PATH", help="draw the bus bandwidth against the size")
     add("--json", action="store_true", help="print one JSON object instead of the table")

@@ -87,9 +87,12 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="judge a .py file or a notebook")
     check.set_defaults(serve=_check)
-    check.add_argument("file", metavar="FILE")
+    check.add_argument("file", metavar="FILE", help="a .py file or a notebook")
     check.add_argument(
-        "exercises", metavar="EXERCISE", nargs="*", help="judge these; all that it defines if none"
+        "exercises",
+        metavar="EXERCISE",
+        nargs="*",
+        help="the exercises to judge; if none is named, all that FILE defines",
     )
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.add_argument("--seed", type=int, help="repeat the inputs of an earlier check")
@@ -110,12 +113,13 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help=f"of one call of an answer ({DEFAULTS.call:g}; {DEFAULTS.gpu_call:g} on GPUs)",
+        help="seconds that one call of an answer may take"
+        f" (default {DEFAULTS.call:g}; {DEFAULTS.gpu_call:g} on GPUs)",
     )
 
     hint = commands.add_parser("hint", help="a hint on an exercise")
     hint.set_defaults(serve=_hint)
-    hint.add_argument("exercise", metavar="EXERCISE")
+    hint.add_argument("exercise", metavar="EXERCISE", help="its name, as list shows it")
     hint.add_argument(
         "--more",
         action="count",
@@ -183,9 +187,9 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="run an answer on simulated ranks")
     simulate.set_defaults(serve=_simulate)
     add = simulate.add_argument
-    add("file", metavar="FILE")
-    add("exercise", metavar="EXERCISE")
-    add("--ranks", type=count, metavar="N", required=True, help="how many")
+    add("file", metavar="FILE", help="a .py file or a notebook")
+    add("exercise", metavar="EXERCISE", help="the exercise to run")
+    add("--ranks", type=count, metavar="N", required=True, help="how many ranks to simulate")
     add("--alpha", type=float, metavar="S", help="seconds of a message (1e-6)")
     add("--beta", type=float, metavar="S/B", help="seconds of each of its bytes (1e-10)")
     add("--cluster", metavar="NAME", help="a cluster by name, or a .json file, instead")
