@@ -13,7 +13,7 @@ NBVAL := --nbval-cell-timeout=120 \
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test quick check notebooks imgs bench gpu hangs lock lint format repeat mutants kills clean
+.PHONY: help lab test quick check notebooks site imgs bench gpu hangs lock lint format repeat mutants kills clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/:[^#]*## /: /'
@@ -53,6 +53,9 @@ kills: $(VENV)/.tools ## kill the grading of a class twenty times; does it end t
 
 notebooks: $(VENV)/.tools ## build both editions of the chapters: make notebooks ARGS=02
 	$(BIN)/python -m tools.notebooks $(ARGS)
+
+site: $(VENV)/.tools ## build the course as web pages, in build/site/html
+	$(BIN)/python -m tools.site $(ARGS)
 
 imgs: $(VENV)/.tools ## draw the pictures
 	$(BIN)/python -m tools.pictures $(ARGS)

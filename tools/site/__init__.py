@@ -1,0 +1,1 @@
+"""The course as web pages, to read before installing anything."""
