@@ -7,11 +7,13 @@ front ends; every colour has a word or a mark beside it.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -30,6 +32,7 @@ from grader.report.summary import (
     look_of,
     orders_tried,
     output_lines,
+    praise_of,
     progress_cells,
     rank_rows,
     shown,
@@ -91,11 +94,14 @@ def failure_html(failure: Failure) -> str:
     return "\n".join(parts)
 
 
-def exercise_html(verdict: ExerciseVerdict, cases: bool = True) -> str:
+def exercise_html(
+    verdict: ExerciseVerdict, place: CoursePlace | None = None, cases: bool = True
+) -> str:
     """Return one exercise as a small card.
 
     Args:
         verdict: the verdict.
+        place: the learner's place in the course, where it is known.
         cases: whether a failed one lists all cases.
     """
     look = look_of(verdict)
@@ -105,10 +111,49 @@ def exercise_html(verdict: ExerciseVerdict, cases: bool = True) -> str:
         _head(look, verdict.name, headline(verdict)),
         *_body(verdict),
         *(_all_cases(verdict) if cases else ()),
-        f'<div style="{_QUIET}">{earned(verdict)}</div>',
+        *_foot(verdict, place),
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
+    """Yield what it has earned, and the place in the course with the way on."""
+    texts = [earned(verdict)]
+    if place is not None:
+        words = place.chapter_in_words
+        dots = f'<span role="img" aria-label="{words}" title="{words}">{place.dots}</span>'
+        texts += [place.in_words, dots]
+    yield f'<div style="{_QUIET}">{" · ".join(texts)}</div>'
+    if place is None:
+        return
+    if not verdict.passed:
+        call = f"<code>hint({escape(repr(verdict.name))})</code>"
+        yield f'<div style="{_QUIET}">More hints: {call}</div>'
+        return
+    praise = praise_of(verdict, place)
+    if praise:
+        yield f"<div>{_RING}<strong>{escape(praise)}</strong></div>"
+    if place.next_link:
+        style = "color: var(--jp-content-link-color, LinkText)"
+        link = f'<a href="{escape(place.next_link)}" style="{style}">{escape(place.next_name)}</a>'
+        yield f"<div>Next: {link}</div>"
+    elif place.next_name:
+        yield f"<div>Next: {escape(place.next_name)}</div>"
+
+
+#: Eight ranks that have closed their ring: it stands still, and is an ornament.
+_RING = (
+    '<svg aria-hidden="true" viewBox="-12 -12 24 24" width="22" height="22"'
+    ' style="vertical-align: -5px; margin-right: 6px">'
+    f'<circle r="8" fill="none" style="stroke: {Look.PASSED.colour}" />'
+    + "".join(
+        f'<circle cx="{8 * math.cos(turn):.1f}" cy="{8 * math.sin(turn):.1f}" r="2.4"'
+        f' style="fill: {Look.PASSED.colour}" />'
+        for turn in (rank * math.pi / 4 for rank in range(8))
+    )
+    + "</svg>"
+)
 
 
 def _body(verdict: ExerciseVerdict) -> Iterator[str]:
@@ -212,13 +257,13 @@ def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
         return
     yield f'<details><summary style="cursor: pointer">All {len(verdict.cases)} cases</summary>'
     for size, cases in groupby(verdict.cases, world):
-        yield f'<div style="margin: 4px 0 0">{escape(size)}</div>'
+        yield f'<div style="margin: 4px 0 0"><strong>{escape(size)}</strong></div>'
         yield f'<ul style="{_LIST} margin-left: 1em">'
         for case in cases:
             look = case_look(case)
             words = case_words(case)
             why = f": {escape(words)}" if words else ""
-            yield f"<li>{_coloured(dot(look), look)} <b>{escape(case.name)}</b>{why}</li>"
+            yield f"<li>{_coloured(dot(look), look)} {escape(case.name)}{why}</li>"
         yield "</ul>"
     yield "</details>"
 

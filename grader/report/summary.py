@@ -15,6 +15,7 @@ from grader.core.verdict import (
     Status,
 )
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "orders_tried",
     "output_lines",
     "points",
+    "praise_of",
     "progress_cells",
     "rank_rows",
     "shown",
@@ -67,6 +69,20 @@ def earned(verdict: ExerciseVerdict) -> str:
     """Return the points that an exercise has earned: "0.47 of 1 point"."""
     noun = "point" if verdict.max_score == 1 else "points"
     return f"{points(verdict.score)} of {points(verdict.max_score)} {noun}"
+
+
+#: Points from which on an exercise is a large one.
+_LARGE = 3
+
+
+def praise_of(verdict: ExerciseVerdict, place: CoursePlace) -> str:
+    """Return a word of praise for what was large: an exercise, a chapter, the course."""
+    if place.passed == place.of:
+        return "That was the last one: the course is complete."
+    large = verdict.max_score >= _LARGE
+    if all(place.chapter):
+        return f"{'A big one, and the' if large else 'The'} chapter is complete."
+    return "That was a big one. Well done!" if large else ""
 
 
 def listed(items: Iterable[object]) -> str:

@@ -21,6 +21,7 @@ from grader.core.verdict import (
     SubmissionVerdict,
 )
 from grader.judge.progress import CourseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 from grader.report.summary import (
     SHOULD_BE,
@@ -35,6 +36,7 @@ from grader.report.summary import (
     orders_tried,
     output_lines,
     points,
+    praise_of,
     progress_cells,
     rank_rows,
     shown,
@@ -52,6 +54,7 @@ __all__ = [
     "exercise_report",
     "failure_report",
     "growth_report",
+    "place_report",
     "plain",
     "progress_report",
     "submission_report",
@@ -95,9 +98,28 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
     return Group(*parts)
 
 
-def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
-    """Report one exercise: its outcome, and on failure where it is and what to try."""
-    return Group(*_exercise_lines(verdict))
+def exercise_report(verdict: ExerciseVerdict, place: CoursePlace | None = None) -> RenderableType:
+    """Report one exercise: its outcome, and on failure where it is and what to try.
+
+    Args:
+        verdict: the verdict.
+        place: the learner's place in the course, where it is known.
+    """
+    lines = [*_exercise_lines(verdict)]
+    if place is not None:
+        lines.append(Padding(place_report(verdict, place), (0, 0, 0, 2)))
+    return Group(*lines)
+
+
+def place_report(verdict: ExerciseVerdict, place: CoursePlace) -> RenderableType:
+    """Report the place in the course after a check, and what comes next."""
+    line = Text(f"{place.in_words} · {place.dots}", style="dim")
+    if not verdict.passed:
+        return line
+    coming = Text(f" · next: {place.next_name}" if place.next_name else "")
+    praise = praise_of(verdict, place)
+    lines = [Text(praise, style="bold green")] if praise else []
+    return Group(*lines, Text.assemble(line, coming))
 
 
 def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
