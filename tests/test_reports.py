@@ -84,7 +84,7 @@ STATES = {
 def test_a_passing_verdict_as_text():
     assert plain(exercise_report(PASSED)).splitlines() == [
         f"✓ broadcast passed: 2 cases on 4 ranks{' ' * 39}1/1",
-        "  4 ranks, messages: 3 (exactly 3)",
+        "  On 4 ranks: 3 messages (exactly 3)",
     ]
 
 

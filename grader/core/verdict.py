@@ -414,13 +414,16 @@ class Bound:
     """A measured number beside what the exercise asks of it.
 
     ``relation`` is ``"="``, ``"≤"`` or ``"≥"``: ``measured relation asked``
-    should be true.
+    should be true.  ``plain`` is what the plain way takes, and ``plain_way`` its name, where
+    the chapter has one to compare with.
     """
 
     quantity: str
     measured: int
     relation: str
     asked: int
+    plain: int | None = None
+    plain_way: str = ""
 
     @property
     def holds(self) -> bool:

@@ -29,6 +29,7 @@ from grader.report.summary import (
     headline,
     in_words,
     key_traffic,
+    ladder,
     look_of,
     orders_tried,
     output_lines,
@@ -160,6 +161,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
         lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (f"<div>{escape(line)}</div>" for line in lines)
+        yield from _ladder(verdict)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED or untouched(verdict):
@@ -184,6 +186,26 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if len(verdict.cases) > 1:
         yield from _grid(verdict)
     yield "</div>"
+
+
+def _ladder(verdict: ExerciseVerdict) -> Iterator[str]:
+    """Yield what a passed exercise costs beside the plain way, as bars with their numbers."""
+    found = ladder(verdict)
+    if found is None:
+        return
+    title, steps = found
+    yield f"<div>{escape(title)}</div>"
+    yield f'<ul style="{_LIST}">'
+    for name, cost in steps:
+        look = Look.PASSED if name == steps[-1][0] else Look.UNTOUCHED
+        width = f"width: {max(1, 50 * cost / steps[0][1]):.1f}%"
+        yield (
+            '<li style="display: flex; gap: 8px; align-items: center; margin: 0">'
+            f'<span style="flex: 0 0 8em">{escape(name)}</span>'
+            f'<span style="{width}; height: 0.7em; background: {look.colour}"></span>'
+            f"<span>{cost:,}</span></li>"
+        )
+    yield "</ul>"
 
 
 def _lines(text: str) -> str:
@@ -248,7 +270,7 @@ def _grid(verdict: ExerciseVerdict) -> Iterator[str]:
     yield "</div>"
 
 
-_GRID = "padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
+_GRID = "border: 0; padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
 
 
 def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:

@@ -33,6 +33,7 @@ __all__ = [
     "headline",
     "in_words",
     "key_traffic",
+    "ladder",
     "listed",
     "look_of",
     "orders_tried",
@@ -268,10 +269,29 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
         if case.world_size == largest:
             bound = case.bounds[0]
             # two bounds on one number are given together
-            grouped.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+            grouped.setdefault(f"{bound.measured:,} {bound.quantity}", []).append(bound)
     texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
-    simulated = any(case.simulated for case in limits if case.world_size == largest)
-    return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
+    where = next(world(case) for case in limits if case.world_size == largest)
+    return f"On {where}: {', '.join(texts)}"
+
+
+def ladder(verdict: ExerciseVerdict) -> tuple[str, list[tuple[str, int]]] | None:
+    """Return what a passed exercise costs beside the plain way, on most ranks.
+
+    Returns:
+        What is counted and where, and the steps, the largest first; None where the chapter
+        has no plain way, or it costs no more.
+    """
+    compared = [case for case in verdict.cases if case.bounds and case.bounds[0].plain is not None]
+    case = max(compared, key=lambda case: case.world_size, default=None)
+    if not verdict.passed or case is None:
+        return None
+    bound = case.bounds[0]
+    assert bound.plain is not None
+    if bound.plain <= bound.measured:
+        return None
+    steps = [(bound.plain_way, bound.plain), ("yours", bound.measured)]
+    return f"{bound.quantity.capitalize()} on {world(case)}:", steps
 
 
 def orders_tried(verdict: ExerciseVerdict) -> str:

@@ -32,6 +32,7 @@ from grader.report.summary import (
     headline,
     in_words,
     key_traffic,
+    ladder,
     look_of,
     orders_tried,
     output_lines,
@@ -144,6 +145,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
         lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (Text(line, style="dim") for line in lines)
+        yield from _ladder(verdict)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED or untouched(verdict):
@@ -163,6 +165,22 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
         yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
     if len(verdict.cases) > 1:
         yield _grid(verdict)
+
+
+#: Characters of the longest bar.
+_BAR = 32
+
+
+def _ladder(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    found = ladder(verdict)
+    if found is None:
+        return
+    title, steps = found
+    yield Text(title)
+    label, most = max(len(name) for name, _ in steps), steps[0][1]
+    for name, cost in steps:
+        bar = "█" * max(1, round(_BAR * cost / most))
+        yield Padding(Text(f"{name:<{label}}   {bar} {cost:,}"), (0, 0, 0, _ROWS))
 
 
 def _rows(rows: Sequence[RowParts]) -> Iterator[RenderableType]:
