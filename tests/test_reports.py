@@ -88,6 +88,12 @@ def test_a_passing_verdict_as_text():
     ]
 
 
+def test_one_of_a_kind_is_singular():
+    assert Bound("rounds", 1, "=", 1).counted == "1 round"
+    assert Bound("bytes sent by one rank", 1, "=", 1).counted == "1 byte sent by one rank"
+    assert Bound("messages", 1024, "=", 1).counted == "1,024 messages"
+
+
 def test_a_remark_on_a_passing_verdict_is_in_all_reports():
     verdict = replace(PASSED, message="right, but fragile")
     assert "remark: right, but fragile" in plain(exercise_report(verdict))

@@ -435,6 +435,13 @@ class Bound:
         }[self.relation]
 
     @property
+    def counted(self) -> str:
+        """The measured number with what it counts: "7 messages", "1 round"."""
+        noun, blank, rest = self.quantity.partition(" ")
+        noun = noun.removesuffix("s") if self.measured == 1 else noun
+        return f"{self.measured:,} {noun}{blank}{rest}"
+
+    @property
     def asks(self) -> str:
         """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}

@@ -154,7 +154,7 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
         bound = case.bounds[0]
         name = what.removesuffix(f": {bound}")
         where = f"{where.strip().rstrip(',')}, {name}"
-        what = f"{bound.measured:,} {bound.quantity}, {bound.asks}"
+        what = f"{bound.counted}, {bound.asks}"
     if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
         more = what.removeprefix(case.shown_by_rank) + more
         what = ""
@@ -269,7 +269,7 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
         if case.world_size == largest:
             bound = case.bounds[0]
             # two bounds on one number are given together
-            grouped.setdefault(f"{bound.measured:,} {bound.quantity}", []).append(bound)
+            grouped.setdefault(bound.counted, []).append(bound)
     texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
     where = next(world(case) for case in limits if case.world_size == largest)
     return f"On {where}: {', '.join(texts)}"
