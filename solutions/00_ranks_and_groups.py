@@ -213,7 +213,7 @@ def who_am_i() -> torch.Tensor:
 check(who_am_i)
 
 # %% [markdown]
-# Run the cell before you have written anything, too: `not_attempted` is what an empty exercise
+# Run the cell before you have written anything, too: a grey *not written yet* is what an empty exercise
 # looks like. If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you
 # call it.
 #

@@ -207,11 +207,12 @@ check(who_am_i)
 @pytest.mark.parametrize("folder, counts", [("notebooks", True), ("solutions", False)])
 def test_a_kernel_enters_its_checks(course, folder, counts):
     manager, client = start_new_kernel(cwd=str(course / folder), env=environment())
-    data = {}
+    data, pages = {}, []
 
     def hear(message):
-        if message["msg_type"] == "execute_result":
+        if message["msg_type"] in ("execute_result", "display_data", "update_display_data"):
             data.update(message["content"]["data"])
+            pages.append(data.get("text/html", ""))
 
     try:
         for code in (WHO_AM_I, "progress()"):
@@ -220,6 +221,7 @@ def test_a_kernel_enters_its_checks(course, folder, counts):
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     assert file_of(course).exists() is counts
+    assert any(f"1 of {ALL} exercises done" in page for page in pages) is counts
     text, page = data["text/plain"], data["text/html"]
     assert text.endswith(f"{int(counts)} of {ALL} exercises passed")
     assert f"{int(counts)} of {ALL} exercises passed" in page

@@ -84,8 +84,14 @@ STATES = {
 def test_a_passing_verdict_as_text():
     assert plain(exercise_report(PASSED)).splitlines() == [
         f"✓ broadcast passed: 2 cases on 4 ranks{' ' * 39}1/1",
-        "  4 ranks, messages: 3 (exactly 3)",
+        "  On 4 ranks: 3 messages (exactly 3)",
     ]
+
+
+def test_one_of_a_kind_is_singular():
+    assert Bound("rounds", 1, "=", 1).counted == "1 round"
+    assert Bound("bytes sent by one rank", 1, "=", 1).counted == "1 byte sent by one rank"
+    assert Bound("messages", 1024, "=", 1).counted == "1,024 messages"
 
 
 def test_a_remark_on_a_passing_verdict_is_in_all_reports():

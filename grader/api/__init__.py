@@ -17,11 +17,12 @@ from grader.core.values import show
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
 from grader.course.chapters import Catalogue, discover
 from grader.judge.judge import Judge, Settings
-from grader.judge.progress import CourseProgress, note, origin_of, overview
+from grader.judge.progress import CourseProgress, note, origin_of, overview, working_folder
 from grader.launch.backends import entry_of
 from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
+from grader.report.course_place import CoursePlace, place_in_course
 from grader.report.html import exercise_html, failure_html, progress_html
 from grader.report.live import LiveCount, Place
 from grader.report.summary import failure_text
@@ -68,7 +69,7 @@ def fresh_seed() -> int:
 class _Displayed:
     """What is displayed in the place of the live count, if there was one."""
 
-    _place: Place | None = None
+    _place: Place | None
 
     def _ipython_display_(self) -> None:
         place, self._place = self._place, None
@@ -87,18 +88,24 @@ class Checked(_Displayed):
         verdict: the verdict as data.
     """
 
-    def __init__(self, verdict: ExerciseVerdict, place: Place | None = None) -> None:
+    def __init__(
+        self,
+        verdict: ExerciseVerdict,
+        place: Place | None = None,
+        course: CoursePlace | None = None,
+    ) -> None:
         self.verdict = verdict
         self._place = place
+        self._course = course
 
     def __bool__(self) -> bool:
         return self.verdict.passed
 
     def __repr__(self) -> str:
-        return plain(exercise_report(self.verdict))
+        return plain(exercise_report(self.verdict, self._course))
 
     def _repr_html_(self) -> str:
-        return exercise_html(self.verdict)
+        return exercise_html(self.verdict, self._course)
 
 
 def check(
@@ -140,8 +147,9 @@ def check(
     submission = Submission.from_function(value, name)
     with LiveCount(name) as count, stoppable() as launcher:
         verdict = Judge(launcher, settings).judge(exercise, submission, count)
-    checked = Checked(verdict, count.place)
-    note([checked.verdict], catalogue(), origin_of(value), sizes, backend)
+    progress = note([verdict], catalogue(), origin_of(value), sizes, backend)
+    course = place_in_course(progress, name, working_folder()) if progress else None
+    checked = Checked(verdict, count.place, course)
     if not shows_results():
         print(checked)
     return checked

@@ -314,7 +314,13 @@ def _check(request: argparse.Namespace) -> int:
     sys.stdout.flush()  # a reader gets the verdict before progress is written
     from grader.judge.progress import note
 
-    note(verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True)
+    progress = note(
+        verdict.exercises, catalogue(), Path(request.file), sizes, request.backend, file=True
+    )
+    if progress is not None and not request.json:
+        from grader.report.summary import sum_of
+
+        print(sum_of(progress))
     return 0 if verdict.passed else 1
 
 

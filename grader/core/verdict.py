@@ -414,13 +414,16 @@ class Bound:
     """A measured number beside what the exercise asks of it.
 
     ``relation`` is ``"="``, ``"≤"`` or ``"≥"``: ``measured relation asked``
-    should be true.
+    should be true.  ``plain`` is what the plain way takes, and ``plain_way`` its name, where
+    the chapter has one to compare with.
     """
 
     quantity: str
     measured: int
     relation: str
     asked: int
+    plain: int | None = None
+    plain_way: str = ""
 
     @property
     def holds(self) -> bool:
@@ -430,6 +433,13 @@ class Bound:
             "≤": self.measured <= self.asked,
             "≥": self.measured >= self.asked,
         }[self.relation]
+
+    @property
+    def counted(self) -> str:
+        """The measured number with what it counts: "7 messages", "1 round"."""
+        noun, blank, rest = self.quantity.partition(" ")
+        noun = noun.removesuffix("s") if self.measured == 1 else noun
+        return f"{self.measured:,} {noun}{blank}{rest}"
 
     @property
     def asks(self) -> str:

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -40,6 +40,7 @@ __all__ = [
     "note",
     "origin_of",
     "overview",
+    "working_folder",
 ]
 
 
@@ -154,8 +155,8 @@ class ProgressFile:
                 f"{self.path} is damaged ({error}); delete it to begin a new one"
             ) from None
 
-    def add(self, verdicts: Iterable[ExerciseVerdict], when: datetime) -> None:
-        """Enter the verdicts of a check that ended at ``when``.
+    def add(self, verdicts: Iterable[ExerciseVerdict], when: datetime) -> dict[str, ExerciseRecord]:
+        """Enter the verdicts of a check that ended at ``when``; return all records.
 
         Raises:
             ProgressFileError: the file cannot be read, understood or written.
@@ -170,6 +171,7 @@ class ProgressFile:
                 self._replace(msgspec.json.encode(_Book(VERSION, entries)))
         except OSError as error:
             raise self._unwritable(error) from None
+        return entries
 
     def rehearse(self) -> None:
         """Check whether the file could be written now, without a trace.
@@ -322,12 +324,16 @@ def overview(catalogue: Catalogue) -> CourseProgress:
         trouble.append(_missed[-1])
     return CourseProgress(
         progress_file.path,
-        tuple(
-            ExerciseProgress(exercise, entries.get(name)) for name, exercise in catalogue.items()
-        ),
+        _of_course(catalogue, entries),
         tuple(name for name in entries if name not in catalogue),
         tuple(trouble),
     )
+
+
+def _of_course(
+    catalogue: Catalogue, entries: Mapping[str, ExerciseRecord]
+) -> tuple[ExerciseProgress, ...]:
+    return tuple(ExerciseProgress(one, entries.get(name)) for name, one in catalogue.items())
 
 
 # The location of the file. --------------------------------------------------------
@@ -351,14 +357,15 @@ def location(catalogue: Catalogue) -> Path | None:
 
 def _own_course(catalogue: Catalogue) -> Path | None:
     """Return the folder of the course that the learner works in, see :func:`location`."""
-    for start in (_here(), Path(os.path.abspath(__file__)).parent):
+    for start in (working_folder(), Path(os.path.abspath(__file__)).parent):
         root = None if start is None else _course_around(start, catalogue)
         if root is not None:
             return root
     return None
 
 
-def _here() -> Path | None:
+def working_folder() -> Path | None:
+    """Return the working folder, which for a kernel is its notebook's; None if it is gone."""
     try:
         return Path.cwd()
     except OSError:  # it has been deleted
@@ -385,7 +392,7 @@ def origin_of(answer: Callable[..., Any] | str) -> Path | None:
     """Return where a live answer was written: its module's file, or its notebook's folder."""
     module = sys.modules.get(getattr(answer, "__module__", None) or "")
     file = getattr(module, "__file__", None)
-    return Path(file) if file else _here()
+    return Path(file) if file else working_folder()
 
 
 def note(
@@ -395,8 +402,8 @@ def note(
     sizes: Sequence[int] | None = None,
     backend: str = "gloo",
     file: bool = False,
-) -> None:
-    """Enter a check of the learner's, if it counts and can be entered.
+) -> CourseProgress | None:
+    """Enter a check of the learner's, if it counts and can be entered; return the progress then.
 
     Args:
         verdicts: the verdicts of the check.
@@ -408,10 +415,11 @@ def note(
             person's work; a live answer is the learner's own, unless the course has brought it.
     """
     if not entry_of(backend).keeps_progress:
-        return
+        return None
     if os.environ.get(_NBGRADER) == "autograde":
-        return  # nbgrader judges a class's answers on the instructor's machine
+        return None  # nbgrader judges a class's answers on the instructor's machine
     ended = datetime.now(timezone.utc)
+    entered: list[CourseProgress] = []
 
     def enter() -> None:
         try:
@@ -421,7 +429,8 @@ def note(
                 return
             if not _in_notebooks(origin, catalogue) if file else _not_theirs(origin, catalogue):
                 return
-            ProgressFile(path).add(counted, ended)
+            entries = ProgressFile(path).add(counted, ended)
+            entered.append(CourseProgress(path, _of_course(catalogue, entries)))
             _missed.clear()
         except Exception as error:  # no error here may cost a verdict
             _missed[:] = [str(error)]
@@ -437,6 +446,8 @@ def note(
             f"the last check was not entered within {PATIENCE:g} s: another process holds the"
             " lock, or the file system hangs; check again"
         ]
+        return None
+    return entered[0] if entered else None
 
 
 def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] | None) -> bool:

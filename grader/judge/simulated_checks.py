@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from grader.core.program import Program
-from grader.core.verdict import Bound, CaseVerdict, Status
+from grader.core.verdict import CaseVerdict, Status
 from grader.course.cases import Case, Draw
 from grader.course.exercise import Exercise
 from grader.course.limits import Limit
@@ -175,8 +175,7 @@ def _on_limits(
             message = "not judged: the run on simulated ranks did not give the right result"
             yield replace(one, message=message, judged=False)
             continue
-        measured, asked = limit.measure(simulation.tally), limit.asked(case)
-        bound = Bound(limit.quantity, measured, limit.relation, asked)
+        bound = limit.judge(case, simulation.tally)
         one = replace(one, bounds=(bound,))
         if bound.holds:
             yield replace(one, status=Status.PASSED)

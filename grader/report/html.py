@@ -7,11 +7,13 @@ front ends; every colour has a word or a mark beside it.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -27,9 +29,11 @@ from grader.report.summary import (
     headline,
     in_words,
     key_traffic,
+    ladder,
     look_of,
     orders_tried,
     output_lines,
+    praise_of,
     progress_cells,
     rank_rows,
     shown,
@@ -91,11 +95,14 @@ def failure_html(failure: Failure) -> str:
     return "\n".join(parts)
 
 
-def exercise_html(verdict: ExerciseVerdict, cases: bool = True) -> str:
+def exercise_html(
+    verdict: ExerciseVerdict, place: CoursePlace | None = None, cases: bool = True
+) -> str:
     """Return one exercise as a small card.
 
     Args:
         verdict: the verdict.
+        place: the learner's place in the course, where it is known.
         cases: whether a failed one lists all cases.
     """
     look = look_of(verdict)
@@ -105,16 +112,56 @@ def exercise_html(verdict: ExerciseVerdict, cases: bool = True) -> str:
         _head(look, verdict.name, headline(verdict)),
         *_body(verdict),
         *(_all_cases(verdict) if cases else ()),
-        f'<div style="{_QUIET}">{earned(verdict)}</div>',
+        *_foot(verdict, place),
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def _foot(verdict: ExerciseVerdict, place: CoursePlace | None) -> Iterator[str]:
+    """Yield what it has earned, and the place in the course with the way on."""
+    texts = [earned(verdict)]
+    if place is not None:
+        words = place.chapter_in_words
+        dots = f'<span role="img" aria-label="{words}" title="{words}">{place.dots}</span>'
+        texts += [place.in_words, dots]
+    yield f'<div style="{_QUIET}">{" · ".join(texts)}</div>'
+    if place is None:
+        return
+    if not verdict.passed:
+        call = f"<code>hint({escape(repr(verdict.name))})</code>"
+        yield f'<div style="{_QUIET}">More hints: {call}</div>'
+        return
+    praise = praise_of(verdict, place)
+    if praise:
+        yield f"<div>{_RING}<strong>{escape(praise)}</strong></div>"
+    if place.next_link:
+        style = "color: var(--jp-content-link-color, LinkText)"
+        link = f'<a href="{escape(place.next_link)}" style="{style}">{escape(place.next_name)}</a>'
+        yield f"<div>Next: {link}</div>"
+    elif place.next_name:
+        yield f"<div>Next: {escape(place.next_name)}</div>"
+
+
+#: Eight ranks that have closed their ring: it stands still, and is an ornament.
+_RING = (
+    '<svg aria-hidden="true" viewBox="-12 -12 24 24" width="22" height="22"'
+    ' style="vertical-align: -5px; margin-right: 6px">'
+    f'<circle r="8" fill="none" style="stroke: {Look.PASSED.colour}" />'
+    + "".join(
+        f'<circle cx="{8 * math.cos(turn):.1f}" cy="{8 * math.sin(turn):.1f}" r="2.4"'
+        f' style="fill: {Look.PASSED.colour}" />'
+        for turn in (rank * math.pi / 4 for rank in range(8))
+    )
+    + "</svg>"
+)
 
 
 def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if verdict.status is Status.PASSED:
         lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (f"<div>{escape(line)}</div>" for line in lines)
+        yield from _ladder(verdict)
         if verdict.message:
             yield f"<div><strong>Remark:</strong> {escape(verdict.message)}</div>"
     if verdict.status is not Status.FAILED or untouched(verdict):
@@ -139,6 +186,26 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
     if len(verdict.cases) > 1:
         yield from _grid(verdict)
     yield "</div>"
+
+
+def _ladder(verdict: ExerciseVerdict) -> Iterator[str]:
+    """Yield what a passed exercise costs beside the plain way, as bars with their numbers."""
+    found = ladder(verdict)
+    if found is None:
+        return
+    title, steps = found
+    yield f"<div>{escape(title)}</div>"
+    yield f'<ul style="{_LIST}">'
+    for name, cost in steps:
+        look = Look.PASSED if name == steps[-1][0] else Look.UNTOUCHED
+        width = f"width: {max(1, 50 * cost / steps[0][1]):.1f}%"
+        yield (
+            '<li style="display: flex; gap: 8px; align-items: center; margin: 0">'
+            f'<span style="flex: 0 0 8em">{escape(name)}</span>'
+            f'<span style="{width}; height: 0.7em; background: {look.colour}"></span>'
+            f"<span>{cost:,}</span></li>"
+        )
+    yield "</ul>"
 
 
 def _lines(text: str) -> str:
@@ -203,7 +270,7 @@ def _grid(verdict: ExerciseVerdict) -> Iterator[str]:
     yield "</div>"
 
 
-_GRID = "padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
+_GRID = "border: 0; padding: 0 8px 0 0; text-align: left; white-space: nowrap;"
 
 
 def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
@@ -212,13 +279,13 @@ def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
         return
     yield f'<details><summary style="cursor: pointer">All {len(verdict.cases)} cases</summary>'
     for size, cases in groupby(verdict.cases, world):
-        yield f'<div style="margin: 4px 0 0">{escape(size)}</div>'
+        yield f'<div style="margin: 4px 0 0"><strong>{escape(size)}</strong></div>'
         yield f'<ul style="{_LIST} margin-left: 1em">'
         for case in cases:
             look = case_look(case)
             words = case_words(case)
             why = f": {escape(words)}" if words else ""
-            yield f"<li>{_coloured(dot(look), look)} <b>{escape(case.name)}</b>{why}</li>"
+            yield f"<li>{_coloured(dot(look), look)} {escape(case.name)}{why}</li>"
         yield "</ul>"
     yield "</details>"
 

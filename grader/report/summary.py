@@ -15,6 +15,7 @@ from grader.core.verdict import (
     Status,
 )
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 
 __all__ = [
@@ -32,11 +33,13 @@ __all__ = [
     "headline",
     "in_words",
     "key_traffic",
+    "ladder",
     "listed",
     "look_of",
     "orders_tried",
     "output_lines",
     "points",
+    "praise_of",
     "progress_cells",
     "rank_rows",
     "shown",
@@ -67,6 +70,20 @@ def earned(verdict: ExerciseVerdict) -> str:
     """Return the points that an exercise has earned: "0.47 of 1 point"."""
     noun = "point" if verdict.max_score == 1 else "points"
     return f"{points(verdict.score)} of {points(verdict.max_score)} {noun}"
+
+
+#: Points from which on an exercise is a large one.
+_LARGE = 3
+
+
+def praise_of(verdict: ExerciseVerdict, place: CoursePlace) -> str:
+    """Return a word of praise for what was large: an exercise, a chapter, the course."""
+    if place.passed == place.of:
+        return "That was the last one: the course is complete."
+    large = verdict.max_score >= _LARGE
+    if all(place.chapter):
+        return f"{'A big one, and the' if large else 'The'} chapter is complete."
+    return "That was a big one. Well done!" if large else ""
 
 
 def listed(items: Iterable[object]) -> str:
@@ -137,7 +154,7 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
         bound = case.bounds[0]
         name = what.removesuffix(f": {bound}")
         where = f"{where.strip().rstrip(',')}, {name}"
-        what = f"{bound.measured:,} {bound.quantity}, {bound.asks}"
+        what = f"{bound.counted}, {bound.asks}"
     if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
         more = what.removeprefix(case.shown_by_rank) + more
         what = ""
@@ -252,10 +269,29 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
         if case.world_size == largest:
             bound = case.bounds[0]
             # two bounds on one number are given together
-            grouped.setdefault(f"{bound.quantity}: {bound.measured}", []).append(bound)
+            grouped.setdefault(bound.counted, []).append(bound)
     texts = [f"{number} ({_asked(bounds)})" for number, bounds in grouped.items()]
-    simulated = any(case.simulated for case in limits if case.world_size == largest)
-    return f"{largest} {'simulated ' if simulated else ''}ranks, {', '.join(texts)}"
+    where = next(world(case) for case in limits if case.world_size == largest)
+    return f"On {where}: {', '.join(texts)}"
+
+
+def ladder(verdict: ExerciseVerdict) -> tuple[str, list[tuple[str, int]]] | None:
+    """Return what a passed exercise costs beside the plain way, on most ranks.
+
+    Returns:
+        What is counted and where, and the steps, the largest first; None where the chapter
+        has no plain way, or it costs no more.
+    """
+    compared = [case for case in verdict.cases if case.bounds and case.bounds[0].plain is not None]
+    case = max(compared, key=lambda case: case.world_size, default=None)
+    if not verdict.passed or case is None:
+        return None
+    bound = case.bounds[0]
+    assert bound.plain is not None
+    if bound.plain <= bound.measured:
+        return None
+    steps = [(bound.plain_way, bound.plain), ("yours", bound.measured)]
+    return f"{bound.quantity.capitalize()} on {world(case)}:", steps
 
 
 def orders_tried(verdict: ExerciseVerdict) -> str:

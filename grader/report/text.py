@@ -21,6 +21,7 @@ from grader.core.verdict import (
     SubmissionVerdict,
 )
 from grader.judge.progress import CourseProgress, ProgressState
+from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 from grader.report.summary import (
     SHOULD_BE,
@@ -31,10 +32,12 @@ from grader.report.summary import (
     headline,
     in_words,
     key_traffic,
+    ladder,
     look_of,
     orders_tried,
     output_lines,
     points,
+    praise_of,
     progress_cells,
     rank_rows,
     shown,
@@ -52,6 +55,7 @@ __all__ = [
     "exercise_report",
     "failure_report",
     "growth_report",
+    "place_report",
     "plain",
     "progress_report",
     "submission_report",
@@ -95,9 +99,28 @@ def submission_report(verdict: SubmissionVerdict) -> RenderableType:
     return Group(*parts)
 
 
-def exercise_report(verdict: ExerciseVerdict) -> RenderableType:
-    """Report one exercise: its outcome, and on failure where it is and what to try."""
-    return Group(*_exercise_lines(verdict))
+def exercise_report(verdict: ExerciseVerdict, place: CoursePlace | None = None) -> RenderableType:
+    """Report one exercise: its outcome, and on failure where it is and what to try.
+
+    Args:
+        verdict: the verdict.
+        place: the learner's place in the course, where it is known.
+    """
+    lines = [*_exercise_lines(verdict)]
+    if place is not None:
+        lines.append(Padding(place_report(verdict, place), (0, 0, 0, 2)))
+    return Group(*lines)
+
+
+def place_report(verdict: ExerciseVerdict, place: CoursePlace) -> RenderableType:
+    """Report the place in the course after a check, and what comes next."""
+    line = Text(f"{place.in_words} · {place.dots}", style="dim")
+    if not verdict.passed:
+        return line
+    coming = Text(f" · next: {place.next_name}" if place.next_name else "")
+    praise = praise_of(verdict, place)
+    lines = [Text(praise, style="bold green")] if praise else []
+    return Group(*lines, Text.assemble(line, coming))
 
 
 def _exercise_lines(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
@@ -122,6 +145,7 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     if verdict.status is Status.PASSED:
         lines = filter(None, (key_traffic(verdict), orders_tried(verdict)))
         yield from (Text(line, style="dim") for line in lines)
+        yield from _ladder(verdict)
         if verdict.message:
             yield Text(f"remark: {visible(verdict.message)}")
     if verdict.status is not Status.FAILED or untouched(verdict):
@@ -141,6 +165,22 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
         yield Text.assemble(("hint: ", "bold cyan"), visible(verdict.hint))
     if len(verdict.cases) > 1:
         yield _grid(verdict)
+
+
+#: Characters of the longest bar.
+_BAR = 32
+
+
+def _ladder(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
+    found = ladder(verdict)
+    if found is None:
+        return
+    title, steps = found
+    yield Text(title)
+    label, most = max(len(name) for name, _ in steps), steps[0][1]
+    for name, cost in steps:
+        bar = "█" * max(1, round(_BAR * cost / most))
+        yield Padding(Text(f"{name:<{label}}   {bar} {cost:,}"), (0, 0, 0, _ROWS))
 
 
 def _rows(rows: Sequence[RowParts]) -> Iterator[RenderableType]:

@@ -50,6 +50,21 @@ def test_a_wrong_answer_turns_red_and_a_right_one_green(reader: Reader) -> None:
     expect(stub.output).to_contain_text("✓ broadcast passed")
 
 
+def test_the_next_exercise_is_a_click_away(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    cell = reader.cell("Everyone's x becomes src's x.")
+    # the tests keep no progress, and this reader does
+    kept = "import os\nos.environ['GRADER_PROGRESS'] = '../kept.json'\n"
+    cell.write(kept + "import torch.distributed as dist\nfrom grader import check\n\n" + RIGHT)
+    cell.run()
+    expect(cell.output).to_have_count(1)
+    expect(cell.output).to_contain_text("1 of 1 point · 1 of ")
+    heading = reader.page.get_by_role("heading", name="Exercise: tree_broadcast")
+    expect(heading).not_to_be_in_viewport()
+    cell.output.get_by_role("link", name="tree_broadcast").click()
+    expect(heading).to_be_in_viewport()
+
+
 REPLAY = RIGHT.replace("check(broadcast)", "from grader import replay\n\nreplay(broadcast, 4)")
 
 HANG = """import time

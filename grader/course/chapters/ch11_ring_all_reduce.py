@@ -12,7 +12,15 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Gives, Growth, Mistake
-from grader.course.limits import combined, messages, neighbours_only, point, rounds, sent_elements
+from grader.course.limits import (
+    against,
+    combined,
+    messages,
+    neighbours_only,
+    point,
+    rounds,
+    sent_elements,
+)
 from grader.course.oracles import OPS, magnitude, op_name, reduced
 
 # The schedule of a ring. ------------------------------------------------------------
@@ -366,7 +374,11 @@ ring_all_reduce = Exercise(
         point(neighbours_only()),
         # every chunk is sent 2(n − 1) times in all, so however x is cut, the rank that
         # sends most sends at least the mean
-        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
+        against(
+            "a root",
+            lambda c: (c.n - 1) * length(c),
+            point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
+        ),
         point(sent_elements("≥", lambda c: 2 * (c.n - 1) * length(c) // c.n)),
         point(rounds("≤", lambda c: 2 * (c.n - 1))),
         point(rounds("≥", lambda c: 2 * (c.n - 1) if length(c) >= c.n else 0)),
