@@ -153,7 +153,10 @@ def progress_html(overview: CourseProgress) -> str:
     if overview.exercises:
         parts.append(_bar(overview.passed, len(overview.exercises), "100%"))
         parts += _next(overview)
-        parts.append('<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%">')
+        parts.append(
+            '<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%;'
+            ' font-size: inherit">'
+        )
         heads = "".join(
             f'<th scope="col" style="{_PLAIN_CELL}">{title}</th>'
             for title in ("chapter", "passed", "exercises")
