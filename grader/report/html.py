@@ -155,6 +155,7 @@ def progress_html(overview: CourseProgress) -> str:
         parts += _next(overview)
         parts.append(
             '<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%;'
+            " table-layout: auto;"
             ' font-size: inherit">'
         )
         heads = "".join(
@@ -218,7 +219,7 @@ def _chapter_row(
         said = f" ({escape(state)})" if progress.entry and state != look.word else ""
         title = escape(f"{state}; last check {when}" if when else state)
         names.append(
-            f'<span style="display: inline-block; margin-right: 14px" title="{title}">'
+            f'<span style="display: inline-block; margin-right: 14px; white-space: nowrap" title="{title}">'
             f'<strong style="color: {look.colour}">{look.mark}</strong>'
             f" <code>{escape(progress.exercise.name)}</code>{said}</span>"
         )

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.learner import hide
+from tests.browser.learner import hidden_extensions, hide
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -87,6 +87,10 @@ class Server:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(values))
         hide(home / "site", ROOT / "requirements.txt")
+        switched_off = dict.fromkeys(hidden_extensions(ROOT / "requirements.txt"), True)
+        page_config = home / "config" / "labconfig" / "page_config.json"
+        page_config.parent.mkdir(parents=True)
+        page_config.write_text(json.dumps({"disabledExtensions": switched_off}))
         paths = [str(home / "site"), str(ROOT)]
         return {
             **os.environ,

@@ -2,11 +2,13 @@
 
 The tests run where the tools are installed too, and a lab could lean on one of them by
 accident.  So the server of these tests, its kernels and their ranks start with a
-``sitecustomize`` that hides every package that ``requirements.txt`` does not bring.
+``sitecustomize`` that hides every package that ``requirements.txt`` does not bring, and the
+extensions of JupyterLab that such packages bring are switched off.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -71,6 +73,19 @@ def hidden(requirements: Path) -> list[str]:
         for module, owners in metadata.packages_distributions().items()
         if not theirs & set(map(canonicalize_name, owners))
     )
+
+
+def hidden_extensions(requirements: Path) -> list[str]:
+    """Return JupyterLab's extensions of packages that a learner does not get."""
+    theirs = brought(requirements)
+    found = set()
+    for one in metadata.distributions():
+        if canonicalize_name(one.metadata["Name"]) not in theirs:
+            for file in one.files or ():
+                match = re.search(r"/labextensions/((?:@[^/]+/)?[^/]+)/package\.json$", str(file))
+                if match:
+                    found.add(match[1])
+    return sorted(found)
 
 
 def hide(folder: Path, requirements: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.lab import PATIENCE, ROOT, Reader, Server
-from tests.browser.learner import hidden
+from tests.browser.learner import hidden, hidden_extensions
 from tests.test_servers import anchors
 
 #: One worker has the browser and the server.
@@ -127,3 +127,7 @@ def test_a_learners_kernel_has_no_tools(reader: Reader) -> None:
     )
     cell.run()
     expect(cell.output).to_have_text("[] True\n")
+    assert "@jupyter/nbgrader" in hidden_extensions(ROOT / "requirements.txt")
+    menu = reader.page.get_by_role("menuitem")
+    expect(menu.filter(has_text="Kernel")).to_have_count(1)
+    expect(menu.filter(has_text="Nbgrader")).to_have_count(0)
