@@ -155,7 +155,7 @@ def progress_html(overview: CourseProgress) -> str:
         parts += _next(overview)
         parts.append(
             '<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%;'
-            " table-layout: auto;"
+            " table-layout: auto; overflow-wrap: normal;"
             ' font-size: inherit">'
         )
         heads = "".join(
@@ -219,15 +219,16 @@ def _chapter_row(
         said = f" ({escape(state)})" if progress.entry and state != look.word else ""
         title = escape(f"{state}; last check {when}" if when else state)
         names.append(
-            f'<span style="display: inline-block; margin-right: 14px; white-space: nowrap" title="{title}">'
+            f'<span style="display: inline-block; margin-right: 14px" title="{title}">'
             f'<strong style="color: {look.colour}">{look.mark}</strong>'
-            f" <code>{escape(progress.exercise.name)}</code>{said}</span>"
+            f' <code style="white-space: nowrap">{escape(progress.exercise.name)}</code>{said}'
+            "</span>"
         )
     return (
-        f'<tr><th scope="row" style="{_PLAIN_CELL} font-weight: normal; white-space: nowrap">'
+        f'<tr><th scope="row" style="{_PLAIN_CELL} font-weight: normal">'
         f"{_chapter_link(overview, chapter)}</th>"
         f'<td style="{_PLAIN_CELL} white-space: nowrap">{passed} of {len(exercises)}'
-        f"{_bar(passed, len(exercises), '80px')}</td>"
+        f"{_bar(passed, len(exercises), '56px')}</td>"
         f'<td style="{_PLAIN_CELL}">{"".join(names)}</td></tr>'
     )
 

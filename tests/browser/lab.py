@@ -100,6 +100,7 @@ class Server:
             "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"),
             "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "GRADER_PROGRESS": str(home / "progress.json"),
             "IPYTHONDIR": str(home / "ipython"),
         }
 
