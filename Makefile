@@ -29,7 +29,9 @@ $(VENV)/.tools: $(VENV)/.course
 lab: $(VENV)/.course ## open the course in JupyterLab
 	@# the doctor starts a world, so that all of torch is in memory when the first chapter wants it
 	$(BIN)/python -m grader doctor
-	$(BIN)/jupyter lab $(ROOTED) $(ARGS) notebooks/00_ranks_and_groups.ipynb
+	@# the server's root is the course: chapters show ../imgs, and link to ../docs
+	$(BIN)/jupyter lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
+		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
 test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests $(ARGS)

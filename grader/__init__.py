@@ -1,13 +1,16 @@
 """Gather Round: a course on collective communication, and the grader behind it.
 
-A student needs ten names::
+A student needs twelve names::
 
     from grader import (
-        backends, check, hint, mark, points, progress, replay, run, simulate, timeline
+        backends, check, hint, mark, points, predict, progress, replay, reset, run, simulate,
+        timeline,
     )
 
     check(broadcast)          # judge a function against the exercise of its name
     hint("broadcast")         # a hint; call it again for a plainer one
+    reset("broadcast")        # begin again: its stub in a new cell
+    predict("rank 0 has 7")   # what you expect, shown beside the next run
     run(function, 4, x)       # run any function on four ranks
     simulate(function, 1024)  # run it on a thousand, on a virtual clock
     replay(broadcast, 4)      # step through its messages
@@ -49,7 +52,7 @@ from grader.core import __version__
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from grader.api import check, hint, points, progress, run
+    from grader.api import check, hint, points, predict, progress, reset, run
     from grader.api.replay import replay
     from grader.api.simulate import simulate
     from grader.api.timeline import timeline
@@ -63,8 +66,10 @@ __all__ = [
     "hint",
     "mark",
     "points",
+    "predict",
     "progress",
     "replay",
+    "reset",
     "run",
     "simulate",
     "timeline",
@@ -78,8 +83,10 @@ _HOMES = {
     "hint": "api",
     "mark": "core.events",
     "points": "api",
+    "predict": "api",
     "progress": "api",
     "replay": "api.replay",
+    "reset": "api",
     "run": "api",
     "simulate": "api.simulate",
     "timeline": "api.timeline",

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## What it does
@@ -28,6 +28,10 @@ from grader import check, hint, run
 # PyTorch has it built in. Every rank of the group makes the same call, and names the same source:
 #
 # **Predict:** three ranks; rank 0 holds 1 to 5, the others zeros. What does each hold afterwards?
+# Write it between the quotes. The next run shows it again, beside what happened.
+
+# %%
+predict("")
 
 # %%
 def built_in():
@@ -48,6 +52,9 @@ run(built_in, 3)
 #
 # **Predict:** four ranks hold [1, 1], [2, 2], [3, 3] and [4, 4]. What does each hold after a broadcast
 # from rank 0? (These four will come back with every collective.)
+
+# %%
+predict("")
 
 # %%
 def each_has_its_own():
@@ -219,6 +226,9 @@ check(tree_broadcast)
 # %% [markdown]
 # Now count, for worlds of several sizes. **Predict:** how many rounds does each take on 5 ranks, and on
 # 8?
+
+# %%
+predict("")
 
 # %%
 def your_tree(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -33,8 +34,10 @@ def test_everything_public_is_exported():
         "hint",
         "mark",
         "points",
+        "predict",
         "progress",
         "replay",
+        "reset",
         "run",
         "simulate",
         "timeline",
@@ -247,12 +250,46 @@ def test_hints_come_one_by_one(capsys):
     api._hints_given.clear()
     first = hint("broadcast")
     assert len(first.hints) == 1
-    assert "(2 more: call hint('broadcast') again)" in repr(first)
+    assert repr(first).endswith('2 more: for the next hint, call hint("broadcast") again.')
     second = hint("broadcast")
     assert len(second.hints) == 2
-    assert "(The next hint is the whole answer: call hint('broadcast') again)" in repr(second)
+    asks = 'To see it, call hint("broadcast") again.'
+    assert repr(second).endswith(f"The next hint is the whole answer. {asks}")
+    shown = second._repr_html_()
+    assert "The next hint is the whole answer." in shown
+    assert "<pre" not in shown
     assert len(hint(broadcast).hints) == len(hint("broadcast").hints) == 3
-    assert "again)" not in repr(hint("broadcast"))
+    last = hint("broadcast")
+    assert "again." not in repr(last) + last._repr_html_()
+    # monospace is for code alone, and it keeps its shape
+    (code,) = re.findall(r"<pre[^>]*>(.*?)</pre>", last._repr_html_(), re.DOTALL)
+    assert code.startswith("if dist.get_rank() == src:\n    for dst in")
+    for shown in (repr(first), repr(second), repr(last)):
+        assert max(map(len, shown.splitlines())) <= 80
     with pytest.raises(UnknownExercise):
         hint("brodcast")
     assert capsys.readouterr().out
+
+
+def test_a_prediction_is_shown_with_what_follows_even_if_that_fails(capsys):
+    grader.predict("it hangs")
+    with pytest.raises(RunFailed):
+        run(lambda: dist.recv(torch.empty(1), 1 - dist.get_rank()), 2)
+    assert capsys.readouterr().out.splitlines() == [
+        "Your prediction is kept. Now run the next cell and compare.",
+        "You predicted: it hangs",
+    ]
+
+
+@pytest.mark.parametrize("following", [grader.simulate, grader.replay])
+def test_every_kind_of_run_shows_a_prediction(following, capsys):
+    grader.predict("<b>nothing</b>")
+    following(lambda: dist.barrier(), 2)
+    assert "You predicted: <b>nothing</b>" in capsys.readouterr().out
+    shown = api.Prediction("<b>nothing</b>", seen=True)._repr_html_()
+    assert "&lt;b&gt;nothing" in shown
+
+
+def test_a_prediction_is_a_text():
+    with pytest.raises(RequestError, match=r'predict\("everyone has 7"\), not a int'):
+        grader.predict(7)

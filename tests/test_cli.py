@@ -258,15 +258,15 @@ def test_list(request_here):
 def test_hint(request_here):
     done = request_here("hint", "broadcast")
     assert done.stdout.startswith("1. ")
-    assert "(2 more: python -m grader hint broadcast --more)" in done.stdout
+    assert done.stdout.endswith("\n2 more: python -m grader hint broadcast --more\n")
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_the_whole_answer_is_announced_before_it_is_shown(request_here):
     more = request_here("hint", "broadcast", "--more").stdout
     assert all(f"\n{number}. " in f"\n{more}" for number in (1, 2))
-    assert (
-        "The next hint is the whole answer: python -m grader hint broadcast --more --more" in more
-    )
+    announced = "The next hint is the whole answer. To see it: python -m grader hint broadcast"
+    assert f"{announced} --more --more" in " ".join(more.split())
     assert "dist.send(x, dst)" not in more
     assert "dist.send(x, dst)" in request_here("hint", "broadcast", "--more", "--more").stdout
 

@@ -21,7 +21,13 @@ from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import ExerciseVerdict, Status
-from grader.judge.progress import CourseProgress, ProgressFile, overview
+from grader.judge.progress import (
+    CourseProgress,
+    ExerciseProgress,
+    ExerciseRecord,
+    ProgressFile,
+    overview,
+)
 from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
 
@@ -496,6 +502,32 @@ def test_a_file_that_must_not_be_read(tmp_path):
     book = ProgressFile(tmp_path)
     with pytest.raises(ProgressFileError, match="is no file"):
         book.read()
+
+
+def test_the_page_has_bars_a_next_step_and_links_that_open_chapters(course, monkeypatch):
+    monkeypatch.setenv("GRADER_PROGRESS", str(file_of(course)))
+    for name in ("who_am_i", "neighbours"):
+        ProgressFile(file_of(course)).add([verdict(name)], NOW)
+    for folder, link in (("notebooks", ""), (".", "notebooks/"), ("solutions", "../notebooks/")):
+        monkeypatch.chdir(course / folder)
+        found = overview(catalogue())
+        page = progress_html(found)
+        # the copy has a single chapter: what is not there is no link
+        assert re.findall(r'href="([^"]+)"', page) == [f"{link}00_ranks_and_groups.ipynb"]
+    assert "Next: <code>ping_pong</code>, in chapter 01 · Point to point" in page
+    assert f"2 of {ALL} exercises passed" in page
+    widths = re.findall(r"width: (\d+)%; height: 100%", page)
+    assert widths == [f"{200 / ALL:.0f}", "100", *["0"] * (len(catalogue().chapters()) - 1)]
+    text = plain(progress_report(found))
+    assert "Next: ping_pong, in chapter 01 · Point to point\n" in text
+
+
+def test_who_has_passed_all_is_told_so():
+    entry = ExerciseRecord(True, 1.0, 1.0, 1, NOW, 0.2, True)
+    done = [ExerciseProgress(one, entry) for one in catalogue().values()]
+    page = progress_html(CourseProgress(Path("x"), tuple(done)))
+    assert "You have passed every exercise of the course." in page
+    assert "Next" not in page + plain(progress_report(CourseProgress(Path("x"), tuple(done))))
 
 
 def test_trouble_is_shown_and_escaped_in_html():

@@ -20,7 +20,7 @@ from nbclient.exceptions import CellExecutionError
 
 from grader.course.chapters import discover
 from tools.assignment import furnish
-from tools.chapter import Chapter, ChapterError, to_text
+from tools.chapter import Chapter, ChapterError, stubs_text, to_text
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,17 +54,26 @@ def execute(notebook: Any, folder: Path) -> None:
             output.get("data", {}).pop(_CONTROLS, None)
 
 
+#: Where the grader finds the stubs, to give one back to a learner.
+STUBS = ROOT / "grader" / "course" / "stubs"
+
+
 def build(chapter: Chapter, notebooks: Path, solutions: Path, run: bool) -> list[Path]:
-    """Write a chapter's editions; the files written."""
+    """Write a chapter's editions, and the stubs of its exercises; the files written."""
     student = notebooks / f"{chapter.name}.ipynb"
     student.write_text(to_text(chapter.student_edition()), encoding="utf-8")
+    written = [student]
+    if stubs := chapter.stubs():
+        written.append(STUBS / f"{chapter.name}.json")
+        STUBS.mkdir(exist_ok=True)
+        written[-1].write_text(stubs_text(stubs), encoding="utf-8")
     if not run:
-        return [student]
+        return written
     solved = solutions / f"{chapter.name}.ipynb"
     notebook = chapter.solved_edition()
     execute(notebook, solutions)
     solved.write_text(to_text(notebook), encoding="utf-8")
-    return [student, solved]
+    return [*written, solved]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

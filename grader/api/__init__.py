@@ -23,18 +23,32 @@ from grader.launch.launchers import Launcher, default_launcher, discard_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job, Outcome, omission
 from grader.report.course_place import CoursePlace, place_in_course
-from grader.report.html import exercise_html, failure_html, progress_html
+from grader.report.html import (
+    exercise_html,
+    failure_html,
+    hints_html,
+    prediction_html,
+    progress_html,
+)
 from grader.report.live import LiveCount, Place
 from grader.report.summary import failure_text
-from grader.report.text import exercise_report, failure_report, plain, progress_report
+from grader.report.text import (
+    exercise_report,
+    failure_report,
+    hints_report,
+    plain,
+    progress_report,
+)
 from grader.submission.submission import Submission, live_program
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import Exploration, named_race
 
 __all__ = [
     "Checked",
+    "Begun",
     "Hints",
     "Points",
+    "Prediction",
     "Progress",
     "Run",
     "catalogue",
@@ -42,7 +56,9 @@ __all__ = [
     "fresh_seed",
     "hint",
     "points",
+    "predict",
     "progress",
+    "reset",
     "run",
 ]
 
@@ -182,6 +198,7 @@ def stoppable() -> Iterator[Launcher]:
     Raises:
         Stopped: the user has interrupted the work.
     """
+    _recall_prediction()  # whatever a learner starts passes here
     launcher = default_launcher()
     try:
         yield launcher
@@ -282,14 +299,20 @@ class Hints:
         self.of = of
         self.warns = warns
 
-    def __repr__(self) -> str:
-        lines = [f"{i}. {text}" for i, text in enumerate(self.hints, 1)]
+    @property
+    def _more(self) -> str:
+        """How to see the next hint; backticks mark code."""
         left = self.of - len(self.hints)
+        call = f'hint("{self.name}")'
         if self.warns:
-            lines.append(f"(The next hint is the whole answer: call hint({self.name!r}) again)")
-        elif left:
-            lines.append(f"({left} more: call hint({self.name!r}) again)")
-        return "\n".join(lines)
+            return f"The next hint is the whole answer. To see it, call `{call}` again."
+        return f"{left} more: for the next hint, call `{call}` again." if left else ""
+
+    def __repr__(self) -> str:
+        return plain(hints_report(self.hints, self._more.replace("`", "")))
+
+    def _repr_html_(self) -> str:
+        return hints_html(self.name, self.hints, self._more)
 
 
 def hint(name: str | Callable[..., Any]) -> Hints:
@@ -307,6 +330,113 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     if not shows_results():
         print(hints)
     return hints
+
+
+class Prediction:
+    """What a learner expects of the next run; the value of :func:`predict`.
+
+    Attributes:
+        text: what they wrote; empty if nothing yet.
+        seen: whether the run is here, beside which it is shown.
+    """
+
+    def __init__(self, text: str, seen: bool = False) -> None:
+        self.text = text
+        self.seen = seen
+
+    def _parts(self) -> tuple[str, str]:
+        if self.seen:
+            return "You predicted:", self.text
+        if self.text:
+            return "Your prediction is kept.", "Now run the next cell and compare."
+        return "No prediction yet.", "Write what you expect between the quotes, and run this cell."
+
+    def __repr__(self) -> str:
+        return " ".join(self._parts())
+
+    def _repr_html_(self) -> str:
+        return prediction_html(*self._parts())
+
+
+#: The last prediction, until a run has shown it.
+_predictions: list[Prediction] = []
+
+
+def predict(text: str) -> Prediction:
+    """Keep what you expect to see, and show it above the output of the next run.
+
+    The next :func:`run`, :func:`check`, ``replay`` or ``simulate`` shows it, once.  It is kept by
+    this kernel alone, and judged by no one.
+
+    Raises:
+        RequestError: the prediction is no text.
+    """
+    if not isinstance(text, str):
+        raise RequestError(
+            f'predict takes a text, as in predict("everyone has 7"), not a {type(text).__name__}'
+        )
+    prediction = Prediction(text.strip())
+    _predictions[:] = [prediction] if prediction.text else []
+    if not shows_results():
+        print(prediction)
+    return prediction
+
+
+def _recall_prediction() -> None:
+    """Show the prediction that has waited for a run, if there is one."""
+    if not _predictions:
+        return
+    prediction = Prediction(_predictions.pop().text, seen=True)
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        ipython.display.display(prediction)
+    else:
+        print(prediction)
+
+
+class Begun:
+    """An exercise that begins again; the value of :func:`reset`.
+
+    Attributes:
+        name: the exercise.
+        stub: the text of the cell that a student begins with.
+        placed: whether the front end was asked for a new cell with it.
+    """
+
+    def __init__(self, name: str, stub: str, placed: bool) -> None:
+        self.name = name
+        self.stub = stub
+        self.placed = placed
+
+    def __repr__(self) -> str:
+        if not self.placed:
+            return self.stub
+        return (
+            f"The stub of {self.name} is in a new cell below. Your own cell is as it was; the one"
+            " further down counts."
+        )
+
+
+def reset(name: str | Callable[..., Any]) -> Begun:
+    """Begin an exercise again: put its stub into a new cell below this one.
+
+    Your own cell stays as it is.  Outside of a notebook the stub is printed;
+    ``python -m grader reset NOTEBOOK EXERCISE`` changes a file.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+    """
+    exercise = catalogue()[name if isinstance(name, str) else name.__name__]
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    # in a terminal it would be typed for the user, line by line
+    is_kernel = getattr(shell, "kernel", None) is not None
+    if shell is not None and is_kernel:
+        shell.set_next_input(exercise.stub.source)
+    begun = Begun(exercise.name, exercise.stub.source, is_kernel)
+    if not shows_results():
+        print(begun)
+    return begun
 
 
 class Progress:

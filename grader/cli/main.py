@@ -131,6 +131,11 @@ def _parser() -> argparse.ArgumentParser:
     progress.set_defaults(serve=_progress)
     progress.add_argument("--json", action="store_true", help="print one JSON object")
 
+    reset = commands.add_parser("reset", help="begin an exercise again; your old text is kept")
+    reset.set_defaults(serve=_reset)
+    reset.add_argument("notebook", metavar="NOTEBOOK", help="your notebook of the chapter")
+    reset.add_argument("exercise", metavar="EXERCISE")
+
     grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
     grade.set_defaults(serve=_grade)
     grade.add_argument("submissions", metavar="SUBMISSIONS", help="a folder or an archive")
@@ -448,15 +453,32 @@ def _hint(request: argparse.Namespace) -> int:
     from grader.api import catalogue
 
     exercise = catalogue()[request.exercise]
-    hints, command = exercise.hints, f"python -m grader hint {exercise.name}"
+    command = f"python -m grader hint {exercise.name}"
     kept_back = request.more == 1 and exercise.tells_all
-    shown = len(hints) - kept_back if request.more else 1
-    for number, text in enumerate(hints[:shown], 1):
-        print(f"{number}. {text}")
-    if shown == len(hints) - 1 and exercise.tells_all:
-        print(f"(The next hint is the whole answer: {command} --more --more)")
-    elif shown < len(hints):
-        print(f"({len(hints) - shown} more: {command} --more)")
+    shown = len(exercise.hints) - kept_back if request.more else 1
+    left = len(exercise.hints) - shown
+    more = f"{left} more: {command} --more" if left else ""
+    if left == 1 and exercise.tells_all:
+        more = f"The next hint is the whole answer. To see it: {command} --more --more"
+    from rich.console import Console
+
+    from grader.report.text import hints_report
+
+    Console(highlight=False).print(hints_report(exercise.hints[:shown], more))
+    return 0
+
+
+def _reset(request: argparse.Namespace) -> int:
+    from grader.api import catalogue
+    from grader.cli.reset import reset
+
+    exercise = catalogue()[request.exercise]
+    kept = reset(Path(request.notebook), exercise)
+    if kept is None:
+        print(f"{exercise.name} in {request.notebook} is the stub already; nothing is changed")
+        return 0
+    print(f"{exercise.name} in {request.notebook} begins again. What you had is in {kept}")
+    print("If JupyterLab has the notebook open: File, Reload Notebook from Disk")
     return 0
 
 

@@ -41,7 +41,7 @@ _CONTENTS = (
 
 #: Files that a working folder collects, and that are not released.
 _JUNK = shutil.ignore_patterns(
-    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite"
+    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".grader", ".DS_Store", "*.sqlite", "*.old*.py"
 )
 
 #: Longest solution, in characters, that may occur in a text by chance.

@@ -285,12 +285,28 @@ class CourseProgress:
             file cannot be read.
         unknown: exercises in the file that this course does not have.
         trouble: why the file cannot be read, or checks are not entered, each with the mend.
+        notebooks: the folder of the learner's notebooks; None if it is not found.
     """
 
     file: Path | None
     exercises: tuple[ExerciseProgress, ...]
     unknown: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
+    notebooks: Path | None = None
+
+    @property
+    def next(self) -> Exercise | None:
+        """The first exercise that is not passed; None if all are."""
+        todo = (s.exercise for s in self.exercises if s.state is not ProgressState.PASSED)
+        return next(todo, None)
+
+    def notebook(self, chapter: str) -> Path | None:
+        """Return a chapter's notebook, as a path from the working folder; None if it is away."""
+        here = working_folder()
+        if here is None or self.notebooks is None:
+            return None
+        path = self.notebooks / f"{chapter}.ipynb"
+        return Path(os.path.relpath(path, here)) if path.is_file() else None
 
     @property
     def passed(self) -> int:
@@ -327,6 +343,7 @@ def overview(catalogue: Catalogue) -> CourseProgress:
         _of_course(catalogue, entries),
         tuple(name for name in entries if name not in catalogue),
         tuple(trouble),
+        None if (root := _own_course(catalogue)) is None else root / "notebooks",
     )
 
 

@@ -7,9 +7,13 @@ front ends; every colour has a word or a mark beside it.
 from __future__ import annotations
 
 import html
+import itertools
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from urllib.parse import quote
 
 from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Failure, SourceLine, Status
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
@@ -38,12 +42,13 @@ from grader.report.summary import (
     rank_rows,
     shown,
     sum_of,
+    title_of,
     untouched,
     visible,
     world,
 )
 
-__all__ = ["exercise_html", "failure_html", "progress_html"]
+__all__ = ["exercise_html", "failure_html", "hints_html", "prediction_html", "progress_html"]
 
 _STATES = {
     ProgressState.PASSED: Look.PASSED,
@@ -57,6 +62,8 @@ _STYLE = (
     " max-width: 64em; overflow-wrap: break-word;"
 )
 _MONO = "font-family: var(--jp-code-font-family, monospace); font-size: 0.92em;"
+_PLAIN_CELL = "padding: 2px 14px 2px 0; text-align: left; vertical-align: top;"
+_LINK = "color: var(--jp-content-link-color, #0b57d0); text-decoration: underline"
 _CELL = "padding: 1px 14px 1px 0; text-align: left; vertical-align: top; " + _MONO
 _QUIET = f"color: {Look.UNTOUCHED.colour};"
 _LIST = "list-style: none; margin: 4px 0; padding: 0;"
@@ -310,20 +317,27 @@ def _list(lines: Sequence[str]) -> Iterator[str]:
 
 
 def progress_html(overview: CourseProgress) -> str:
-    """Return a learner's progress: a table with a part for each chapter, and the sum."""
-    done = bool(overview.exercises) and overview.passed == len(overview.exercises)
+    """Return a learner's progress: the sum, what comes next, and a row for each chapter."""
+    done = bool(overview.exercises) and overview.next is None
     colour = Look.PASSED.colour if done else "var(--jp-border-color1, #9e9e9e)"
     parts = [f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="progress">']
+    parts.append(f"<div><strong>{escape(sum_of(overview))}</strong></div>")
     if overview.exercises:
-        parts.append('<table style="margin: 0; border-collapse: collapse">')
-        heads = "".join(
-            f'<th scope="col" style="{_CELL}">{title}</th>'
-            for title in ("exercise", "state", "last check", "took")
+        parts.append(_bar(overview.passed, len(overview.exercises), "100%"))
+        parts += _next(overview)
+        parts.append(
+            '<table style="margin: 6px 0 0; border-collapse: collapse; width: 100%;'
+            " table-layout: auto; overflow-wrap: normal;"
+            ' font-size: inherit">'
         )
-        parts.append(f"<thead><tr>{heads}</tr></thead>")
+        heads = "".join(
+            f'<th scope="col" style="{_PLAIN_CELL}">{title}</th>'
+            for title in ("chapter", "passed", "exercises")
+        )
+        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
         for chapter, exercises in overview.chapters().items():
-            parts += ["<tbody>", *_chapter_rows(chapter, exercises), "</tbody>"]
-        parts.append("</table>")
+            parts.append(_chapter_row(overview, chapter, exercises))
+        parts.append("</tbody></table>")
     if overview.unknown:
         names = escape(", ".join(overview.unknown))
         parts.append(f"<div>in the file, but not in this course: {names}</div>")
@@ -332,22 +346,108 @@ def progress_html(overview: CourseProgress) -> str:
         f'<div><strong style="color: {colour}">{mark}</strong> {escape(text)}</div>'
         for text in overview.trouble
     ]
-    parts += [f"<div><strong>{escape(sum_of(overview))}</strong></div>", "</div>"]
-    return "\n".join(parts)
+    return "\n".join([*parts, "</div>"])
 
 
-def _chapter_rows(chapter: str, exercises: Sequence[ExerciseProgress]) -> Iterator[str]:
-    passed = sum(progress.state is ProgressState.PASSED for progress in exercises)
+def _next(overview: CourseProgress) -> Iterator[str]:
+    following = overview.next
+    if following is None:
+        yield f"<div>{Look.PASSED.mark} You have passed every exercise of the course.</div>"
+        return
     yield (
-        f'<tr><th colspan="4" scope="rowgroup" style="{_CELL} padding-top: 6px">'
-        f"{escape(chapter)} ({passed} of {len(exercises)})</th></tr>"
+        f"<div>Next: <code>{escape(following.name)}</code>, in chapter"
+        f" {_chapter_link(overview, following.chapter)}</div>"
     )
+
+
+def _chapter_link(overview: CourseProgress, chapter: str) -> str:
+    """Return a chapter's title; where its notebook is found, as a link that opens it."""
+    path, title = overview.notebook(chapter), escape(title_of(chapter))
+    if path is None:
+        return title
+    return f'<a href="{escape(quote(path.as_posix()))}" style="{_LINK}">{title}</a>'
+
+
+def _bar(part: int, whole: int, width: str) -> str:
+    """Return how much is done as a bar, which says no more than the numbers beside it."""
+    return (
+        f'<div aria-hidden="true" style="width: {width}; height: 8px; margin: 4px 0;'
+        " box-sizing: border-box; border: 1px solid var(--jp-ui-font-color2, #616161);"
+        ' border-radius: 4px; overflow: hidden">'
+        f'<div style="width: {100 * part / whole:.0f}%; height: 100%;'
+        f' background: {Look.PASSED.colour}"></div></div>'
+    )
+
+
+def _chapter_row(
+    overview: CourseProgress, chapter: str, exercises: Sequence[ExerciseProgress]
+) -> str:
+    passed = sum(progress.state is ProgressState.PASSED for progress in exercises)
+    names = []
     for progress in exercises:
-        mark, colour = _STATES[progress.state].mark, _STATES[progress.state].colour
-        state, when, took = map(escape, progress_cells(progress))
-        yield (
-            f'<tr><td style="{_CELL}"><strong style="color: {colour}">{mark}</strong>'
-            f" {escape(progress.exercise.name)}</td>"
-            f'<td style="{_CELL}">{state}</td>'
-            f'<td style="{_CELL}">{when}</td><td style="{_CELL}">{took}</td></tr>'
+        look = _STATES[progress.state]
+        state, when = progress_cells(progress)
+        # what a mark means is said where it is not plain
+        said = f" ({escape(state)})" if progress.entry and state != look.word else ""
+        title = escape(f"{state}; last check {when}" if when else state)
+        names.append(
+            f'<span style="display: inline-block; margin-right: 14px" title="{title}">'
+            f'<strong style="color: {look.colour}">{look.mark}</strong>'
+            f' <code style="white-space: nowrap">{escape(progress.exercise.name)}</code>{said}'
+            "</span>"
         )
+    return (
+        f'<tr><th scope="row" style="{_PLAIN_CELL} font-weight: normal">'
+        f"{_chapter_link(overview, chapter)}</th>"
+        f'<td style="{_PLAIN_CELL} white-space: nowrap">{passed} of {len(exercises)}'
+        f"{_bar(passed, len(exercises), '56px')}</td>"
+        f'<td style="{_PLAIN_CELL}">{"".join(names)}</td></tr>'
+    )
+
+
+def hints_html(name: str, hints: Sequence[str], more: str) -> str:
+    """Return hints on an exercise, the gentlest first.
+
+    Args:
+        name: the exercise.
+        hints: those to show; lines that begin with four blanks are code.
+        more: how to see the next one; empty if there is none.
+    """
+    colour = "var(--jp-brand-color1, #1565c0)"
+    label = f"{escape(name)}: hint{'s' if len(hints) > 1 else ''}"
+    items = "".join(f'<li style="margin: 2px 0">{"".join(_prose(hint))}</li>' for hint in hints)
+    parts = [
+        f'<div style="{_STYLE.format(colour=colour)}" role="group" aria-label="{label}">',
+        f"<div><strong>{label}</strong></div>",
+        f'<ol style="margin: 2px 0 2px 1.6em; padding: 0">{items}</ol>',
+    ]
+    if more:
+        parts.append(f"<div>{_inline(more)}</div>")
+    return "\n".join([*parts, "</div>"])
+
+
+def prediction_html(head: str, text: str) -> str:
+    """Return what a learner expects, under a heading such as ``You predicted``."""
+    colour = "var(--jp-border-color1, #9e9e9e)"
+    said = f"<strong>{escape(head)}</strong> {_inline(text)}"
+    return (
+        f'<div style="{_STYLE.format(colour=colour)} white-space: pre-wrap" role="group"'
+        f' aria-label="{escape(head)}">{said}</div>'
+    )
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield a text's paragraphs, and its indented lines as code."""
+    for is_code, lines in itertools.groupby(
+        text.splitlines(), lambda line: line.startswith("    ")
+    ):
+        if is_code:
+            code = escape(textwrap.dedent("\n".join(lines)))
+            yield f'<pre style="margin: 4px 0; white-space: pre-wrap; {_MONO}">{code}</pre>'
+        else:
+            yield f"<div>{_inline(' '.join(lines))}</div>"
+
+
+def _inline(text: str) -> str:
+    """Return a sentence as HTML, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -36,6 +36,7 @@ __all__ = [
     "ladder",
     "listed",
     "look_of",
+    "next_of",
     "orders_tried",
     "output_lines",
     "points",
@@ -45,6 +46,7 @@ __all__ = [
     "shown",
     "sum_of",
     "untouched",
+    "title_of",
     "visible",
     "world",
 ]
@@ -331,17 +333,31 @@ def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
     return found
 
 
-def progress_cells(progress: ExerciseProgress) -> tuple[str, str, str]:
-    """Return a learner's state in an exercise, the time of the last check, and its length."""
+def progress_cells(progress: ExerciseProgress) -> tuple[str, str]:
+    """Return a learner's state in an exercise, and the time of the last check."""
     entry = progress.entry
     if entry is None:
-        return progress.state.value, "", ""
+        return progress.state.value, ""
     state = progress.state.value
     if progress.state is ProgressState.TRIED:
         state += f", best {points(entry.best)} of {points(entry.max_score)}"
     elif not entry.last_passed:
         state += ", not the last time"
-    return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}", f"{entry.seconds:.1f} s"
+    return state, f"{entry.when.astimezone():%Y-%m-%d %H:%M}"
+
+
+def title_of(chapter: str) -> str:
+    """Return a chapter's name for people, as in ``02 · Broadcast``."""
+    number, _, words = chapter.partition("_")
+    return f"{number} · {words.replace('_', ' ').capitalize()}"
+
+
+def next_of(overview: CourseProgress) -> str:
+    """Return what to do next, in one line; empty if nothing is known, or all is done."""
+    following = overview.next
+    if following is None:
+        return ""
+    return f"Next: {following.name}, in chapter {title_of(following.chapter)}"
 
 
 def sum_of(overview: CourseProgress) -> str:

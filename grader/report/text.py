@@ -34,6 +34,7 @@ from grader.report.summary import (
     key_traffic,
     ladder,
     look_of,
+    next_of,
     orders_tried,
     output_lines,
     points,
@@ -56,6 +57,7 @@ __all__ = [
     "failure_report",
     "growth_report",
     "place_report",
+    "hints_report",
     "plain",
     "progress_report",
     "submission_report",
@@ -265,13 +267,12 @@ def progress_report(overview: CourseProgress) -> RenderableType:
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)
         table.add_column(width=25)
-        for _ in range(2):
-            table.add_column(no_wrap=True, style="dim")
+        table.add_column(no_wrap=True, style="dim")
         for progress in exercises:
             look = _STATES[progress.state]
-            state, when, took = progress_cells(progress)
+            state, when = progress_cells(progress)
             name = Text.assemble((look.mark, look.terminal), " ", progress.exercise.name)
-            table.add_row(name, Text(state, style=look.terminal), when, took)
+            table.add_row(name, Text(state, style=look.terminal), when)
         done = sum(progress.state is ProgressState.PASSED for progress in exercises)
         head = Text.assemble((chapter, "bold"), f" ({done} of {len(exercises)})")
         parts += [head, Padding(table, (0, 0, 0, 2))]
@@ -281,8 +282,20 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     parts += [
         Text(visible(f"{Look.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
     ]
+    if overview.next is not None:
+        parts.append(Text(next_of(overview)))
     parts.append(Text(sum_of(overview), style="bold"))
     return Group(*parts)
+
+
+def hints_report(hints: Sequence[str], more: str) -> RenderableType:
+    """Report hints, numbered; ``more`` says how to see the next one, or is empty."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column()
+    for number, hint in enumerate(hints, 1):
+        table.add_row(f"{number}.", Text(visible(hint)))
+    return Group(table, Text(more, style="dim")) if more else table
 
 
 # An answer on simulated ranks. -----------------------------------------------------

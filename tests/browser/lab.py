@@ -11,11 +11,15 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
 import psutil
 from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.learner import hidden_extensions, hide
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -35,35 +39,44 @@ _SETTINGS = {
 
 
 class Server:
-    """JupyterLab on a copy of the course, with settings and trust of its own.
+    """JupyterLab on a copy of the course, started by ``make lab``, with settings of its own.
+
+    Server and kernels see the packages that a learner has, and no others.
 
     Args:
         home: an empty folder; the course is copied into it.
         theme: ``Light`` or ``Dark``.
+        port: where the server begins to look for a free port; 0 lets the system choose.
+
+    Attributes:
+        course: the copy.
+        pid: the process of JupyterLab itself, below ``make``.
+        printed: the address that a learner is told to open, as it stands in the terminal.
     """
 
-    def __init__(self, home: Path, theme: str = "Light") -> None:
+    def __init__(self, home: Path, theme: str = "Light", port: int = 0) -> None:
         self.course = home / "course"
-        for name in ("notebooks", "solutions", "imgs"):
+        for name in ("notebooks", "solutions", "imgs", "docs"):
             shutil.copytree(ROOT / name, self.course / name)
+        shutil.copy(ROOT / "Makefile", self.course)
         self._environment = self._prepare(home, theme)
-        self._token = secrets.token_hex(16)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]  # if somebody takes it meanwhile, the server tries others
         self._log = (home / "jupyter.log").open("wb")
+        # The environment is the one that these tests run in.  To make, it counts as made, however
+        # old its mark is (-o), so that a test never installs anything.
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-                *(f"--port={port}", "--ServerApp.port_retries=100", "--ip=127.0.0.1"),
-                *(f"--IdentityProvider.token={self._token}", f"--notebook-dir={self.course}"),
+                *("make", "-C", str(self.course), "lab", f"VENV={sys.prefix}"),
+                *("-o", f"{sys.prefix}/.course", f"ARGS=--no-browser --port={port}"),
             ],
             env=self._environment,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
         )
-        self._url = self._wait(home)
+        self.pid, self.printed = self._wait(home)
+        parts = urllib.parse.urlsplit(self.printed)
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._token = urllib.parse.parse_qs(parts.query)["token"][0]
 
     @staticmethod
     def _prepare(home: Path, theme: str) -> dict[str, str]:
@@ -73,7 +86,12 @@ class Server:
             path = settings / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(values))
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        hide(home / "site", ROOT / "requirements.txt")
+        switched_off = dict.fromkeys(hidden_extensions(ROOT / "requirements.txt"), True)
+        page_config = home / "config" / "labconfig" / "page_config.json"
+        page_config.parent.mkdir(parents=True)
+        page_config.write_text(json.dumps({"disabledExtensions": switched_off}))
+        paths = [str(home / "site"), str(ROOT)]
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
@@ -82,28 +100,29 @@ class Server:
             "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"),
             "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "GRADER_PROGRESS": str(home / "progress.json"),
             "IPYTHONDIR": str(home / "ipython"),
         }
 
-    def _wait(self, home: Path) -> str:
-        """The server's address, once it answers."""
+    def _wait(self, home: Path) -> tuple[int, str]:
+        """Return JupyterLab's process and the address that it prints, once it answers there."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and self._process.poll() is None:
             for path in (home / "runtime").glob("jpserver-*.json"):
                 text = path.read_text()
-                if text.endswith("}"):
-                    url: str = json.loads(text)["url"]
-                    port = int(url.rstrip("/").rpartition(":")[2])
+                said = (home / "jupyter.log").read_text()
+                printed = re.search(r"^\s+(http://localhost:(\d+)/\S+)$", said, flags=re.M)
+                if text.endswith("}") and printed:
                     with socket.socket() as knock:
-                        if knock.connect_ex(("127.0.0.1", port)) == 0:
-                            return f"http://127.0.0.1:{port}"
+                        if knock.connect_ex(("127.0.0.1", int(printed[2]))) == 0:
+                            return json.loads(text)["pid"], printed[1]
             time.sleep(0.05)
         self.close()
         raise RuntimeError((home / "jupyter.log").read_text()[-4000:])
 
     def address(self, path: str) -> str:
         """Where a notebook opens, in a fresh workspace."""
-        return f"{self._url}/lab/workspaces/w{secrets.token_hex(4)}/tree/{path}?token={self._token}"
+        return f"{self.url}/lab/workspaces/w{secrets.token_hex(4)}/tree/{path}?token={self._token}"
 
     def trust(self, path: str) -> None:
         """Say that a notebook's saved outputs may run."""
@@ -117,7 +136,7 @@ class Server:
     def ranks(self) -> list[psutil.Process]:
         """Processes that the fork servers of this server's kernels have started."""
         found = []
-        for child in psutil.Process(self._process.pid).children(recursive=True):
+        for child in psutil.Process(self.pid).children(recursive=True):
             try:
                 parent = child.parent()
                 if (
@@ -139,19 +158,27 @@ class Server:
         for session in json.loads(self._ask("GET", "api/sessions")):
             self._ask("DELETE", f"api/sessions/{session['id']}")
         _, alive = psutil.wait_procs(
-            psutil.Process(self._process.pid).children(recursive=True), timeout=PATIENCE
+            psutil.Process(self.pid).children(recursive=True), timeout=PATIENCE
         )
         assert not alive, alive
 
     def _ask(self, method: str, path: str) -> bytes:
         request = urllib.request.Request(
-            f"{self._url}/{path}",
+            f"{self.url}/{path}",
             method=method,
             headers={"Authorization": f"token {self._token}"},
         )
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             body: bytes = answer.read()
             return body
+
+    def status(self, path: str) -> int:
+        """Return what the server answers to a request for a path of its own."""
+        try:
+            self._ask("GET", path)
+        except urllib.error.HTTPError as error:
+            return error.code
+        return 200
 
     def export(self, path: str, target: Path) -> None:
         """Save a notebook as a page, as File → Save and Export does."""

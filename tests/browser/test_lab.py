@@ -161,3 +161,31 @@ def test_a_notebook_that_is_not_trusted_shows_its_pictures(reader: Reader) -> No
     )
     assert broken[0] > 3
     assert broken[1] == []
+
+
+def test_progress_opens_the_next_chapter(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    cell = reader.cell("from grader import check")
+    cell.write("from grader import progress\n\nprogress()")
+    cell.run()
+    expect(cell.output).to_contain_text("exercises passed")
+    cell.output.get_by_role("link", name="03 · Scatter gather").click()
+    title = reader.page.get_by_role("heading", name="03 · Scatter and gather")
+    expect(title).to_be_visible(timeout=PATIENCE * 1000)
+    reader.wait_until_idle()
+
+
+def test_reset_puts_the_stub_below_and_leaves_the_answer(reader: Reader) -> None:
+    reader.open("notebooks/02_broadcast.ipynb")
+    setup = reader.cell("from grader import check")
+    setup.run()
+    answer = reader.cell("Everyone's x becomes src's x.")
+    answer.write('mine = "my text"\nreset("broadcast")')
+    setup.write("import torch\nimport torch.distributed as dist\nfrom grader import check, reset")
+    setup.run()
+    answer.run()
+    expect(answer.output).to_contain_text("in a new cell below")
+    stub = reader.cell("Everyone's x becomes src's x.")
+    expect(reader.page.locator(".jp-CodeCell", has_text='mine = "my text"')).to_have_count(1)
+    stub.run()
+    expect(stub.output).to_contain_text("not written yet")

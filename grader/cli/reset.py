@@ -1,0 +1,112 @@
+"""``python -m grader reset``: an exercise of a notebook begins again, and the old text is kept."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from grader.core.errors import RequestError, UnreadableFile, contents
+from grader.course.exercise import Exercise
+
+__all__ = ["reset"]
+
+
+def reset(path: Path, exercise: Exercise) -> Path | None:
+    """Put the stub of an exercise back into the cell of a notebook that defines it.
+
+    If several cells do, the last is meant, because it is the one that is judged.  The old text of
+    the cell is written to a new file beside the notebook first.
+
+    Returns:
+        The file with the old text; None if the cell is the stub already, and nothing was written.
+
+    Raises:
+        UnreadableFile: the path is no notebook.
+        RequestError: no cell of it defines the exercise.
+    """
+    stub = exercise.stub
+    notebook = _notebook(path)
+    cell = _answer(notebook["cells"], exercise.name, stub.cell)
+    if cell is None:
+        raise RequestError(
+            f"no cell of {path} defines {exercise.name}, so there is none to reset; for its stub"
+            f' in a new cell, run `from grader import reset; reset("{exercise.name}")` there'
+        )
+    old = _text(cell)
+    if old.rstrip() == stub.source.rstrip():
+        return None
+    kept = _keep(path.parent, exercise.name, old)
+    # in the form of the file itself: a list of lines, or one text
+    is_list = isinstance(cell["source"], list)
+    cell["source"] = stub.source.splitlines(keepends=True) if is_list else stub.source
+    cell["outputs"], cell["execution_count"] = [], None
+    _replace(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
+    return kept
+
+
+def _notebook(path: Path) -> dict[str, Any]:
+    data = contents(path)
+    try:
+        found = json.loads(data)
+        if all(isinstance(_text(cell), str) for cell in found["cells"]):
+            return dict(found)
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise UnreadableFile(f"{path} is no notebook; reset takes the .ipynb file of a chapter")
+
+
+def _text(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _answer(cells: list[dict[str, Any]], name: str, cell_id: str) -> dict[str, Any] | None:
+    """Return the last cell that defines a name, or else the one that did at the beginning."""
+    code = [cell for cell in cells if cell.get("cell_type") == "code"]
+    defining = [cell for cell in code if name in _defined(_text(cell))]
+    # what is in the original cell now may be no Python, or nothing
+    found = defining[-1:] or [cell for cell in code if cell.get("id") == cell_id]
+    return found[0] if found else None
+
+
+def _defined(source: str) -> set[str]:
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names = {getattr(node, "name", "") for node in body}
+    for node in body:
+        for target in getattr(node, "targets", None) or [getattr(node, "target", None)]:
+            if isinstance(target, ast.Name):
+                names.add(target.id)
+    return names
+
+
+def _keep(folder: Path, name: str, text: str) -> Path:
+    """Write a text to the first file of its kind that does not exist yet."""
+    number = 1
+    while True:
+        path = folder / f"{name}.old{'' if number == 1 else number}.py"
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+            file.write(text.rstrip("\n") + "\n")
+            return path
+        number += 1
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file as a whole, so that a reader never sees half of it."""
+    target = Path(os.path.realpath(path))  # replacing a link would separate the two
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, target.stat().st_mode)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,133 @@
+"""What ``make lab`` starts: the address that it prints, and every picture and link behind it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import posixpath
+import re
+from pathlib import Path
+from urllib.parse import urldefrag, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab import PATIENCE, ROOT, Reader, Server
+from tests.browser.learner import hidden, hidden_extensions
+from tests.test_servers import anchors
+
+#: One worker has the browser and the server.
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
+
+#: Pictures and links of the prose as the browser has them, and pictures that do not show.
+_LOOK = """async () => {
+    const all = (where) => [...document.querySelectorAll(`.jp-Notebook ${where}`)];
+    const pictures = all("img");
+    await Promise.all(pictures.map((one) => one.decode().catch(() => null)));
+    return {
+        pictures: all(".jp-MarkdownOutput img").map((one) => one.src),
+        broken: pictures.filter((one) => !one.naturalWidth).map((one) => one.src),
+        // JupyterLab gives every heading a link to itself
+        links: all(".jp-MarkdownOutput a[href]:not(.jp-InternalAnchorLink)").map((one) => one.href),
+    };
+}"""
+
+
+def _addresses(path: Path) -> tuple[list[str], list[str]]:
+    """The pictures that a notebook's prose shows, and what of the course it links to."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`|\$[^$\n]*\$", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"(!?)\[[^\]]*\]\(([^)\s]+)\)", prose)
+    here = [(mark, link) for mark, link in found if "://" not in link]
+    return [link for mark, link in here if mark], [link for mark, link in here if not mark]
+
+
+@pytest.mark.parametrize("edition", ["notebooks", "solutions"])
+def test_the_server_has_every_picture_and_page_that_a_chapter_leads_to(
+    server: Server, edition: str
+) -> None:
+    """Asked of the server of ``make lab``, where a link out of its root would be a 404.
+
+    No cell is run here: nbval runs every cell of both editions (``make test``) and compares what
+    the solved ones show.  To do that again in a browser would take half an hour.
+    """
+    chapters = sorted((server.course / edition).glob("*.ipynb"))
+    assert len(chapters) == 20
+    looked_at = 0
+    for chapter in chapters:
+        for link in itertools.chain(*_addresses(chapter)):
+            address, anchor = urldefrag(link)
+            place = posixpath.normpath(f"{edition}/{address}") if address else ""
+            assert not place.startswith(".."), f"{chapter.name}: {link} leads out of the course"
+            if place:
+                assert server.status(f"files/{place}") == 200, f"{chapter.name}: {link}"
+            if anchor:
+                target = server.course / place
+                assert target.suffix == ".md", f"{chapter.name}: {link}: no rule for anchors there"
+                assert anchor in anchors(target), f"{chapter.name}: {link}"
+            looked_at += 1
+    assert looked_at > 100
+
+
+def test_what_is_not_there_is_not_found(server: Server) -> None:
+    assert server.status("files/imgs/missing.png") == 404
+
+
+@pytest.mark.parametrize("edition", ["notebooks", "solutions"])
+@pytest.mark.parametrize("chapter", ["00_ranks_and_groups", "07_all_reduce"])
+def test_jupyterlab_finds_them_where_they_are(reader: Reader, edition: str, chapter: str) -> None:
+    """Its own rule for relative links, on chapters with pictures and links of every kind."""
+    path = f"{edition}/{chapter}.ipynb"
+    reader.open(path)
+    pictures, links = _addresses(reader.server.course / path)
+    found = reader.page.evaluate(_LOOK)
+    assert found["broken"] == []
+    assert len(found["pictures"]) == len(pictures) > 0
+    local = [link for link in found["links"] if link.startswith(reader.server.url)]
+    assert len(local) == len(links) > 0
+    for link in [*local, *found["pictures"]]:
+        assert reader.page.request.get(link).status == 200, link
+
+
+def _opens_the_first_chapter(server: Server, page: Page) -> None:
+    page.goto(server.printed)
+    title = page.get_by_role("heading", name="00 · Ranks and groups")
+    expect(title).to_be_visible(timeout=PATIENCE * 1000)
+    Reader(server, page).wait_until_idle()  # a kernel that is about to start could not be ended
+
+
+def test_the_address_that_is_printed_opens_the_first_chapter(server: Server, page: Page) -> None:
+    _opens_the_first_chapter(server, page)
+
+
+def test_a_port_in_use_gives_another_and_the_printed_address_is_right(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    taken = urlsplit(server.url).port
+    other = Server(tmp_path / "lab", port=taken)
+    try:
+        assert urlsplit(other.printed).port not in (None, taken)
+        assert "is already in use" in (tmp_path / "lab" / "jupyter.log").read_text()
+        _opens_the_first_chapter(other, page)
+        other.end_kernels()
+    finally:
+        other.close()
+
+
+def test_a_learners_kernel_has_no_tools(reader: Reader) -> None:
+    """All of these tests run on what requirements.txt brings: the rest is hidden."""
+    tools = {"nbgrader", "mypy", "playwright", "distributed", "hypothesis"}
+    assert tools <= set(hidden(ROOT / "requirements.txt"))
+    reader.open("notebooks/02_broadcast.ipynb")
+    cell = reader.cell("from grader import check")
+    cell.write(
+        "import importlib.util as u\n"
+        f"print([n for n in {sorted(tools)} if u.find_spec(n)], bool(u.find_spec('nbval')))"
+    )
+    cell.run()
+    expect(cell.output).to_have_text("[] True\n")
+    assert "@jupyter/nbgrader" in hidden_extensions(ROOT / "requirements.txt")
+    menu = reader.page.get_by_role("menuitem")
+    expect(menu.filter(has_text="Kernel")).to_have_count(1)
+    expect(menu.filter(has_text="Nbgrader")).to_have_count(0)
