@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, page, player, strip
+from grader.report.replay import FrameSequence, film, page, player, still, strip
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
@@ -41,9 +41,9 @@ class Replay:
     def _repr_html_(self) -> str:
         return player(self.film)
 
-    @cached_property
-    def picture(self) -> bytes:
-        """The rounds side by side, as a PNG."""
+    @property
+    def picture(self) -> str:
+        """The rounds side by side, as SVG."""
         return strip(self.film)
 
     def save(self, path: str | Path) -> None:
@@ -56,9 +56,11 @@ class Replay:
 
         publish: Any = publish_display_data
         publish({"text/html": player(self.film), "text/plain": repr(self)})
-        publish(
-            {"image/png": self.picture, "text/plain": f"{self.film.rounds} rounds as a picture"}
-        )
+        publish({"text/html": still(self.film), "text/plain": f"{_rounds(self.film)} as a picture"})
+
+
+def _rounds(film: FrameSequence) -> str:
+    return "1 round" if film.rounds == 1 else f"{film.rounds} rounds"
 
 
 def replay(
@@ -90,31 +92,42 @@ def replay(
         raise RequestError(f"{name} has no example to replay; give it arguments of your own")
     if size > MOST_RANKS:
         raise RequestError(f"a replay has up to {MOST_RANKS} ranks, not {size}")
-    trace = _watched_run(what, name, size, exercise, arguments)
-    return _shown(Replay(film(trace, name, tags=exercise is not None)))
+    return _shown(Replay(_filmed(what, name, size, exercise, arguments)))
 
 
-def _watched_run(
+def _filmed(
     function: Callable[..., Any],
     name: str,
     size: int,
     exercise: Exercise | None,
     arguments: tuple[Any, ...],
-) -> Trace:
+) -> FrameSequence:
+    roots: dict[int, str] = {}
     if exercise is not None:
         assert exercise.demo is not None
         case = exercise.demo(size)
         columns = tuple(case.arguments(rank) for rank in case.ranks)
         allowed, adapter = exercise.allowed, exercise.packed_adapter()
+        names = list(case.columns)
+        roots = {case.columns[word]: word for word in ("src", "dst") if word in case.columns}
     else:
         columns, allowed, adapter = (arguments,) * size, None, b""
+        names = _parameters(function)
     job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
     if outcome.failure is not None:
         failure = with_source(outcome.failure, live_line)
         raise RunFailed(failure_text(failure), failure)
-    return outcome.trace
+    return film(outcome.trace, name, exercise is not None, names, roots)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names of a function's arguments; none where it does not tell."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # such as a function that is written in C
+        return []
 
 
 def _shown(replay: Replay) -> Replay:
