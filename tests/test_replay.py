@@ -333,6 +333,93 @@ def test_an_exercise_needs_no_arguments(capsys):
     assert capsys.readouterr().out == repr(shown) + "\n"
 
 
+# Beside a right run. ---------------------------------------------------------------
+
+
+def test_a_right_answer_of_another_kind_ends_with_the_same_data():
+    shown = replay(broadcast, 4)
+    assert repr(shown).endswith("\nEvery round is as in the reference.")
+
+    def tree_broadcast(x, src):
+        broadcast(x, src)
+
+    shown = replay(tree_broadcast, 4)
+    assert repr(shown).endswith(
+        " Both end with the same data. Yours takes 3 rounds, the reference 2."
+    )
+
+    def backwards(x, src):
+        if dist.get_rank() == src:
+            for dst in reversed(range(dist.get_world_size())):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+
+    backwards.__name__ = "broadcast"
+    shown = replay(backwards, 4)
+    assert repr(shown).endswith(
+        "\nThe first difference is in round 1: in the reference rank 1 sends B0 B1 to rank 0,"
+        " here it does not. Both end with the same data."
+    )
+    assert repr(replay(backwards, 4, beside=False)) in repr(shown)
+    assert "reference" not in repr(replay(backwards, 4, beside=False))
+
+
+def test_the_first_difference_is_told_and_marked():
+    def broadcast(x, src):  # sends twice what it has
+        if dist.get_rank() == src:
+            for dst in range(dist.get_world_size()):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+            if dist.get_rank() == 2:
+                x += x
+
+    shown = replay(broadcast, 4)
+    assert repr(shown).splitlines()[-1] == (
+        "The first difference is in round 2: afterwards rank 2's x[0] holds B0+B0, in the reference"
+        " B0. It ends with other data: rank 2's x[0] holds B0+B0, in the reference B0."
+    )
+    text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
+    own, reference = json.loads(text)
+    assert (own["name"], reference["name"]) == ("yours", "reference")
+    assert own["difference"] == {"step": 2, "cells": [[2, 0], [2, 1]], "arrows": []}
+    assert own["note"] == repr(shown).splitlines()[-1]
+
+
+def test_a_result_is_compared_at_the_end_only():
+    def all_gather(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        parts = [torch.empty_like(x) for _ in range(n)]
+        parts[rank].copy_(x)
+        for step in range(1, n):
+            request = dist.isend(x, (rank + step) % n)
+            dist.recv(parts[(rank - step) % n], (rank - step) % n)
+            request.wait()
+        return [part.clone() for part in reversed(parts)]
+
+    assert repr(replay(all_gather, 3)).splitlines()[-1] == (
+        "Every message is as in the reference, but at the end rank 0's result[0] holds C0,"
+        " in the reference A0."
+    )
+
+
+def test_a_message_with_other_contents_and_a_missing_result_are_told():
+    def shift(x, k):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        request = dist.isend(x + x, (rank + k) % n)
+        y = torch.empty_like(x)
+        dist.recv(y, (rank - k) % n)
+        request.wait()
+
+    assert repr(replay(shift, 2)).splitlines()[-1] == (
+        "The first difference is in round 1: rank 0 sends A0+A0 to rank 1, in the reference A0."
+        " It ends with other data: rank 0's result[0] holds nothing, in the reference B0."
+    )
+
+
 def pass_on(x):
     other = 1 - dist.get_rank()
     if other:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, page, player, still, strip
+from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
@@ -30,16 +32,18 @@ class Replay:
 
     Attributes:
         film: the rounds as data.
+        reference: those of a right answer on the same data, if one is to be shown beside it.
     """
 
-    def __init__(self, film: FrameSequence) -> None:
+    def __init__(self, film: FrameSequence, reference: FrameSequence | None = None) -> None:
         self.film = film
+        self.reference = reference
 
     def __repr__(self) -> str:
-        return self.film.table()
+        return told(self.film, self.reference)
 
     def _repr_html_(self) -> str:
-        return player(self.film)
+        return player(self.film, self.reference)
 
     @property
     def picture(self) -> str:
@@ -48,14 +52,14 @@ class Replay:
 
     def save(self, path: str | Path) -> None:
         """Write a page that plays in any browser."""
-        Path(path).write_text(page(self.film), encoding="utf-8")
+        Path(path).write_text(page(self.film, self.reference), encoding="utf-8")
 
     def _ipython_display_(self) -> None:
         # Two outputs: front ends that cannot play the first still show the second.
         from IPython.display import publish_display_data
 
         publish: Any = publish_display_data
-        publish({"text/html": player(self.film), "text/plain": repr(self)})
+        publish({"text/html": self._repr_html_(), "text/plain": repr(self)})
         publish({"text/html": still(self.film), "text/plain": f"{_rounds(self.film)} as a picture"})
 
 
@@ -64,7 +68,10 @@ def _rounds(film: FrameSequence) -> str:
 
 
 def replay(
-    what: Callable[..., Any] | Run | Trace, world_size: int | None = None, *arguments: Any
+    what: Callable[..., Any] | Run | Trace,
+    world_size: int | None = None,
+    *arguments: Any,
+    beside: bool = True,
 ) -> Replay:
     """Run a function on every rank and step through its messages.
 
@@ -74,6 +81,9 @@ def replay(
             messages are shown without their contents.
         world_size: how many ranks, up to 8; not for a run, which has them.
         arguments: the same for every rank.
+        beside: whether the function of an exercise is compared with a recorded run of a right
+            answer, and shown beside it where the two differ.  A recorded run holds what
+            travels and what ranks hold, and no code.
 
     Raises:
         RequestError: there is nothing to run, or nothing to run it on.
@@ -92,7 +102,17 @@ def replay(
         raise RequestError(f"{name} has no example to replay; give it arguments of your own")
     if size > MOST_RANKS:
         raise RequestError(f"a replay has up to {MOST_RANKS} ranks, not {size}")
-    return _shown(Replay(_filmed(what, name, size, exercise, arguments)))
+    reference = _recorded(exercise, size) if exercise is not None and beside else None
+    return _shown(Replay(_filmed(what, name, size, exercise, arguments), reference))
+
+
+def _recorded(exercise: Exercise, size: int) -> FrameSequence | None:
+    """Return the recorded run of a right answer; None on a size that was not recorded."""
+    path = resources.files("grader.course").joinpath("recorded").joinpath(f"{exercise.name}.json")
+    if not path.is_file():
+        return None
+    runs = json.loads(path.read_text(encoding="utf-8"))
+    return unpacked(runs[str(size)]) if str(size) in runs else None
 
 
 def _filmed(
@@ -109,7 +129,7 @@ def _filmed(
         columns = tuple(case.arguments(rank) for rank in case.ranks)
         allowed, adapter = exercise.allowed, exercise.packed_adapter()
         names = list(case.columns)
-        roots = {case.columns[word]: word for word in ("src", "dst") if word in case.columns}
+        roots = case.roots()
     else:
         columns, allowed, adapter = (arguments,) * size, None, b""
         names = _parameters(function)

@@ -105,6 +105,7 @@
       const changed = travels || !round ? [] : round.changed;
       cells.forEach((column, rank) => this.column(column, rank, sent, new Set(changed[rank])));
       if (film.difference?.step === step && !travels) this.differs(film.difference.cells);
+      this.odd = new Set(film.difference?.step === step ? film.difference.arrows.map((ends) => `${ends}`) : []);
       this.chunks = arrows.map((arrow) => this.arrow(arrow, arrows, this.lanes[step - 1].get(arrow), travels));
     }
 
@@ -176,9 +177,9 @@
         const over = Math.sign(down - up);
         way = `M${x1},${y1} H${up - ahead * 2} Q${up},${y1} ${up},${y1 - 4} V${high + turn} Q${up},${high} ${up + over * turn},${high}`
           + ` H${down - over * turn} Q${down},${high} ${down},${high + turn} V${y2 - 3} Q${down},${y2} ${down + ahead * 2},${y2} H${base}`;
-        note = [(up + down) / 2, high, Math.abs(down - up) - 16];
+        note = [(up + down) / 2, high - 8, Math.abs(down - up) - 16];
       }
-      const group = element(svg, "g", { class: "gr-arrow" });
+      const group = element(svg, "g", { class: this.odd.has(`${from},${to}`) ? "gr-arrow gr-odd" : "gr-arrow" });
       element(group, "path", { d: way, class: "gr-line" });
       element(group, "path", { d: `M${x2},${y2} l${-ahead * HEAD},-5 v10 Z`, class: "gr-head" });
       if (!travels) {

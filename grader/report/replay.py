@@ -39,14 +39,20 @@ __all__ = [
     "Arrow",
     "Content",
     "Deed",
+    "Difference",
     "Frame",
     "FrameSequence",
     "MOST_CELLS",
+    "SAME",
+    "compared",
     "film",
+    "packed",
     "page",
     "player",
     "still",
     "strip",
+    "told",
+    "unpacked",
 ]
 
 
@@ -580,6 +586,123 @@ def _spreading(start: Frame, end: Frame) -> str:
     return "all-gather" if len(holders) == min(len(end.cells), len(common)) else ""
 
 
+# Two runs beside each other. ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a run first goes another way than a reference.
+
+    Attributes:
+        says: in words, what differs, and whether both end with the same data.
+        step: the number of the round, from 1; one past the last round if only the end differs.
+        own, reference: in either run, rank and row of the cells that differ.
+        own_arrows, reference_arrows: the messages that differ, as source and destination.
+    """
+
+    says: str
+    step: int
+    own: tuple[tuple[int, int], ...] = ()
+    reference: tuple[tuple[int, int], ...] = ()
+    own_arrows: tuple[tuple[int, int], ...] = ()
+    reference_arrows: tuple[tuple[int, int], ...] = ()
+
+
+def compared(own: FrameSequence, reference: FrameSequence) -> Difference | None:
+    """Return where two runs on the same data first differ, or ``None`` if they do not.
+
+    Messages are compared, and after every round the arguments.  A result may be put together
+    earlier or later, so it is compared at the end only.
+    """
+    wrong = _cells_differ(own, reference, own.rounds, reference.rounds, results=True)
+    end = "Both end with the same data." if not wrong else f"It ends with other data: {wrong[0]}."
+    if own.rounds != reference.rounds:
+        end += f" Yours takes {_count(own.rounds)}, the reference {reference.rounds}."
+    for step in range(1, max(own.rounds, reference.rounds) + 1):
+        found = _messages_differ(own, reference, step)
+        if found is not None:
+            return replace(found, says=f"{found.says} {end}")
+        cells = _cells_differ(own, reference, step, step, results=False)
+        if cells:
+            says = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
+            return Difference(says, step, cells[1], cells[2])
+    if wrong:
+        says = f"Every message is as in the reference, but at the end {wrong[0]}."
+        return Difference(says, own.rounds, wrong[1], wrong[2])
+    return None
+
+
+def _count(rounds: int) -> str:
+    return "1 round" if rounds == 1 else f"{rounds} rounds"
+
+
+def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Difference | None:
+    mine, theirs = (
+        {
+            (arrow.source, arrow.destination): arrow.content.text
+            for arrow in (film.frames[step - 1].arrows if step <= film.rounds else ())
+        }
+        for film in (own, reference)
+    )
+    if mine == theirs:
+        return None
+    pairs = [pair for pair in sorted({*mine, *theirs}) if mine.get(pair) != theirs.get(pair)]
+    source, destination = pairs[0]
+    here, there = mine.get(pairs[0]), theirs.get(pairs[0])
+    way = f"rank {source} sends {{}} to rank {destination}"
+    if here is None:
+        says = f"in the reference {way.format(there)}, here it does not"
+    elif there is None:
+        says = f"{way.format(here)}, in the reference it does not"
+    else:
+        says = f"{way.format(here)}, in the reference {there}"
+    return Difference(
+        f"The first difference is in round {step}: {says}.",
+        step,
+        own_arrows=tuple(pair for pair in pairs if pair in mine),
+        reference_arrows=tuple(pair for pair in pairs if pair in theirs),
+    )
+
+
+def _cells_differ(
+    own: FrameSequence, reference: FrameSequence, at: int, there: int, results: bool
+) -> tuple[str, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None:
+    """Return the first cell that differs in words, and all of them in either run."""
+    rows = _rows(own), _rows(reference)
+    found = []
+    for rank in range(own.ranks):
+        for name, row in rows[1].items():
+            if name[0] == "buffer" or (name[0] == "result" and not results):
+                continue
+            wanted = _cell_at(reference, there, rank, row)
+            mine = None if name not in rows[0] else _cell_at(own, at, rank, rows[0][name])
+            if wanted is not None and (mine or Content()) != wanted:
+                found.append((rank, name, rows[0].get(name), row, mine, wanted))
+    if not found:
+        return None
+    rank, (heading, place), _, _, mine, wanted = found[0]
+    says = (
+        f"rank {rank}'s {heading}[{place}] holds {mine.text if mine and mine.text else 'nothing'},"
+        f" in the reference {wanted.text or 'nothing'}"
+    )
+    return (
+        says,
+        tuple((rank, row) for rank, _, row, _, mine, _ in found if row is not None and mine),
+        tuple((rank, row) for rank, _, _, row, _, _ in found),
+    )
+
+
+def _rows(film: FrameSequence) -> dict[tuple[str, int], int]:
+    """Return the row of every cell by heading and place."""
+    names = [(name, i) for name, count in film.headings for i in range(count)]
+    return {name: row for row, name in enumerate(names)}
+
+
+def _cell_at(film: FrameSequence, step: int, rank: int, row: int) -> Content | None:
+    column = film.frames[min(step, film.rounds)].cells[rank]
+    return column[row] if row < len(column) else None
+
+
 # Contents. ------------------------------------------------------------------------
 
 
@@ -753,19 +876,47 @@ def _asset(name: str) -> str:
     return resources.files("grader.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def player(film: FrameSequence) -> str:
-    """Return the rounds as a piece of HTML."""
-    data = html.escape(json.dumps([_data(film)], separators=(",", ":"), ensure_ascii=False))
+def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+    """Return the rounds as a piece of HTML, beside a reference where they differ from it."""
+    films = [_data(film)]
+    difference = None if reference is None else compared(film, reference)
+    if reference is not None and difference is not None:
+        films.append(_data(reference))
+        for data, name, cells, arrows in zip(
+            films,
+            ("yours", "reference"),
+            (difference.own, difference.reference),
+            (difference.own_arrows, difference.reference_arrows),
+            strict=True,
+        ):
+            data["name"] = name
+            data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
+    if reference is not None:
+        films[0]["note"] = SAME if difference is None else difference.says
+    text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
     return (
         f"<style>{_asset('player.css')}</style>\n"
         # JupyterLab's own shortcuts would capture the arrow keys
-        f'<div class="gather-round-replay" data-lm-suppress-shortcuts="true" data-replay="{data}">'
-        f"<pre>{html.escape(film.table())}</pre></div>\n"
+        '<div class="gather-round-replay" data-lm-suppress-shortcuts="true"'
+        f' data-replay="{text}">'
+        f"<pre>{html.escape(told(film, reference))}</pre></div>\n"
         f"<script>{_asset('player.js')}</script>"
     )
 
 
-def page(film: FrameSequence) -> str:
+#: What is said of a run that goes as the reference does.
+SAME = "Every round is as in the reference."
+
+
+def told(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+    """Return the rounds as text, and where they differ from a reference."""
+    if reference is None:
+        return film.table()
+    difference = compared(film, reference)
+    return f"{film.table()}\n{SAME if difference is None else difference.says}"
+
+
+def page(film: FrameSequence, reference: FrameSequence | None = None) -> str:
     """Return the rounds as a whole page."""
     title = html.escape(f"Replay of {film.title} on {film.ranks} ranks")
     return (
@@ -773,8 +924,8 @@ def page(film: FrameSequence) -> str:
         '<meta name="viewport" content="width=device-width">\n'
         "<style>:root { color-scheme: light dark; } body { font-family: system-ui, sans-serif;"
         " margin: 1.5em; background: light-dark(#fff, #111); }</style>\n"
-        f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{player(film)}\n"
-        "</main>\n</body>\n</html>\n"
+        f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        f"{player(film, reference)}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -816,3 +967,38 @@ def _data(film: FrameSequence) -> dict[str, Any]:
         "frames": frames,
         "contents": [[content.text, content.owners] for content in contents],
     }
+
+
+def packed(film: FrameSequence) -> dict[str, Any]:
+    """Return a run as plain data to be stored, without lines of its source."""
+    arrows = [replace(arrow, site="") for frame in film.frames for arrow in frame.arrows]
+    found = iter(arrows)
+    frames = tuple(
+        replace(frame, arrows=tuple(next(found) for _ in frame.arrows)) for frame in film.frames
+    )
+    return _data(replace(film, frames=frames))
+
+
+def unpacked(data: dict[str, Any]) -> FrameSequence:
+    """Return a run that was stored by :func:`packed`."""
+    contents = [Content(text, tuple(owners)) for text, owners in data["contents"]]
+    frames = tuple(
+        Frame(
+            tuple(tuple(None if i < 0 else contents[i] for i in of) for of in frame["cells"]),
+            tuple(
+                Arrow(source, destination, contents[what], *rest)
+                for source, destination, what, *rest in frame["arrows"]
+            ),
+            tuple(map(tuple, frame["changed"])),
+            frame["says"],
+            frame["phase"],
+        )
+        for frame in data["frames"]
+    )
+    return FrameSequence(
+        data["title"],
+        tuple((name, count) for name, count in data["headings"]),
+        frames,
+        data["ring"],
+        {int(rank): word for rank, word in data["roots"].items()},
+    )

@@ -106,7 +106,7 @@ def test_every_round_is_shown_equally_long(saved: Watched, offline: Page) -> Non
     saved.says("Round 1 of")
     offline.clock.run_for(200)
     saved.says("Round 2 of")
-    offline.clock.run_for(600)
+    offline.clock.run_for(500)
     expect(saved.button("Pause")).to_be_visible()
     offline.clock.run_for(200)
     expect(saved.button("Play")).to_be_visible()
