@@ -32,6 +32,7 @@ from urllib.parse import quote
 
 from grader.core.events import Held, Seen
 from grader.core.values import Tag, show, tag_of
+from grader.report.graph import dark_style
 from grader.report.summary import listed
 from grader.trace.trace import Operation, Trace
 
@@ -731,30 +732,42 @@ def _number_content(value: float) -> Content:
 # The rounds as a still picture, side by side. -------------------------------------
 
 #: Pixels: of a cell, between ranks, and around the picture.
-_WIDTH, _HEIGHT, _GAP, _MARGIN = 52, 22, 34, 12
+_WIDTH, _HEIGHT, _GAP, _MARGIN = 60, 22, 32, 12
 
 #: Pixels above and below the cells of a round.
-_ABOVE, _BELOW = 54, 16
+_ABOVE, _BELOW = 50, 6
 
 #: Largest height of a picture; beyond it rounds before the end are left out.
 _TALLEST = 2400
 
 #: Width of a picture, as wide as a notebook's column.
-_PAGE = 820
+_PAGE = 850
 
 #: Colours of the ranks' data, light enough for dark text; those of the player's style sheet.
 _FILLS = (
     "#a6cfe6", "#f7d9a6", "#a6dac8", "#ecd0de", "#c4e4f7", "#f0c3a6", "#dbdbb8", "#cccccc",
 )  # fmt: skip
 
+#: What takes their place on a dark system.
+_DARK_FILLS = (
+    "#0b4a73", "#6b4700", "#00563f", "#6e3a56", "#28627f", "#7a3600", "#55551c", "#4a4a4a",
+)  # fmt: skip
+
 _INK, _FAINT = "#222222", "#666666"
+
+_DARK = dark_style(
+    {
+        **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
+        **dict(zip(_FILLS, _DARK_FILLS, strict=True)),
+    }
+)
 
 
 def strip(film: FrameSequence) -> str:
     """Return the rounds as SVG; each panel shows what ranks hold and what they send.
 
-    It is written by hand on a white ground, so that the same run gives the same bytes on every
-    machine, and suits light and dark pages.
+    It is written by hand, so that the same run gives the same bytes on every machine, and has a
+    ground of its own, white or dark as the system asks.
     """
     rows = max(1, sum(count for _, count in film.headings))
     wide = film.ranks * (_WIDTH + _GAP) + _GAP
@@ -769,7 +782,7 @@ def strip(film: FrameSequence) -> str:
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'"
         f" viewBox='0 0 {width} {height}' font-family='system-ui, sans-serif' font-size='11'"
-        f" text-anchor='middle' fill='{_INK}'>"
+        f" text-anchor='middle' fill='{_INK}'>{_DARK}"
         f"<rect width='{width}' height='{height}' fill='white'/>"
     ]
     for i, number in enumerate(numbers):
@@ -812,7 +825,7 @@ def _cell(cell: Content, x: int, y: int) -> str:
         f" fill='{_FILLS[owner % len(_FILLS)]}'/>"
         for i, owner in enumerate(cell.owners)
     )
-    size = min(11, 1.6 * _WIDTH / max(len(cell.text), 1))
+    size = min(11, 1.45 * _WIDTH / max(len(cell.text), 1))
     return (
         f"{fills}<rect x='{x}' y='{y}' width='{_WIDTH}' height='{_HEIGHT}' fill='none'"
         f" stroke='{_INK if cell.text else _FAINT}'{'' if cell.text else _DASHED}/>"
@@ -841,7 +854,7 @@ def _arrow(arrow: Arrow, film: FrameSequence) -> str:
     # there and back between two ranks, a little apart
     aside = 4 if forth else -4
     x1, x2 = _edge(arrow.source, forth), _edge(arrow.destination, not forth)
-    high = None if abs(distance) == 1 else _ABOVE - 22.0
+    high = None if abs(distance) == 1 else _ABOVE - 20.0
     return _line(x1, y1 - aside, x2, y2 - aside, high)
 
 
@@ -864,7 +877,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, high: float | None = None)
         )
     return (
         f"<path d='M{x1:g} {y1:g} {way}' fill='none' stroke='{_INK}' stroke-width='1.3'/>"
-        f"<path d='M{x2:g} {y2:g} L{base:g} {y2 - 4:g} L{base:g} {y2 + 4:g} z'/>"
+        f"<path d='M{x2:g} {y2:g} L{base:g} {y2 - 4:g} L{base:g} {y2 + 4:g} z'"
+        f" fill='{_INK}'/>"
     )
 
 
