@@ -40,7 +40,7 @@ __all__ = [
     "Arrow",
     "Content",
     "Deed",
-    "Difference",
+    "Divergence",
     "Frame",
     "FrameSequence",
     "MOST_CELLS",
@@ -591,7 +591,7 @@ def _spreading(start: Frame, end: Frame) -> str:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Divergence:
     """Where a run first goes another way than a reference.
 
     Attributes:
@@ -609,7 +609,7 @@ class Difference:
     reference_arrows: tuple[tuple[int, int], ...] = ()
 
 
-def compared(own: FrameSequence, reference: FrameSequence) -> Difference | None:
+def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
     """Return where two runs on the same data first differ, or ``None`` if they do not.
 
     Messages are compared, and after every round the arguments.  A result may be put together
@@ -626,10 +626,10 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Difference | None:
         cells = _cells_differ(own, reference, step, step, results=False)
         if cells:
             says = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
-            return Difference(says, step, cells[1], cells[2])
+            return Divergence(says, step, cells[1], cells[2])
     if wrong:
         says = f"Every message is as in the reference, but at the end {wrong[0]}."
-        return Difference(says, own.rounds, wrong[1], wrong[2])
+        return Divergence(says, own.rounds, wrong[1], wrong[2])
     return None
 
 
@@ -637,7 +637,7 @@ def _count(rounds: int) -> str:
     return "1 round" if rounds == 1 else f"{rounds} rounds"
 
 
-def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Difference | None:
+def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Divergence | None:
     mine, theirs = (
         {
             (arrow.source, arrow.destination): arrow.content.text
@@ -657,7 +657,7 @@ def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) ->
         says = f"{way.format(here)}, in the reference it does not"
     else:
         says = f"{way.format(here)}, in the reference {there}"
-    return Difference(
+    return Divergence(
         f"The first difference is in round {step}: {says}.",
         step,
         own_arrows=tuple(pair for pair in pairs if pair in mine),
