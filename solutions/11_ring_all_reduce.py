@@ -574,7 +574,8 @@ if ring_works:
 # ### Step through it
 #
 # `replay` runs your function on data that can be followed by name, and shows every round of it. Use
-# the buttons, the slider, or the arrow keys. Below it stands the same as a still picture.
+# the buttons, the slider, or the arrow keys. Where your function goes another way than a recorded
+# right run, that run stands beside it, and the first difference is marked.
 
 # %%
 if ring_works:

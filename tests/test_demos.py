@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from grader.course.chapters import discover
 from grader.launch.launchers import default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import film
+from grader.report.replay import compared, film, packed, unpacked
 from grader.submission.submission import Submission
+from tools.rounds import RECORDED, right_run, sizes
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = discover()
@@ -49,3 +51,22 @@ def test_a_solution_is_replayed_from_its_tags(name, n):
     assert all(arrow.content.owners for arrow in arrows if name not in unnamed)
     ends = [cell for column in shown.frames[-1].cells for cell in column]
     assert any(cell.owners for cell in ends) or name == "barrier"
+
+
+@pytest.mark.parametrize("name", [name for name, one in CATALOGUE.items() if one.demo is not None])
+def test_the_recorded_run_is_that_of_the_solution(name):
+    exercise = CATALOGUE[name]
+    text = (RECORDED / f"{name}.json").read_text(encoding="utf-8")
+    recorded = json.loads(text)
+    assert list(recorded) == [str(size) for size in sizes(exercise)]
+    fresh = right_run(exercise, 5)
+    assert recorded["5"] == json.loads(json.dumps(packed(fresh)))
+    assert compared(fresh, unpacked(recorded["5"])) is None
+    # what travels, and no line of the program
+    sites = {arrow[4] for run in recorded.values() for f in run["frames"] for arrow in f["arrows"]}
+    assert sites <= {""}
+
+
+def test_nothing_is_recorded_that_is_no_exercise():
+    named = {name for name, one in CATALOGUE.items() if one.demo is not None}
+    assert {path.stem for path in RECORDED.iterdir()} == named

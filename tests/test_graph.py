@@ -51,8 +51,14 @@ class Picture:
         assert (kind, comma) == ("data:image/svg+xml", ",")
         self.root = ElementTree.fromstring(unquote(source))
         assert {element.tag for element in self.root.iter()} <= {
-            SVG + tag for tag in ("svg", "g", "rect", "path", "text")
+            SVG + tag for tag in ("svg", "style", "g", "rect", "path", "text")
         }
+        # every colour has one that takes its place on a dark system
+        style = self.root.find(SVG + "style").text
+        for element in self.root.iter():
+            for name in ("fill", "stroke"):
+                if element.get(name, "none") != "none":
+                    assert f"[{name}='{element.get(name)}']{{{name}:#" in style
         self.texts = [
             (e.text, e.get("font-weight") == "bold") for e in self.root.iter(SVG + "text")
         ]

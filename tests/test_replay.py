@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
+from urllib.parse import unquote
 
 import pytest
 import torch
 import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
 from grader.core.values import MOST_RANKS, tag_of, tagged
-from grader.report.replay import film, page, player
+from grader.report.replay import Deed, film, page, player, still
 from tests.conftest import play
 
 # Tags. ----------------------------------------------------------------------------
@@ -42,6 +41,7 @@ def test_tags_read_like_the_cells_of_a_picture():
     assert str(tag_of((a + b + c + d)[3].item())) == "A…D3"
     assert str(tag_of((a + a)[1].item())) == "A1+A1"
     assert str(tag_of((a[0] + b[1]).item())) == "A?+B?"
+    assert str(tag_of((a[2] + 1).item())) == "A2+1"
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 0.5, float("nan"), float("inf"), 1e300, 2.0**60])
@@ -67,7 +67,7 @@ def _watched(function, n, *arguments):
     with ProcessWorld(default_launcher(), n, live_program(function)) as world:
         outcome = world.run(Job("answer", columns, allowed=None, watched=WATCHED))
     assert outcome.failure is None, outcome.failure
-    return film(outcome.trace, "answer", tags=True)
+    return film(outcome.trace, "answer", tags=True, names=["x"])
 
 
 def _x(rank, n):
@@ -90,14 +90,14 @@ def _ring(x):
 
 
 def _texts(frame):
-    return [[cell.text for cell in column] for column in frame.cells]
+    return [[cell and cell.text for cell in column] for column in frame.cells]
 
 
 def test_a_ring_is_followed_through_its_sums():
     shown = _watched(_ring, 3, _x)
     assert shown.rounds == 4
     assert shown.ring
-    assert shown.headings == (("argument", 3),)
+    assert shown.headings == (("x", 3),)
     assert _texts(shown.frames[0]) == [["A0", "A1", "A2"], ["B0", "B1", "B2"], ["C0", "C1", "C2"]]
     first = {(a.source, a.destination): a.content.text for a in shown.frames[0].arrows}
     assert first == {(0, 1): "A2", (1, 2): "B0", (2, 0): "C1"}
@@ -130,8 +130,12 @@ def _gathered(x):
 
 def test_a_returned_list_stands_below_the_argument():
     shown = _watched(_gathered, 3, lambda rank, n: tagged(rank, [0]))
-    assert shown.headings == (("argument", 1), ("result", 3))
-    assert _texts(shown.frames[-1]) == [["A0", "A0", "B0", "C0"], ["B0"], ["C0"]]
+    assert shown.headings == (("x", 1), ("result", 3))
+    assert _texts(shown.frames[-1]) == [
+        ["A0", "A0", "B0", "C0"],
+        ["B0", None, None, None],
+        ["C0", None, None, None],
+    ]
     assert _texts(shown.frames[1])[0][2:] == ["B0", ""]
     arrow = shown.frames[0].arrows[0]
     assert (arrow.source, arrow.destination, arrow.leaves, arrow.enters) == (1, 0, 0, 2)
@@ -153,12 +157,143 @@ def test_a_mistake_is_seen_as_what_it_is():
 def test_the_table_names_every_round_and_the_end():
     table = _watched(_ring, 3, _x).table()
     assert table.splitlines() == [
+        "reduce-scatter phase: each rank adds what it receives to its own",
         "round 1:  0→1 A2,  1→2 B0,  2→0 C1",
         "round 2:  0→1 A1+C1,  1→2 A2+B2,  2→0 B0+C0",
+        "all-gather phase: each rank replaces its own data with what it receives",
         "round 3:  0→1 A0+B0+C0,  1→2 A1+B1+C1,  2→0 A2+B2+C2",
         "round 4:  0→1 A2+B2+C2,  1→2 A0+B0+C0,  2→0 A1+B1+C1",
         *(f"rank {rank} ends with  A0+B0+C0 A1+B1+C1 A2+B2+C2" for rank in range(3)),
     ]
+
+
+# What a round does. ---------------------------------------------------------------
+
+
+def test_a_round_tells_what_it_did_to_the_data():
+    shown = _watched(_ring, 3, _x)
+    assert [frame.phase for frame in shown.frames] == [
+        *["reduce-scatter"] * 2,
+        *["all-gather"] * 2,
+        "",
+    ]
+    assert [frame.deed for frame in shown.frames[:-1]] == [
+        *[Deed.ADDS] * 2,
+        *[Deed.REPLACES] * 2,
+    ]
+    assert shown.frames[0].says == "Each rank adds what it receives to its own."
+    # rank r has added to chunk r − 2
+    assert shown.frames[0].changed == ((1,), (2,), (0,))
+    assert [arrow.enters for arrow in shown.frames[0].arrows] == [2, 0, 1]
+
+
+def _rooted(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if rank == 0:
+        for src in range(1, n):
+            buffer = torch.empty_like(x)
+            dist.recv(buffer, src)
+            x += buffer
+        for dst in range(1, n):
+            dist.send(x, dst)
+    else:
+        dist.send(x, 0)
+        dist.recv(x, 0)
+
+
+def test_phases_are_named_by_their_data():
+    shown = _watched(_rooted, 3, _x)
+    phases = [frame.phase for frame in shown.frames]
+    assert phases == ["reduce", "reduce", "broadcast", "broadcast", ""]
+    assert shown.frames[3].says == "Rank 2 replaces its own data with what it receives."
+
+
+def test_a_ring_that_adds_the_wrong_chunk_has_no_phase():
+    def answer(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        chunks = list(x.tensor_split(n))
+        for step in range(1, n):
+            request = dist.isend(chunks[(rank - step) % n], (rank + 1) % n)
+            buffer = torch.empty_like(chunks[0])
+            dist.recv(buffer, (rank - 1) % n)
+            request.wait()
+            chunks[rank] += buffer
+        for step in range(1, n):
+            request = dist.isend(chunks[(rank - step + 1) % n], (rank + 1) % n)
+            dist.recv(chunks[(rank - step) % n], (rank - 1) % n)
+            request.wait()
+
+    shown = _watched(answer, 3, _x)
+    assert shown.frames[0].deed is Deed.ADDS
+    assert {frame.phase for frame in shown.frames} == {""}
+
+
+def _gathered_all(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    parts = [torch.empty_like(x) for _ in range(n)]
+    parts[rank].copy_(x)
+    for step in range(1, n):
+        request = dist.isend(parts[(rank - step + 1) % n], (rank + 1) % n)
+        dist.recv(parts[(rank - step) % n], (rank - 1) % n)
+        request.wait()
+    return parts
+
+
+def test_one_phase_needs_no_name_and_an_empty_cell_is_filled():
+    shown = _watched(_gathered_all, 3, lambda rank, n: tagged(rank, [0]))
+    assert [frame.says for frame in shown.frames] == [
+        *["Each rank stores what it receives."] * 2,
+        "",
+    ]
+    assert {frame.phase for frame in shown.frames} == {""}
+
+
+def _carried(x):
+    """Reduce-scatter whose sums travel in a tensor of their own."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    carry = x[(rank - 1) % n : (rank - 1) % n + 1].clone()
+    for step in range(1, n):
+        request = dist.isend(carry, (rank + 1) % n)
+        buffer = torch.empty_like(carry)
+        dist.recv(buffer, (rank - 1) % n)
+        request.wait()
+        place = (rank - step - 1) % n
+        carry = x[place : place + 1] + buffer
+    return carry
+
+
+def test_memory_that_is_no_argument_is_shown_where_messages_end_in_it():
+    shown = _watched(_carried, 3, _x)
+    assert shown.headings == (("x", 3), ("result", 1), ("buffer", 1))
+    assert [frame.says for frame in shown.frames[:-1]] == [
+        "Each rank adds what it receives to its own."
+    ] * 2
+    assert [arrow.leaves for arrow in shown.frames[0].arrows] == [4] * 3
+    assert [column[4].text for column in shown.frames[1].cells] == ["A1+C1", "A2+B2", "B0+C0"]
+
+
+@pytest.mark.parametrize(
+    "deed, text",
+    [
+        (lambda own, came: own + came, "Rank 1 adds what it receives to its own."),
+        (lambda own, came: came, "Rank 1 replaces its own data with what it receives."),
+        (lambda own, came: own * came, "Rank 1 computes something new from what it receives."),
+        (lambda own, came: own, "Rank 1 stores what it receives."),  # in the buffer
+    ],
+)
+def test_plain_numbers_tell_it_too(deed, text):
+    def answer(x):
+        if dist.get_rank() == 0:
+            dist.send(x, 1)
+        else:
+            x *= 3  # so that ranks differ
+            buffer = torch.zeros_like(x)
+            dist.recv(buffer, 0)
+            x.copy_(deed(x, buffer))
+
+    shown = replay(answer, 2, torch.tensor([1.5, 3.0]))
+    assert shown.film.headings[0] == ("x", 2)
+    assert shown.film.frames[0].says == text
 
 
 def test_a_long_tensor_is_cut_and_an_enormous_one_left_out():
@@ -196,6 +331,93 @@ def test_an_exercise_needs_no_arguments(capsys):
     shown = replay(broadcast, 3)
     assert repr(shown).splitlines()[0] == "round 1:  1→0 B0 B1"
     assert capsys.readouterr().out == repr(shown) + "\n"
+
+
+# Beside a right run. ---------------------------------------------------------------
+
+
+def test_a_right_answer_of_another_kind_ends_with_the_same_data():
+    shown = replay(broadcast, 4)
+    assert repr(shown).endswith("\nEvery round is as in the reference.")
+
+    def tree_broadcast(x, src):
+        broadcast(x, src)
+
+    shown = replay(tree_broadcast, 4)
+    assert repr(shown).endswith(
+        " Both end with the same data. Yours takes 3 rounds, the reference 2."
+    )
+
+    def backwards(x, src):
+        if dist.get_rank() == src:
+            for dst in reversed(range(dist.get_world_size())):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+
+    backwards.__name__ = "broadcast"
+    shown = replay(backwards, 4)
+    assert repr(shown).endswith(
+        "\nThe first difference is in round 1: in the reference rank 1 sends B0 B1 to rank 0,"
+        " here it does not. Both end with the same data."
+    )
+    assert repr(replay(backwards, 4, beside=False)) in repr(shown)
+    assert "reference" not in repr(replay(backwards, 4, beside=False))
+
+
+def test_the_first_difference_is_told_and_marked():
+    def broadcast(x, src):  # sends twice what it has
+        if dist.get_rank() == src:
+            for dst in range(dist.get_world_size()):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+            if dist.get_rank() == 2:
+                x += x
+
+    shown = replay(broadcast, 4)
+    assert repr(shown).splitlines()[-1] == (
+        "The first difference is in round 2: afterwards rank 2's x[0] holds B0+B0, in the reference"
+        " B0. It ends with other data: rank 2's x[0] holds B0+B0, in the reference B0."
+    )
+    text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
+    own, reference = json.loads(text)
+    assert (own["name"], reference["name"]) == ("yours", "reference")
+    assert own["difference"] == {"step": 2, "cells": [[2, 0], [2, 1]], "arrows": []}
+    assert own["note"] == repr(shown).splitlines()[-1]
+
+
+def test_a_result_is_compared_at_the_end_only():
+    def all_gather(x):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        parts = [torch.empty_like(x) for _ in range(n)]
+        parts[rank].copy_(x)
+        for step in range(1, n):
+            request = dist.isend(x, (rank + step) % n)
+            dist.recv(parts[(rank - step) % n], (rank - step) % n)
+            request.wait()
+        return [part.clone() for part in reversed(parts)]
+
+    assert repr(replay(all_gather, 3)).splitlines()[-1] == (
+        "Every message is as in the reference, but at the end rank 0's result[0] holds C0,"
+        " in the reference A0."
+    )
+
+
+def test_a_message_with_other_contents_and_a_missing_result_are_told():
+    def shift(x, k):
+        rank, n = dist.get_rank(), dist.get_world_size()
+        request = dist.isend(x + x, (rank + k) % n)
+        y = torch.empty_like(x)
+        dist.recv(y, (rank - k) % n)
+        request.wait()
+
+    assert repr(replay(shift, 2)).splitlines()[-1] == (
+        "The first difference is in round 1: rank 0 sends A0+A0 to rank 1, in the reference A0."
+        " It ends with other data: rank 0's result[0] holds nothing, in the reference B0."
+    )
 
 
 def pass_on(x):
@@ -245,11 +467,11 @@ def ring():
 
 def test_the_page_holds_all_data_and_asks_nobody(ring):
     text = player(ring)
-    data = json.loads(html.unescape(re.search(r'data-replay="([^"]*)"', text)[1]))
+    (data,) = json.loads(html.unescape(re.search(r'data-replay="([^"]*)"', text)[1]))
     assert data["ranks"] == 8
     assert len(data["frames"]) == 15
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
-    assert "<pre>round 1:" in text
+    assert "<pre>reduce-scatter phase: " in text
     assert page(ring).startswith("<!doctype html>")
     assert len(text) < 100_000
 
@@ -261,13 +483,14 @@ def test_what_a_student_wrote_cannot_leave_its_place(ring):
     assert "<script>alert" not in page(evil)
 
 
-def test_the_picture_is_small_and_opaque(ring):
-    shown = Replay(ring)
-    picture = Image.open(io.BytesIO(shown.picture))
-    assert picture.mode == "P"
-    assert "transparency" not in picture.info
-    assert len(shown.picture) < 150_000
-    assert shown.picture == Replay(ring).picture
+def test_the_picture_is_folded_away_and_told_in_words(ring):
+    shown = still(ring)
+    assert shown.startswith("<details><summary>All rounds in one picture</summary>")
+    assert 'alt="Every round as a picture. reduce-scatter phase: ' in shown
+    picture = unquote(re.search('src="data:image/svg[+]xml,([^"]*)"', shown)[1])
+    assert picture == Replay(ring).picture
+    assert picture.count("<text") > 8 * 16
+    assert len(shown) < 400_000
 
 
 def test_a_page_is_saved(tmp_path, ring):

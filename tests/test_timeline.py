@@ -11,12 +11,14 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from PIL import Image
 
 from grader import mark, run, simulate, timeline
 from grader.api.timeline import Timeline
 from grader.core.errors import RequestError
-from grader.report.timeline import CODE, lanes
+from grader.report.drawing import darkened
+from grader.report.timeline import CODE, Bar, Lane, Lanes, Line, Mark, _Drawing, lanes
 from tests.conftest import line_in
 
 
@@ -197,8 +199,10 @@ def test_a_notebook_gets_a_picture_its_words_and_a_table():
     bundle = shown._repr_mimebundle_()
     assert bundle["text/plain"] == repr(shown)
     page = bundle["text/html"]
-    inside = re.search(r'src="data:image/png;base64,([^"]*)"', page)[1]
+    inside = re.search(r' src="data:image/png;base64,([^"]*)"', page)[1]
     assert base64.b64decode(inside) == bundle["image/png"] == shown.picture
+    dark = re.search(r'dark[)]" srcset="data:image/png;base64,([^"]*)"', page)[1]
+    assert base64.b64decode(dark) == darkened(shown.picture)
     alt = re.search(r'alt="([^"]*)"', page)[1]
     assert "Time line of 3 ranks over" in alt
     assert "then waits for ever in send to 1" in alt
@@ -219,6 +223,63 @@ def test_the_picture_is_small_and_opaque():
     picture = Image.open(io.BytesIO(shown.picture))
     assert (picture.mode, "transparency" in picture.info) == ("P", False)
     assert len(shown.picture) < 150_000
+
+
+def test_the_dark_picture_has_a_dark_ground_and_light_words():
+    shown = timeline(run(lambda: dist.barrier(), 2))
+    light, dark = (
+        Image.open(io.BytesIO(png)).convert("L") for png in (shown.picture, darkened(shown.picture))
+    )
+    assert light.size == dark.size
+    assert (light.getpixel((2, 2)), dark.getpixel((2, 2))) == (255, 17)
+    assert light.getextrema()[0] < 60
+    assert dark.getextrema()[1] > 200
+
+
+def _drawn(found):
+    """What a picture draws: texts with their places, and arrows with their order."""
+    axes = _Drawing(found).sheet.axes
+    texts = {(text.get_text(), text.get_position()): text for text in axes.texts}
+    arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    return axes, texts, arrows
+
+
+def _lanes(marks=(), bars=(), lines=()):
+    lane = Lane(tuple(bars), (), "returned", 100, (), tuple(marks))
+    return Lanes((lane, lane), tuple(lines), 100)
+
+
+def test_the_first_mark_keeps_its_name_and_those_on_top_of_it_lose_theirs():
+    marks = [Mark(10, "first"), Mark(11, "second"), Mark(60, "third"), Mark(100, "at the very end")]
+    axes, texts, _ = _drawn(_lanes(marks))
+    named = [text for text, _ in texts]
+    assert "first" in named
+    assert "second" not in named
+    assert {"third", "at the very end"} <= set(named)
+    boxes = [text.get_window_extent() for (name, _), text in texts.items() if "rank" not in name]
+    limits = axes.figure.bbox
+    assert all(box.x1 <= limits.x1 for box in boxes)
+
+
+def test_messages_pass_behind_labels_and_bars():
+    bar = Bar(20, 80, "recv", "recv from 0 (line 3)")
+    _, texts, arrows = _drawn(_lanes([Mark(40, "here")], [bar], [Line(0, 1, 10, 90)]))
+    message = min(arrows, key=lambda arrow: arrow.zorder)
+    covering = [text for (name, _), text in texts.items() if name in ("here", bar.text)]
+    assert len(covering) == 4
+    assert all(text.zorder > message.zorder and text.get_path_effects() for text in covering)
+
+
+def test_a_bar_that_did_not_end_stops_where_the_run_was_ended():
+    bar = Bar(20, 100, "recv", "recv from 0 (line 3)", over=False)
+    found = Lanes((Lane((bar,), (), "waits for ever", None),), (), 100)
+    drawing = _Drawing(found)
+    rights = [
+        patch.get_x() + patch.get_width()
+        for patch in drawing.sheet.axes.patches
+        if isinstance(patch, Rectangle) and patch.get_y() > 0.5
+    ]
+    assert max(rights) == pytest.approx(drawing.x(100))
 
 
 def test_a_page_is_saved(tmp_path):

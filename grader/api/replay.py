@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable
-from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
-from grader.report.replay import FrameSequence, film, page, player, strip
+from grader.report.replay import FrameSequence, film, page, player, still, strip, told, unpacked
 from grader.report.summary import failure_text
 from grader.submission.submission import live_program
 from grader.trace.trace import Trace
@@ -30,39 +32,46 @@ class Replay:
 
     Attributes:
         film: the rounds as data.
+        reference: those of a right answer on the same data, if one is to be shown beside it.
     """
 
-    def __init__(self, film: FrameSequence) -> None:
+    def __init__(self, film: FrameSequence, reference: FrameSequence | None = None) -> None:
         self.film = film
+        self.reference = reference
 
     def __repr__(self) -> str:
-        return self.film.table()
+        return told(self.film, self.reference)
 
     def _repr_html_(self) -> str:
-        return player(self.film)
+        return player(self.film, self.reference)
 
-    @cached_property
-    def picture(self) -> bytes:
-        """The rounds side by side, as a PNG."""
+    @property
+    def picture(self) -> str:
+        """The rounds side by side, as SVG."""
         return strip(self.film)
 
     def save(self, path: str | Path) -> None:
         """Write a page that plays in any browser."""
-        Path(path).write_text(page(self.film), encoding="utf-8")
+        Path(path).write_text(page(self.film, self.reference), encoding="utf-8")
 
     def _ipython_display_(self) -> None:
         # Two outputs: front ends that cannot play the first still show the second.
         from IPython.display import publish_display_data
 
         publish: Any = publish_display_data
-        publish({"text/html": player(self.film), "text/plain": repr(self)})
-        publish(
-            {"image/png": self.picture, "text/plain": f"{self.film.rounds} rounds as a picture"}
-        )
+        publish({"text/html": self._repr_html_(), "text/plain": repr(self)})
+        publish({"text/html": still(self.film), "text/plain": f"{_rounds(self.film)} as a picture"})
+
+
+def _rounds(film: FrameSequence) -> str:
+    return "1 round" if film.rounds == 1 else f"{film.rounds} rounds"
 
 
 def replay(
-    what: Callable[..., Any] | Run | Trace, world_size: int | None = None, *arguments: Any
+    what: Callable[..., Any] | Run | Trace,
+    world_size: int | None = None,
+    *arguments: Any,
+    beside: bool = True,
 ) -> Replay:
     """Run a function on every rank and step through its messages.
 
@@ -72,6 +81,9 @@ def replay(
             messages are shown without their contents.
         world_size: how many ranks, up to 8; not for a run, which has them.
         arguments: the same for every rank.
+        beside: whether the function of an exercise is compared with a recorded run of a right
+            answer, and shown beside it where the two differ.  A recorded run holds what
+            travels and what ranks hold, and no code.
 
     Raises:
         RequestError: there is nothing to run, or nothing to run it on.
@@ -90,31 +102,52 @@ def replay(
         raise RequestError(f"{name} has no example to replay; give it arguments of your own")
     if size > MOST_RANKS:
         raise RequestError(f"a replay has up to {MOST_RANKS} ranks, not {size}")
-    trace = _watched_run(what, name, size, exercise, arguments)
-    return _shown(Replay(film(trace, name, tags=exercise is not None)))
+    reference = _recorded(exercise, size) if exercise is not None and beside else None
+    return _shown(Replay(_filmed(what, name, size, exercise, arguments), reference))
 
 
-def _watched_run(
+def _recorded(exercise: Exercise, size: int) -> FrameSequence | None:
+    """Return the recorded run of a right answer; None on a size that was not recorded."""
+    path = resources.files("grader.course").joinpath("recorded").joinpath(f"{exercise.name}.json")
+    if not path.is_file():
+        return None
+    runs = json.loads(path.read_text(encoding="utf-8"))
+    return unpacked(runs[str(size)]) if str(size) in runs else None
+
+
+def _filmed(
     function: Callable[..., Any],
     name: str,
     size: int,
     exercise: Exercise | None,
     arguments: tuple[Any, ...],
-) -> Trace:
+) -> FrameSequence:
+    roots: dict[int, str] = {}
     if exercise is not None:
         assert exercise.demo is not None
         case = exercise.demo(size)
         columns = tuple(case.arguments(rank) for rank in case.ranks)
         allowed, adapter = exercise.allowed, exercise.packed_adapter()
+        names = list(case.columns)
+        roots = case.roots()
     else:
         columns, allowed, adapter = (arguments,) * size, None, b""
+        names = _parameters(function)
     job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
     if outcome.failure is not None:
         failure = with_source(outcome.failure, live_line)
         raise RunFailed(failure_text(failure), failure)
-    return outcome.trace
+    return film(outcome.trace, name, exercise is not None, names, roots)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names of a function's arguments; none where it does not tell."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # such as a function that is written in C
+        return []
 
 
 def _shown(replay: Replay) -> Replay:

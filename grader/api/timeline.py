@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.api import Run, shows_results
 from grader.core.errors import RequestError
+from grader.report.drawing import darkened
 from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, unit_of
 from grader.trace.trace import Trace
 
@@ -47,7 +48,7 @@ class Timeline:
 
     @cached_property
     def picture(self) -> bytes:
-        """The run as a PNG, on a white ground that suits light and dark themes."""
+        """The run as a PNG on a white ground; a dark page shows it with light and dark swapped."""
         return timeline_png(self.lanes)
 
     def in_words(self) -> str:
@@ -92,7 +93,10 @@ class Timeline:
         }
 
     def _html(self) -> str:
-        picture = base64.b64encode(self.picture).decode("ascii")
+        light, dark = (
+            f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
+            for picture in (self.picture, darkened(self.picture))
+        )
         heads = "".join(
             f'<th scope="col" style="{_CELL}">{name}</th>'
             for name in ("rank", *(name for _, name in _COLUMNS), "calls", "end")
@@ -100,8 +104,11 @@ class Timeline:
         rows = "".join(_row(rank, lane) for rank, lane in enumerate(self.lanes.lanes))
         return (
             '<div style="font-family: var(--jp-ui-font-family, system-ui, sans-serif)">\n'
-            f'<img alt="{html.escape(self.in_words())}" style="max-width: 100%"'
-            f' src="data:image/png;base64,{picture}">\n'
+            # where the source is removed, as in a notebook that is not trusted, the light one
+            # stays: each has a ground of its own, so that any page suits it
+            f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+            f'<img alt="{html.escape(self.in_words())}" style="max-width: 100%; border-radius: 6px"'
+            f' src="{light}"></picture>\n'
             "<details><summary>The same as a table</summary>\n"
             '<table style="border-collapse: collapse">'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>\n"

@@ -251,12 +251,14 @@ class Held(msgspec.Struct, array_like=True, tag="hold", frozen=True):
         role: ``argument`` or ``result``.
         buffer: the number of the memory that it is a view of, see :class:`Posted`.
         offset, count: the elements of that memory.
+        place: the number of the argument; 0 for a result.
     """
 
     role: str
     buffer: int
     offset: int
     count: int
+    place: int = 0
 
 
 class Seen(msgspec.Struct, array_like=True, tag="see", frozen=True):

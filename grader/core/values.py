@@ -147,20 +147,20 @@ def reduction_name(reduction: Any) -> str:
 
 # Tags: numbers that show where they come from, after any number of copies and sums. ----
 #
-# The element ``i`` of rank ``r`` is the float64 number ``16**r + i * 2**32``.  In
+# The element ``i`` of rank ``r`` is the float64 number ``16**(r + 1) + i * 2**36``.  In
 # a sum, each hexadecimal digit of the lower part counts how often a rank's
-# element went in, and the upper part is ``i`` times the number of terms.  So the
-# contents of any cell can be read off its value: ``A2``, ``A0+B0``, and also the
-# mistakes, ``A0+A0`` or ``A1+B2``.
+# element went in, the last one what else was added, and the upper part is ``i`` times
+# the number of terms.  So the contents of any cell can be read off its value: ``A2``,
+# ``A0+B0``, ``A0+1``, and also the mistakes, ``A0+A0`` or ``A1+B2``.
 
-#: Eight hexadecimal digits fill the lower 32 bits.
+#: Eight hexadecimal digits and the last one fill the lower 36 bits.
 MOST_RANKS = 8
 
 #: The letters of the ranks.
 LETTERS = "ABCDEFGH"
 
-_SHIFT = 2**32
-_MOST_PLACES = 2**15
+_SHIFT = 2**36
+_MOST_PLACES = 2**12
 
 
 @dataclass(frozen=True)
@@ -170,12 +170,17 @@ class Tag:
     Attributes:
         owners: their ranks, lowest first, each as often as it contributed.
         place: the index of the elements; None if elements of several indices were mixed.
+        plus: a plain number that was added.
     """
 
     owners: tuple[int, ...]
     place: int | None
+    plus: int = 0
 
     def __str__(self) -> str:
+        return self._terms() + (f"+{self.plus}" if self.plus else "")
+
+    def _terms(self) -> str:
         place = "?" if self.place is None else str(self.place)
         if len(self.owners) <= 3:
             return "+".join(f"{LETTERS[rank]}{place}" for rank in self.owners)
@@ -193,7 +198,7 @@ def tagged(rank: int, places: Sequence[int] | range) -> torch.Tensor:
     """
     if not 0 <= rank < MOST_RANKS:
         raise ValueError(f"no tag for rank {rank}: there are {MOST_RANKS}")
-    return torch.tensor([float(16**rank + i * _SHIFT) for i in places], dtype=torch.float64)
+    return torch.tensor([float(16 ** (rank + 1) + i * _SHIFT) for i in places], dtype=torch.float64)
 
 
 def tag_of(value: float) -> Tag | None:
@@ -201,10 +206,10 @@ def tag_of(value: float) -> Tag | None:
     if not 0 < value < 2**52 or value != int(value):
         return None
     upper, lower = divmod(int(value), _SHIFT)
-    owners = tuple(r for r in range(MOST_RANKS) for _ in range(lower >> 4 * r & 15))
+    owners = tuple(r for r in range(MOST_RANKS) for _ in range(lower >> 4 * (r + 1) & 15))
     if not owners:
         return None
     place, rest = divmod(upper, len(owners))
     if place >= _MOST_PLACES:
         return None
-    return Tag(owners, None if rest else place)
+    return Tag(owners, None if rest else place, lower & 15)

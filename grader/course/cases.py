@@ -87,6 +87,11 @@ class Case:
         except KeyError:
             raise AttributeError(f"case {self.__dict__.get('name')!r} has no {name!r}") from None
 
+    def roots(self) -> dict[int, str]:
+        """Return the ranks that the arguments name as the source or the destination."""
+        words = ("src", "dst")
+        return {self.columns[word]: word for word in words if word in self.columns}
+
     def arguments(self, rank: int) -> tuple[Any, ...]:
         """Return what ``rank`` is called with, in the order of the signature."""
         return tuple(

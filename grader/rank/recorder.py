@@ -64,12 +64,12 @@ class TensorSnapshots:
         self._last: dict[int, list[float]] = {}
         self._lock = threading.Lock()
 
-    def hold(self, role: str, tensors: Iterable[torch.Tensor]) -> None:
-        """Report tensors as the arguments or the result, and watch them."""
+    def hold(self, role: str, tensors: Iterable[torch.Tensor], place: int = 0) -> None:
+        """Report tensors as the result, or as the argument at this place, and watch them."""
         for tensor in tensors:
             if self._watch(tensor):
                 buffer, offset = tensor.untyped_storage().data_ptr(), int(tensor.storage_offset())
-                self._emit(Held(role, buffer, offset, tensor.numel()), False)
+                self._emit(Held(role, buffer, offset, tensor.numel(), place), False)
         self.look()
 
     def look(self, tensor: torch.Tensor | None = None) -> None:

@@ -8,6 +8,7 @@ and dark themes.
 
 from __future__ import annotations
 
+import colorsys
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.patheffects import withStroke
 from PIL import Image
 
-__all__ = ["Cell", "Sheet", "before_after", "colour_of", "stacked"]
+__all__ = ["Cell", "Sheet", "before_after", "colour_of", "darkened", "stacked"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#666666")
 INK = "#222222"
@@ -134,8 +135,12 @@ class Sheet:
         bend: float = 0.0,
         width: float = 1.6,
         dashed: bool = False,
+        zorder: float = 1.0,
     ) -> None:
-        """Draw an arrow between two points, bent to its left by ``bend``."""
+        """Draw an arrow between two points, bent to its left by ``bend``.
+
+        What has a higher ``zorder`` hides it.
+        """
         self.axes.add_patch(
             FancyArrowPatch(
                 start,
@@ -148,6 +153,7 @@ class Sheet:
                 connectionstyle=f"arc3,rad={bend}",
                 shrinkA=0,
                 shrinkB=0,
+                zorder=zorder,
             )
         )
 
@@ -179,6 +185,22 @@ class Sheet:
     def save(self, path: Path | IO[bytes], dpi: int = DPI) -> None:
         """Write a PNG that does not depend on the day or the machine."""
         self.figure.savefig(path, format="png", dpi=dpi, metadata={"Software": None})
+
+
+def darkened(png: bytes) -> bytes:
+    """Return a picture of :meth:`Sheet.small_png` for a dark page: light is dark, hues stay."""
+    image = Image.open(io.BytesIO(png))
+    colours = image.getpalette() or []
+    found: list[int] = []
+    for i in range(0, len(colours), 3):
+        hue, light, strength = colorsys.rgb_to_hls(*(part / 255 for part in colours[i : i + 3]))
+        # white becomes the ground of JupyterLab's dark theme
+        turned = colorsys.hls_to_rgb(hue, 0.067 + 0.933 * (1 - light), strength * 0.8)
+        found += [round(part * 255) for part in turned]
+    image.putpalette(found)
+    dark = io.BytesIO()
+    image.save(dark, "PNG", optimize=True)
+    return dark.getvalue()
 
 
 #: The cells of each rank, from the top.

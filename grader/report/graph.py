@@ -1,8 +1,8 @@
 """The wait-for graph of a deadlock as a picture.
 
-It is an ``img`` element with a white ground: notebooks that are not trusted remove
-vector graphics from HTML, but keep images, and a page's style and ids do not affect
-images.  The SVG is written by hand, so that the same deadlock gives the same bytes on
+It is an ``img`` element with a ground of its own, white or dark as the system asks.  Notebooks
+that are not trusted remove vector graphics from HTML, but keep images, and a page's style and ids
+do not affect images.  The SVG is written by hand, so that the same deadlock gives the same bytes on
 every machine.
 """
 
@@ -17,7 +17,17 @@ from urllib.parse import quote
 from grader.core.verdict import Wait
 from grader.report.summary import listed, visible
 
-__all__ = ["Edge", "Layout", "Point", "Rect", "graph_image", "graph_svg", "graph_words", "laid_out"]
+__all__ = [
+    "Edge",
+    "Layout",
+    "Point",
+    "Rect",
+    "dark_style",
+    "graph_image",
+    "graph_svg",
+    "graph_words",
+    "laid_out",
+]
 
 
 # The layout of a small directed graph: boxes, arrows between them, words on the arrows.
@@ -251,6 +261,20 @@ def _from_corner(
 
 # The graph as a picture. ----------------------------------------------------------
 
+
+def dark_style(colours: Mapping[str, str]) -> str:
+    """Return the style of an SVG image that has other colours on a dark system.
+
+    Args:
+        colours: for every colour that is drawn the one that takes its place.
+    """
+    rules = "".join(
+        f"[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}"
+        for light, dark in colours.items()
+    )
+    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+
+
 #: Largest number of ranks drawn; of a larger deadlock only the cycle is drawn, if it fits.
 MOST_RANKS = 12
 
@@ -265,6 +289,18 @@ _LETTER, _LINE, _MARGIN = 7.0, 17.0, 14.0
 
 #: Colours: vermilion, dark enough to read on white, for the cycle; all other lines; faint lines.
 _CIRCLE, _INK, _FAINT = "#b34700", "#222222", "#666666"
+
+#: Boxes of ranks in the cycle, and of others that wait.
+_CIRCLED, _WAITING = "#fbeee6", "#f4f4f4"
+
+#: The same colours for a reader whose system is set to dark; what does not know styles keeps the
+#: light ones.
+_DARK = dark_style(
+    {
+        **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
+        **{_CIRCLE: "#ffab7a", _CIRCLED: "#3d2113", _WAITING: "#2b2b2b"},
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -396,6 +432,7 @@ def _svg(graph: _Graph) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{wide:.0f}' height='{high:.0f}'"
         f" viewBox='0 0 {wide:.0f} {high:.0f}' font-family='system-ui, sans-serif'"
         f" font-size='12' text-anchor='middle' fill='{_INK}'>",
+        _DARK,
         # a frame, since the page may be white as well
         f"<rect x='.5' y='.5' width='{wide - 1:.0f}' height='{high - 1:.0f}' rx='6'"
         f" fill='white' stroke='{_FAINT}'/>",
@@ -448,9 +485,9 @@ def _arrow(graph: _Graph, edge: Edge, start: Point, end: Point) -> str:
 
 def _box(graph: _Graph, rank: int, place: Rect, lines: Sequence[str]) -> str:
     if any(rank in edge for edge in graph.ring):
-        look = f"fill='#fbeee6' stroke='{_CIRCLE}' stroke-width='3'"
+        look = f"fill='{_CIRCLED}' stroke='{_CIRCLE}' stroke-width='3'"
     elif rank in graph.waits:
-        look = f"fill='#f4f4f4' stroke='{_INK}' stroke-width='1.3'"
+        look = f"fill='{_WAITING}' stroke='{_INK}' stroke-width='1.3'"
     else:
         look = f"fill='white' stroke='{_FAINT}' stroke-dasharray='4 3'"
     first = place.y - _LINE * (len(lines) - 1) / 2 + 4

@@ -5,6 +5,10 @@ rank holds after a round is what was last seen in its tensors before it finished
 a message of a later one, so sums that it makes in place belong to the round
 whose message brought the term.
 
+What a round does is told from the numbers before and after it, and only where they leave no doubt:
+a cell that holds its old number plus the one that arrived was added to.  A phase such as
+"reduce-scatter" is named only if the names of its data say so at both of its ends.
+
 The rounds are shown as HTML to step through, without a kernel, a network or an id.  The
 script finds its element by class, and all it shows is in the element, so that the same text
 works in JupyterLab, in an exported page, and twice on one page.  Where scripts do not run (a
@@ -16,27 +20,40 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cache
 from importlib import resources
+from itertools import groupby
+from math import nan
 from typing import Any
+from urllib.parse import quote
 
 from grader.core.events import Held, Seen
 from grader.core.values import Tag, show, tag_of
-from grader.report.drawing import FAINT, Cell, Sheet
+from grader.report.graph import dark_style
+from grader.report.summary import listed
 from grader.trace.trace import Operation, Trace
 
 __all__ = [
     "Arrow",
     "Content",
+    "Deed",
+    "Divergence",
     "Frame",
     "FrameSequence",
     "MOST_CELLS",
+    "SAME",
+    "compared",
     "film",
+    "packed",
     "page",
     "player",
+    "still",
     "strip",
+    "told",
+    "unpacked",
 ]
 
 
@@ -59,6 +76,35 @@ class Content:
     owners: tuple[int, ...] = ()
 
 
+class Deed(Enum):
+    """What a rank does with a message that arrives, as its cells show it."""
+
+    ADDS = "adds what it receives to its own", "add what they receive to their own"
+    REPLACES = (
+        "replaces its own data with what it receives",
+        "replace their own data with what they receive",
+    )
+    STORES = "stores what it receives", "store what they receive"
+    REPEATS = "receives what it already holds", "receive what they already hold"
+    COMPUTES = (
+        "computes something new from what it receives",
+        "compute something new from what they receive",
+    )
+    ASIDE = (
+        "receives into a tensor that is not shown here",
+        "receive into tensors that are not shown here",
+    )
+
+    def sentence(self, ranks: Sequence[int], world_size: int) -> str:
+        """Return who does it, and what: "Ranks 1 and 2 store what they receive."."""
+        one, several = self.value
+        if len(ranks) == world_size > 1:
+            return f"Each rank {one}."
+        if len(ranks) == 1:
+            return f"Rank {ranks[0]} {one}."
+        return f"Ranks {listed(ranks)} {several}."
+
+
 @dataclass(frozen=True)
 class Arrow:
     """A message of a round.
@@ -71,6 +117,7 @@ class Arrow:
         leaves, enters: number of the cell in the source's and the
             destination's column where it begins and ends, if that is drawn.
         cells: how many cells it takes from there.
+        deed: what the destination does with it; ``None`` if the contents were not recorded.
     """
 
     source: int
@@ -81,6 +128,11 @@ class Arrow:
     leaves: int | None
     enters: int | None
     cells: int
+    deed: Deed | None = None
+
+
+#: A rank's cells from the top; ``None`` where it has none and another rank has one.
+Cells = tuple[Content | None, ...]
 
 
 @dataclass(frozen=True)
@@ -90,10 +142,23 @@ class Frame:
     Attributes:
         cells: for each rank its column of cells, before the round.
         arrows: the messages of the round.
+        changed: for each rank the numbers of the cells that are different after the round.
+        says: what the round does, in sentences.
+        phase: the part of the algorithm that it belongs to, such as "reduce-scatter"; empty if
+            the run has one part only, or one that has no name.
     """
 
-    cells: tuple[tuple[Content, ...], ...]
+    cells: tuple[Cells, ...]
     arrows: tuple[Arrow, ...]
+    changed: tuple[tuple[int, ...], ...] = ()
+    says: str = ""
+    phase: str = ""
+
+    @property
+    def deed(self) -> Deed | None:
+        """What all receivers of the round do, if they do the same."""
+        deeds = {arrow.deed for arrow in self.arrows}
+        return deeds.pop() if len(deeds) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -102,15 +167,17 @@ class FrameSequence:
 
     Attributes:
         headings: what the cells of every column are, one for each group of
-            cells: ("argument", 4), ("result", 4).
+            cells: ("x", 4), ("result", 4).
         frames: the rounds; the last has no messages.
         ring: whether ranks talk to their neighbours on a ring alone.
+        roots: what else is said of some ranks: ``{1: "src"}``.
     """
 
     title: str
     headings: tuple[tuple[str, int], ...]
     frames: tuple[Frame, ...]
     ring: bool = False
+    roots: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:
@@ -125,14 +192,21 @@ class FrameSequence:
     def table(self) -> str:
         """Return the rounds as text, one line each."""
         lines = []
+        phases = [frame.phase for frame in self.frames]
         for number, frame in enumerate(self.frames[:-1], 1):
+            if frame.phase and (number == 1 or phases[number - 2] != frame.phase):
+                lines.append(f"{frame.phase} phase: {_lowered(frame.says)}")
             routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
             lines.append(f"round {number}:  " + ",  ".join(routes))
         for rank, column in enumerate(self.frames[-1].cells):
-            cells = [cell.text or "·" for cell in column]
+            cells = [cell.text or "·" for cell in column if cell is not None]
             if cells:
                 lines.append(f"rank {rank} ends with  {' '.join(cells)}")
         return "\n".join(lines) or "no messages"
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:].removesuffix(".")
 
 
 @dataclass(frozen=True)
@@ -142,90 +216,177 @@ class _Region:
     buffer: int
     offset: int
     count: int
-    role: str
+    group: tuple[int, int]
 
 
-def film(trace: Trace, title: str, tags: bool) -> FrameSequence:
+#: Groups of cells below those of the arguments: the result, and the memory that is neither and
+#: that a message was in last.
+_RESULT, _BUFFER = (1, 0), (2, 0)
+
+
+def film(
+    trace: Trace,
+    title: str,
+    tags: bool,
+    names: Sequence[str] = (),
+    roots: Mapping[int, str] | None = None,
+) -> FrameSequence:
     """Return the rounds of a watched run.
 
     Args:
         trace: of a run with ``watched`` set.
         title: name of the function that ran.
         tags: whether the values are tags, see :class:`grader.core.values.Tag`.
+        names: of the function's arguments.
+        roots: what else is said of some ranks, see :class:`FrameSequence`.
     """
-    content = _tag_content if tags else _number_content
+    snapshots = trace.tensor_snapshots or ((),) * trace.world_size
+    regions = [list(_regions(of)) for of in snapshots]
+    groups = _groups(regions)
+    frames = _frames(trace, regions, groups, tags)
+    if groups and any(arrow.deed is Deed.ASIDE for frame in frames for arrow in frame.arrows):
+        # messages end in memory that is no argument: it is shown as well
+        received = (op.count for of in trace.operations for op in of if op.kind == "recv")
+        groups[_BUFFER] = min(max(received), MOST_CELLS)
+        frames = _frames(trace, regions, groups, tags)
+    headings = tuple((_heading(group, names), count) for group, count in groups.items())
+    return FrameSequence(
+        title,
+        headings,
+        tuple(_with_phases(frames)) if tags else tuple(frames),
+        not trace.strangers(),
+        roots or {},
+    )
+
+
+def _frames(
+    trace: Trace,
+    regions: Sequence[Sequence[_Region]],
+    groups: Mapping[tuple[int, int], int],
+    tags: bool,
+) -> list[Frame]:
+    columns = [
+        _Column(trace, rank, regions[rank], groups, tags) for rank in range(trace.world_size)
+    ]
     rounds = trace.traffic.rounds
-    columns = [_Column(trace, rank, content) for rank in range(trace.world_size)]
-    frames = []
-    for number in range(rounds + 1):
-        arrows = tuple(_arrows(trace, number, columns)) if number < rounds else ()
-        frames.append(Frame(tuple(column.cells(number) for column in columns), arrows))
-    return FrameSequence(title, _headings(columns), tuple(frames), not trace.strangers())
+    states = [tuple(column.values(number) for column in columns) for number in range(rounds + 1)]
+    drawn = [tuple(map(_Column.contents, columns, state)) for state in states]
+    found = []
+    for number, cells in enumerate(drawn):
+        changed = _changed(cells, drawn[number + 1]) if number < rounds else ()
+        arrows = tuple(_arrows(trace, number, columns, states))
+        frame = Frame(cells, arrows, changed)
+        found.append(replace(frame, says=_said(frame)))
+    return found
 
 
-def _headings(columns: Sequence[_Column]) -> tuple[tuple[str, int], ...]:
-    """Return the groups of cells of the tallest column."""
-    tallest = max(columns, key=lambda column: column.height)
-    found: list[tuple[str, int]] = []
-    for region in tallest.regions:
-        if found and found[-1][0] == region.role:
-            found[-1] = (region.role, found[-1][1] + region.count)
-        else:
-            found.append((region.role, region.count))
-    return tuple(found)
+def _groups(regions: Sequence[Sequence[_Region]]) -> dict[tuple[int, int], int]:
+    """Return how many cells every group takes, from the top."""
+    found: dict[tuple[int, int], int] = {}
+    for of in regions:
+        for group in {region.group for region in of}:
+            count = sum(region.count for region in of if region.group == group)
+            found[group] = max(count, found.get(group, 0))
+    return dict(sorted(found.items()))
+
+
+def _heading(group: tuple[int, int], names: Sequence[str]) -> str:
+    if group in (_RESULT, _BUFFER):
+        return "result" if group == _RESULT else "buffer"
+    return dict(enumerate(names)).get(group[1], "argument")
+
+
+#: A cell's number; NaN where the memory has not been seen yet, ``None`` where there is no cell.
+Values = tuple[float | None, ...]
 
 
 class _Column:
     """One rank's column of cells, at any round."""
 
-    def __init__(self, trace: Trace, rank: int, content: Callable[[float], Content]) -> None:
-        self._content = content
+    def __init__(
+        self,
+        trace: Trace,
+        rank: int,
+        regions: Sequence[_Region],
+        groups: Mapping[tuple[int, int], int],
+        tags: bool,
+    ) -> None:
+        self.content = _tag_content if tags else _number_content
+        self.tags = tags
+        # for every cell the memory and the element that it shows
+        self._places: list[tuple[int, int] | None] = []
+        for group, count in groups.items():
+            if group == _BUFFER:
+                continue
+            here = [
+                (region.buffer, region.offset + i)
+                for region in regions
+                if region.group == group
+                for i in range(region.count)
+            ]
+            self._places += [*here, *[None] * (count - len(here))]
         snapshots = trace.tensor_snapshots[rank] if trace.tensor_snapshots else ()
-        self.regions = list(_regions(snapshots))
-        self.height = sum(region.count for region in self.regions)
         finished = sorted(
             (op.done, start + 1)
             for op in trace.operations[rank]
             if op.is_message and op.done is not None and (start := trace.start(op)) is not None
         )
+        known = {region.buffer for region in regions}
+        # other memory of messages: what is received is in it after the round, what is sent before
+        self._buffers = sorted(
+            (start + (op.kind == "recv"), op.kind == "send", op.buffer, op.offset, op.count)
+            for op in trace.operations[rank]
+            if op.is_message and op.buffer not in known
+            if op.done is not None and (start := trace.start(op)) is not None
+        )
+        self._room = groups.get(_BUFFER, 0)
+        #: the first cell that is neither argument nor result
+        self.buffer = len(self._places)
         self._seen = [
             (max((after for done, after in finished if done <= seen.time), default=0), seen)
             for seen in snapshots
             if isinstance(seen, Seen)
         ]
 
-    def cells(self, number: int) -> tuple[Content, ...]:
+    def values(self, number: int) -> Values:
         """Return what the rank holds after ``number`` rounds."""
         memory: dict[int, list[float]] = {}
         for after, seen in self._seen:
             if after <= number:
                 memory[seen.buffer] = seen.values
-        found: list[Content] = []
-        for region in self.regions:
-            values = memory.get(region.buffer)
-            found += [
-                self._content(values[region.offset + i]) if values else Content()
-                for i in range(region.count)
-            ]
-        return tuple(found)
+        return tuple(
+            None if place is None else dict(enumerate(memory.get(place[0], ()))).get(place[1], nan)
+            for place in self._shown(number)
+        )
 
-    def sent(self, op: Operation) -> tuple[Content, ...]:
-        """Return the content of one of its messages, as it was when it was posted."""
+    def _shown(self, number: int) -> list[tuple[int, int] | None]:
+        """Return what every cell shows after ``number`` rounds."""
+        found = list(self._places)
+        buffers = [buffer for buffer in self._buffers if buffer[0] <= number]
+        address, offset, count = buffers[-1][2:] if buffers else (0, 0, 0)
+        # address 0 is no memory
+        found += [(address, offset + i) if i < count else (0, i) for i in range(self._room)]
+        return found
+
+    def contents(self, values: Values) -> Cells:
+        """Return numbers as they are drawn."""
+        return tuple(
+            None if value is None else Content() if math.isnan(value) else self.content(value)
+            for value in values
+        )
+
+    def sent(self, op: Operation) -> list[float]:
+        """Return the numbers of one of its messages, as they were when it was posted."""
         values: list[float] = []
         for _, seen in self._seen:
             if seen.buffer == op.buffer and seen.time <= op.posted:
                 values = seen.values
-        return tuple(map(self._content, values[op.offset : op.offset + op.count]))
+        return values[op.offset : op.offset + op.count]
 
-    def place(self, op: Operation) -> int | None:
-        """Return the cell where an end of a message lies."""
-        above = 0
-        for region in self.regions:
-            inside = region.offset <= op.offset < region.offset + region.count
-            if region.buffer == op.buffer and inside:
-                return above + op.offset - region.offset
-            above += region.count
-        return None
+    def place(self, op: Operation, number: int) -> int | None:
+        """Return the cell where an end of a message lies after ``number`` rounds."""
+        end, shown = (op.buffer, op.offset), self._shown(number)
+        return shown.index(end) if end in shown else None
 
 
 def _regions(snapshots: Sequence[Held | Seen]) -> Iterator[_Region]:
@@ -237,23 +398,313 @@ def _regions(snapshots: Sequence[Held | Seen]) -> Iterator[_Region]:
             count = min(held.count, room)
             shown.add((held.buffer, held.offset))
             room -= count
-            yield _Region(held.buffer, held.offset, count, held.role)
+            group = _RESULT if held.role == "result" else (0, held.place)
+            yield _Region(held.buffer, held.offset, count, group)
 
 
-def _arrows(trace: Trace, number: int, columns: Sequence[_Column]) -> Iterator[Arrow]:
+def _arrows(
+    trace: Trace, number: int, columns: Sequence[_Column], states: Sequence[Sequence[Values]]
+) -> Iterator[Arrow]:
     for op in trace.sends():
         if op.partner is None or trace.start(op) != number:
             continue
+        here, there = columns[op.rank], columns[op.partner.rank]
+        sent = here.sent(op)
+        before, after = (states[number + i][op.partner.rank] for i in (0, 1))
+        leaves, enters = here.place(op, number), there.place(op.partner, number + 1)
+        if leaves is None:
+            # a copy is shown where the same data are
+            leaves = _found(sent, states[number][op.rank])
+        deed = None
+        if after:
+            touched = [i for i, _ in enumerate(after) if _differ(before[i], after[i])]
+            used = [i for i in touched if i < there.buffer]
+            if enters is not None and not (enters >= there.buffer and used):
+                touched = [*range(enters, min(enters + op.count, len(after)))]
+            else:
+                # what arrives in a buffer is shown where it ends up
+                touched = used or touched
+                if touched == [*range(touched[0], touched[0] + op.count)] if touched else False:
+                    enters = touched[0]
+            # where nothing was drawn, nothing can be replaced, nor in a buffer
+            drawn = [
+                before[i] if i < there.buffer and _text(there, before[i]) else nan for i in touched
+            ]
+            own = [value for value in before if there.tags and _text(there, value)]
+            deed = _deed(sent, drawn, [after[i] for i in touched], own)
         yield Arrow(
             op.rank,
             op.partner.rank,
-            _joined(columns[op.rank].sent(op)) or Content("token" if not op.count else "data"),
+            _joined([here.content(value) for value in sent])
+            or Content("token" if not op.count else "data"),
             f"{op.count} × {op.dtype} ({op.nbytes} bytes)",
             str(op.site),
-            columns[op.rank].place(op),
-            columns[op.partner.rank].place(op.partner),
+            leaves,
+            enters,
             op.count,
+            deed,
         )
+
+
+def _text(column: _Column, value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else column.content(value).text
+
+
+def _found(sent: Sequence[float], column: Values) -> int | None:
+    """Return the first cell from which on a column holds these numbers."""
+    places = range(len(column) - len(sent) + 1) if sent else range(0)
+    return next((i for i in places if list(column[i : i + len(sent)]) == sent), None)
+
+
+def _deed(
+    sent: Sequence[float], before: Sequence[Any], after: Sequence[Any], own: Sequence[Any]
+) -> Deed:
+    """Return what was done with a message.
+
+    Args:
+        sent: its numbers.
+        before, after: the cells that it concerns.
+        own: what else the rank held; none if sums do not show what they are made of.
+    """
+    if not before:
+        return Deed.ASIDE
+    # element by element where each has its cell, else with any of them
+    terms = [[value] for value in sent] if len(sent) == len(before) else [sent] * len(before)
+    found = {_done(*cell, own) for cell in zip(terms, before, after, strict=True)}
+    if len(found) > 1:
+        found.discard(Deed.REPEATS)
+    if found == {Deed.STORES, Deed.REPLACES}:
+        return Deed.REPLACES
+    return found.pop() if len(found) == 1 else Deed.COMPUTES
+
+
+def _done(terms: Sequence[float], before: float, after: float, own: Sequence[float]) -> Deed:
+    """Return what was done with one of the terms that may have arrived for a cell."""
+    if not _differ(before, after):
+        return Deed.REPEATS if after in terms else Deed.ASIDE
+    if after in terms:
+        # what was 0 before may as well have been added to
+        was_something = not math.isnan(before) and before != 0
+        return Deed.REPLACES if was_something else Deed.STORES
+    sums = [value + term for value in (before, *own) for term in terms]
+    if any(math.isclose(value, after, rel_tol=1e-6) for value in sums):
+        return Deed.ADDS
+    return Deed.COMPUTES
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    """Return whether two numbers differ; NaN is equal to itself here."""
+    return one != other and not (one != one and other != other)
+
+
+def _changed(before: Sequence[Cells], after: Sequence[Cells]) -> tuple[tuple[int, ...], ...]:
+    """Return for each rank the cells that differ."""
+    return tuple(
+        tuple(i for i, (one, other) in enumerate(zip(*columns, strict=True)) if one != other)
+        for columns in zip(before, after, strict=True)
+    )
+
+
+def _said(frame: Frame) -> str:
+    """Return what a round does, in sentences."""
+    size = len(frame.cells)
+    found = []
+    for deed in Deed:
+        ranks = sorted({arrow.destination for arrow in frame.arrows if arrow.deed is deed})
+        if ranks:
+            found.append(deed.sentence(ranks, size))
+    receivers = {arrow.destination for arrow in frame.arrows}
+    alone = [rank for rank, cells in enumerate(frame.changed) if cells and rank not in receivers]
+    if len(alone) == 1:
+        found.append(f"Rank {alone[0]} also changes its own data.")
+    elif alone:
+        found.append(f"Ranks {listed(alone)} also change their own data.")
+    return " ".join(found)
+
+
+# The phases of a run. -------------------------------------------------------------
+
+
+def _with_phases(frames: Sequence[Frame]) -> Iterator[Frame]:
+    """Yield the frames with the names of their phases, if there are several and all have one.
+
+    A phase is a stretch of rounds that all do the same.
+    """
+    kinds = [
+        Deed.REPLACES if frame.deed in (Deed.STORES, Deed.REPLACES) else frame.deed
+        for frame in frames[:-1]
+    ]
+    stretches = [[i for i, _ in of] for _, of in groupby(enumerate(kinds), lambda kind: kind[1])]
+    names = []
+    for stretch in stretches:
+        start, end = frames[stretch[0]], frames[stretch[-1] + 1]
+        kind = kinds[stretch[0]]
+        names.append(
+            _summing(end)
+            if kind is Deed.ADDS
+            else _spreading(start, end)
+            if kind is Deed.REPLACES
+            else ""
+        )
+    named = len(names) > 1 and all(names)
+    for stretch, name in zip(stretches, names, strict=True):
+        yield from (replace(frames[i], phase=name if named else "") for i in stretch)
+    yield frames[-1]
+
+
+def _held(frame: Frame) -> list[set[Content]]:
+    """Return what every rank holds that has a name."""
+    return [{cell for cell in column if cell and cell.owners} for column in frame.cells]
+
+
+def _summing(end: Frame) -> str:
+    """Return the name of a phase that adds, from where the whole sums are in the end."""
+    size = len(end.cells)
+    whole = [{cell for cell in held if cell.owners == tuple(range(size))} for held in _held(end)]
+    every = set().union(*whole)
+    at = [[rank for rank in range(size) if cell in whole[rank]] for cell in every]
+    if not at:
+        return ""
+    if all(len(ranks) == size for ranks in at):
+        return "all-reduce"
+    if any(len(ranks) > 1 for ranks in at):
+        return ""
+    holders = {ranks[0] for ranks in at}
+    if len(holders) == 1:
+        return "reduce"
+    return "reduce-scatter" if len(holders) == min(size, len(every)) else ""
+
+
+def _spreading(start: Frame, end: Frame) -> str:
+    """Return the name of a phase that copies, from who holds what all have in the end."""
+    common = set.intersection(*_held(end))
+    at = [[rank for rank, held in enumerate(_held(start)) if cell in held] for cell in common]
+    if not at or any(len(ranks) != 1 for ranks in at):
+        return ""
+    holders = {ranks[0] for ranks in at}
+    if len(holders) == 1:
+        return "broadcast"
+    return "all-gather" if len(holders) == min(len(end.cells), len(common)) else ""
+
+
+# Two runs beside each other. ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where a run first goes another way than a reference.
+
+    Attributes:
+        says: in words, what differs, and whether both end with the same data.
+        step: the number of the round, from 1; one past the last round if only the end differs.
+        own, reference: in either run, rank and row of the cells that differ.
+        own_arrows, reference_arrows: the messages that differ, as source and destination.
+    """
+
+    says: str
+    step: int
+    own: tuple[tuple[int, int], ...] = ()
+    reference: tuple[tuple[int, int], ...] = ()
+    own_arrows: tuple[tuple[int, int], ...] = ()
+    reference_arrows: tuple[tuple[int, int], ...] = ()
+
+
+def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
+    """Return where two runs on the same data first differ, or ``None`` if they do not.
+
+    Messages are compared, and after every round the arguments.  A result may be put together
+    earlier or later, so it is compared at the end only.
+    """
+    wrong = _cells_differ(own, reference, own.rounds, reference.rounds, results=True)
+    end = "Both end with the same data." if not wrong else f"It ends with other data: {wrong[0]}."
+    if own.rounds != reference.rounds:
+        end += f" Yours takes {_count(own.rounds)}, the reference {reference.rounds}."
+    for step in range(1, max(own.rounds, reference.rounds) + 1):
+        found = _messages_differ(own, reference, step)
+        if found is not None:
+            return replace(found, says=f"{found.says} {end}")
+        cells = _cells_differ(own, reference, step, step, results=False)
+        if cells:
+            says = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
+            return Divergence(says, step, cells[1], cells[2])
+    if wrong:
+        says = f"Every message is as in the reference, but at the end {wrong[0]}."
+        return Divergence(says, own.rounds, wrong[1], wrong[2])
+    return None
+
+
+def _count(rounds: int) -> str:
+    return "1 round" if rounds == 1 else f"{rounds} rounds"
+
+
+def _messages_differ(own: FrameSequence, reference: FrameSequence, step: int) -> Divergence | None:
+    mine, theirs = (
+        {
+            (arrow.source, arrow.destination): arrow.content.text
+            for arrow in (film.frames[step - 1].arrows if step <= film.rounds else ())
+        }
+        for film in (own, reference)
+    )
+    if mine == theirs:
+        return None
+    pairs = [pair for pair in sorted({*mine, *theirs}) if mine.get(pair) != theirs.get(pair)]
+    source, destination = pairs[0]
+    here, there = mine.get(pairs[0]), theirs.get(pairs[0])
+    way = f"rank {source} sends {{}} to rank {destination}"
+    if here is None:
+        says = f"in the reference {way.format(there)}, here it does not"
+    elif there is None:
+        says = f"{way.format(here)}, in the reference it does not"
+    else:
+        says = f"{way.format(here)}, in the reference {there}"
+    return Divergence(
+        f"The first difference is in round {step}: {says}.",
+        step,
+        own_arrows=tuple(pair for pair in pairs if pair in mine),
+        reference_arrows=tuple(pair for pair in pairs if pair in theirs),
+    )
+
+
+def _cells_differ(
+    own: FrameSequence, reference: FrameSequence, at: int, there: int, results: bool
+) -> tuple[str, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None:
+    """Return the first cell that differs in words, and all of them in either run."""
+    rows = _rows(own), _rows(reference)
+    found = []
+    for rank in range(own.ranks):
+        for name, row in rows[1].items():
+            if name[0] == "buffer" or (name[0] == "result" and not results):
+                continue
+            wanted = _cell_at(reference, there, rank, row)
+            mine = None if name not in rows[0] else _cell_at(own, at, rank, rows[0][name])
+            if wanted is not None and (mine or Content()) != wanted:
+                found.append((rank, name, rows[0].get(name), row, mine, wanted))
+    if not found:
+        return None
+    rank, (heading, place), _, _, mine, wanted = found[0]
+    says = (
+        f"rank {rank}'s {heading}[{place}] holds {mine.text if mine and mine.text else 'nothing'},"
+        f" in the reference {wanted.text or 'nothing'}"
+    )
+    return (
+        says,
+        tuple((rank, row) for rank, _, row, _, mine, _ in found if row is not None and mine),
+        tuple((rank, row) for rank, _, _, row, _, _ in found),
+    )
+
+
+def _rows(film: FrameSequence) -> dict[tuple[str, int], int]:
+    """Return the row of every cell by heading and place."""
+    names = [(name, i) for name, count in film.headings for i in range(count)]
+    return {name: row for row, name in enumerate(names)}
+
+
+def _cell_at(film: FrameSequence, step: int, rank: int, row: int) -> Content | None:
+    column = film.frames[min(step, film.rounds)].cells[rank]
+    return column[row] if row < len(column) else None
+
+
+# Contents. ------------------------------------------------------------------------
 
 
 def _joined(contents: Sequence[Content]) -> Content | None:
@@ -280,70 +731,155 @@ def _number_content(value: float) -> Content:
 
 # The rounds as a still picture, side by side. -------------------------------------
 
-_WIDTH, _HEIGHT, _GAP = 0.62, 0.24, 0.42
-_MARGIN = 0.5
+#: Pixels: of a cell, between ranks, and around the picture.
+_WIDTH, _HEIGHT, _GAP, _MARGIN = 60, 22, 32, 12
 
-#: Largest height of a picture, in inches; beyond it rounds before the end are left out.
-_TALLEST = 24.0
+#: Pixels above and below the cells of a round.
+_ABOVE, _BELOW = 50, 6
 
-#: Width of a picture, in inches, as wide as a notebook's column.
-_PAGE = 10.0
+#: Largest height of a picture; beyond it rounds before the end are left out.
+_TALLEST = 2400
 
-#: Pixels per inch.
-_DPI = 80
+#: Width of a picture, as wide as a notebook's column.
+_PAGE = 850
+
+#: Colours of the ranks' data, light enough for dark text; those of the player's style sheet.
+_FILLS = (
+    "#a6cfe6", "#f7d9a6", "#a6dac8", "#ecd0de", "#c4e4f7", "#f0c3a6", "#dbdbb8", "#cccccc",
+)  # fmt: skip
+
+#: What takes their place on a dark system.
+_DARK_FILLS = (
+    "#0b4a73", "#6b4700", "#00563f", "#6e3a56", "#28627f", "#7a3600", "#55551c", "#4a4a4a",
+)  # fmt: skip
+
+_INK, _FAINT = "#222222", "#666666"
+
+_DARK = dark_style(
+    {
+        **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
+        **dict(zip(_FILLS, _DARK_FILLS, strict=True)),
+    }
+)
 
 
-def strip(film: FrameSequence) -> bytes:
-    """Return the rounds as a PNG; each panel shows what ranks hold and what they send."""
+def strip(film: FrameSequence) -> str:
+    """Return the rounds as SVG; each panel shows what ranks hold and what they send.
+
+    It is written by hand, so that the same run gives the same bytes on every machine, and has a
+    ground of its own, white or dark as the system asks.
+    """
     rows = max(1, sum(count for _, count in film.headings))
-    wide = 2 * _MARGIN + film.ranks * _WIDTH + (film.ranks - 1) * _GAP
-    high = rows * _HEIGHT + 0.85
-    across = max(1, min(len(film.frames), int(_PAGE // wide)))
-    room = max(2, across * int(_TALLEST // high))
+    wide = film.ranks * (_WIDTH + _GAP) + _GAP
+    high = rows * _HEIGHT + _ABOVE + _BELOW
+    across = max(1, min(len(film.frames), _PAGE // wide))
+    room = max(2, across * (_TALLEST // high))
     numbers = list(range(len(film.frames)))
     if len(numbers) > room:
         numbers = [*numbers[: room - 1], numbers[-1]]
-    down = math.ceil(len(numbers) / across)
-    sheet = Sheet(across * wide, down * high)
+    width = across * wide + 2 * _MARGIN
+    height = math.ceil(len(numbers) / across) * high + 2 * _MARGIN
+    parts = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'"
+        f" viewBox='0 0 {width} {height}' font-family='system-ui, sans-serif' font-size='11'"
+        f" text-anchor='middle' fill='{_INK}'>{_DARK}"
+        f"<rect width='{width}' height='{height}' fill='white'/>"
+    ]
     for i, number in enumerate(numbers):
-        left, top = i % across * wide, (down - i // across) * high
         ends = number == film.rounds
         name = "the end" if ends else f"round {number + 1} of {film.rounds}"
-        sheet.text(left + wide / 2, top - 0.16, name, 9, bold=True)
-        _panel(sheet, film.frames[number], film.ring, left + _MARGIN, top - 0.62)
-    return sheet.small_png(_DPI)
+        left, top = _MARGIN + i % across * wide, _MARGIN + i // across * high
+        parts.append(
+            f"<g transform='translate({left} {top})'>"
+            f"<text x='{wide / 2:g}' y='12' font-weight='bold'>{name}</text>"
+            f"{''.join(_panel(film, film.frames[number]))}</g>"
+        )
+    return "".join([*parts, "</svg>"])
 
 
-def _panel(sheet: Sheet, frame: Frame, ring: bool, left: float, top: float) -> None:
+def still(film: FrameSequence) -> str:
+    """Return the rounds as an ``img`` element that is folded away, with the rounds as its text."""
+    source = quote(strip(film), safe=" ='/:;,()-.")
+    words = html.escape("Every round as a picture. " + film.table().replace("\n", "; "))
+    return (
+        "<details><summary>All rounds in one picture</summary>\n"
+        f'<img alt="{words}" style="max-width: 100%" src="data:image/svg+xml,{source}">\n</details>'
+    )
+
+
+def _panel(film: FrameSequence, frame: Frame) -> Iterator[str]:
     for rank, column in enumerate(frame.cells):
-        x = left + rank * (_WIDTH + _GAP)
-        sheet.text(x + _WIDTH / 2, top + 0.14, str(rank), 8, colour=FAINT)
-        for row, content in enumerate(column or [None]):
-            cell = Cell() if content is None else Cell(content.text, content.owners)
-            sheet.cell(x, top - (row + 1) * _HEIGHT, _WIDTH, _HEIGHT, cell)
+        x = _GAP + rank * (_WIDTH + _GAP)
+        yield (f"<text x='{x + _WIDTH / 2:g}' y='{_ABOVE - 6}' fill='{_FAINT}'>{rank}</text>")
+        for row, cell in enumerate(column):
+            if cell is not None:
+                yield _cell(cell, x, _ABOVE + row * _HEIGHT)
     for arrow in frame.arrows:
-        _arrow(sheet, arrow, len(frame.cells) - 1 if ring else None, left, top)
+        yield _arrow(arrow, film)
 
 
-def _arrow(sheet: Sheet, arrow: Arrow, last: int | None, left: float, top: float) -> None:
-    """Draw a message; on a ring of ranks up to ``last`` it may go around the back."""
+def _cell(cell: Content, x: int, y: int) -> str:
+    part = _WIDTH / max(len(cell.owners), 1)
+    fills = "".join(
+        f"<rect x='{x + i * part:g}' y='{y}' width='{part:g}' height='{_HEIGHT}'"
+        f" fill='{_FILLS[owner % len(_FILLS)]}'/>"
+        for i, owner in enumerate(cell.owners)
+    )
+    size = min(11, 1.45 * _WIDTH / max(len(cell.text), 1))
+    return (
+        f"{fills}<rect x='{x}' y='{y}' width='{_WIDTH}' height='{_HEIGHT}' fill='none'"
+        f" stroke='{_INK if cell.text else _FAINT}'{'' if cell.text else _DASHED}/>"
+        f"<text x='{x + _WIDTH / 2:g}' y='{y + 15}' font-size='{size:.3g}'>"
+        f"{html.escape(cell.text)}</text>"
+    )
+
+
+_DASHED = " stroke-dasharray='3 3'"
+
+
+def _arrow(arrow: Arrow, film: FrameSequence) -> str:
+    """Return a message; on a ring the one between the two ends goes around the back."""
     leaves = arrow.leaves if arrow.leaves is not None else arrow.enters
     enters = arrow.enters if arrow.enters is not None else arrow.leaves
-    y1, y2 = (top - ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
-    here, there = (left + r * (_WIDTH + _GAP) for r in (arrow.source, arrow.destination))
-    ends = (arrow.source, arrow.destination)
-    if last is not None and last > 1 and ends == (last, 0):
-        sheet.arrow((here + _WIDTH, y1), (here + _WIDTH + 0.4, y1), width=1.1)
-        sheet.arrow((there - 0.4, y2), (there, y2), width=1.1)
-    elif last is not None and last > 1 and ends == (0, last):
-        sheet.arrow((here, y1), (here - 0.4, y1), width=1.1)
-        sheet.arrow((there + _WIDTH + 0.4, y2), (there + _WIDTH, y2), width=1.1)
-    elif there > here:
-        bend = 0.0 if arrow.destination == arrow.source + 1 else -0.25
-        sheet.arrow((here + _WIDTH, y1), (there, y2), width=1.1, bend=bend)
+    y1, y2 = (_ABOVE + ((row or 0) + 0.5) * _HEIGHT for row in (leaves, enters))
+    distance = arrow.destination - arrow.source
+    forth = distance > 0
+    last = film.ranks - 1
+    if film.ring and last > 1 and abs(distance) == last:
+        forth = not forth
+        ahead = _GAP - 6 if forth else 6 - _GAP
+        out = _edge(arrow.source, forth)
+        into = _edge(arrow.destination, not forth)
+        return _line(out, y1, out + ahead, y1) + _line(into - ahead, y2, into, y2)
+    # there and back between two ranks, a little apart
+    aside = 4 if forth else -4
+    x1, x2 = _edge(arrow.source, forth), _edge(arrow.destination, not forth)
+    high = None if abs(distance) == 1 else _ABOVE - 20.0
+    return _line(x1, y1 - aside, x2, y2 - aside, high)
+
+
+def _edge(rank: int, right: bool) -> int:
+    """Return the left or right edge of a rank's column."""
+    return _GAP + rank * (_WIDTH + _GAP) + (_WIDTH if right else 0)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, high: float | None = None) -> str:
+    """Return an arrow whose head lies flat, over the other ranks if it is to go ``high``."""
+    ahead = math.copysign(1, x2 - x1)
+    base = x2 - 8 * ahead
+    if high is None:
+        middle = (x1 + base) / 2
+        way = f"C{middle:g} {y1:g} {middle:g} {y2:g} {base:g} {y2:g}"
     else:
-        bend = 0.0 if arrow.destination == arrow.source - 1 else 0.25
-        sheet.arrow((here, y1 - 0.07), (there + _WIDTH, y2 - 0.07), width=1.1, bend=bend)
+        up, down = x1 + 9 * ahead, base - 6 * ahead
+        way = (
+            f"L{up:g} {y1:g} L{up:g} {high:g} L{down:g} {high:g} L{down:g} {y2:g} L{base:g} {y2:g}"
+        )
+    return (
+        f"<path d='M{x1:g} {y1:g} {way}' fill='none' stroke='{_INK}' stroke-width='1.3'/>"
+        f"<path d='M{x2:g} {y2:g} L{base:g} {y2 - 4:g} L{base:g} {y2 + 4:g} z'"
+        f" fill='{_INK}'/>"
+    )
 
 
 # The rounds as HTML to step through. ----------------------------------------------
@@ -354,28 +890,56 @@ def _asset(name: str) -> str:
     return resources.files("grader.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def player(film: FrameSequence) -> str:
-    """Return the rounds as a piece of HTML."""
-    data = html.escape(json.dumps(_data(film), separators=(",", ":"), ensure_ascii=False))
+def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+    """Return the rounds as a piece of HTML, beside a reference where they differ from it."""
+    films = [_data(film)]
+    difference = None if reference is None else compared(film, reference)
+    if reference is not None and difference is not None:
+        films.append(_data(reference))
+        for data, name, cells, arrows in zip(
+            films,
+            ("yours", "reference"),
+            (difference.own, difference.reference),
+            (difference.own_arrows, difference.reference_arrows),
+            strict=True,
+        ):
+            data["name"] = name
+            data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
+    if reference is not None:
+        films[0]["note"] = SAME if difference is None else difference.says
+    text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
     return (
         f"<style>{_asset('player.css')}</style>\n"
         # JupyterLab's own shortcuts would capture the arrow keys
-        f'<div class="gather-round-replay" data-lm-suppress-shortcuts="true" data-replay="{data}">'
-        f"<pre>{html.escape(film.table())}</pre></div>\n"
+        '<div class="gather-round-replay" data-lm-suppress-shortcuts="true"'
+        f' data-replay="{text}">'
+        f"<pre>{html.escape(told(film, reference))}</pre></div>\n"
         f"<script>{_asset('player.js')}</script>"
     )
 
 
-def page(film: FrameSequence) -> str:
+#: What is said of a run that goes as the reference does.
+SAME = "Every round is as in the reference."
+
+
+def told(film: FrameSequence, reference: FrameSequence | None = None) -> str:
+    """Return the rounds as text, and where they differ from a reference."""
+    if reference is None:
+        return film.table()
+    difference = compared(film, reference)
+    return f"{film.table()}\n{SAME if difference is None else difference.says}"
+
+
+def page(film: FrameSequence, reference: FrameSequence | None = None) -> str:
     """Return the rounds as a whole page."""
     title = html.escape(f"Replay of {film.title} on {film.ranks} ranks")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
         "<style>:root { color-scheme: light dark; } body { font-family: system-ui, sans-serif;"
-        " margin: 1.5em; }</style>\n"
-        f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{player(film)}\n"
-        "</main>\n</body>\n</html>\n"
+        " margin: 1.5em; background: light-dark(#fff, #111); }</style>\n"
+        f"<title>{title}</title>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        f"{player(film, reference)}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -383,12 +947,15 @@ def _data(film: FrameSequence) -> dict[str, Any]:
     """Return what the script reads; contents are numbered, since few are different."""
     contents: dict[Content, int] = {}
 
-    def number(content: Content) -> int:
-        return contents.setdefault(content, len(contents))
+    def number(content: Content | None) -> int:
+        return -1 if content is None else contents.setdefault(content, len(contents))
 
     frames = [
         {
             "cells": [[number(cell) for cell in column] for column in frame.cells],
+            "changed": frame.changed,
+            "says": frame.says,
+            "phase": frame.phase,
             "arrows": [
                 [
                     a.source,
@@ -409,7 +976,43 @@ def _data(film: FrameSequence) -> dict[str, Any]:
         "title": film.title,
         "ranks": film.ranks,
         "ring": film.ring,
+        "roots": film.roots,
         "headings": film.headings,
         "frames": frames,
         "contents": [[content.text, content.owners] for content in contents],
     }
+
+
+def packed(film: FrameSequence) -> dict[str, Any]:
+    """Return a run as plain data to be stored, without lines of its source."""
+    arrows = [replace(arrow, site="") for frame in film.frames for arrow in frame.arrows]
+    found = iter(arrows)
+    frames = tuple(
+        replace(frame, arrows=tuple(next(found) for _ in frame.arrows)) for frame in film.frames
+    )
+    return _data(replace(film, frames=frames))
+
+
+def unpacked(data: dict[str, Any]) -> FrameSequence:
+    """Return a run that was stored by :func:`packed`."""
+    contents = [Content(text, tuple(owners)) for text, owners in data["contents"]]
+    frames = tuple(
+        Frame(
+            tuple(tuple(None if i < 0 else contents[i] for i in of) for of in frame["cells"]),
+            tuple(
+                Arrow(source, destination, contents[what], *rest)
+                for source, destination, what, *rest in frame["arrows"]
+            ),
+            tuple(map(tuple, frame["changed"])),
+            frame["says"],
+            frame["phase"],
+        )
+        for frame in data["frames"]
+    )
+    return FrameSequence(
+        data["title"],
+        tuple((name, count) for name, count in data["headings"]),
+        frames,
+        data["ring"],
+        {int(rank): word for rank, word in data["roots"].items()},
+    )

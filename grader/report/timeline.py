@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -367,7 +366,7 @@ def unit_of(nanoseconds: float) -> tuple[float, str]:
 
 
 def timeline_png(lanes: Lanes) -> bytes:
-    """Return the run as a PNG."""
+    """Return the run as a PNG on a white ground; :func:`darkened` makes that for dark pages."""
     return _Drawing(lanes).sheet.small_png(_DPI)
 
 
@@ -376,8 +375,7 @@ class _Drawing:
         self.lanes = lanes
         rows = len(lanes.lanes)
         self.sheet = Sheet(_WIDTH, (_TOP if lanes.hangs else 0.1) + rows * _ROW + _BOTTOM)
-        # a rank that hangs is drawn on beyond the end of the record
-        self.span = lanes.end * (1.06 if lanes.hangs else 1.0)
+        self.span = lanes.end
         self._axis(rows)
         for rank, lane in enumerate(lanes.lanes):
             self.sheet.text(
@@ -428,7 +426,7 @@ class _Drawing:
         if bar.what == CODE:
             # lower than waits, so that they differ in shape as well as in colour
             fill = tint(colour)
-            piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, lw=0, zorder=0.5)
+            piece = Rectangle((start, y - 0.05), width, 0.1, fc=fill, ec=colour, lw=0.8, zorder=0.5)
             self.sheet.axes.add_patch(piece)
         else:
             self.sheet.bar(start, y, width, "", colour, "" if bar.over else "////", not bar.over)
@@ -447,13 +445,17 @@ class _Drawing:
         self.sheet.axes.add_patch(piece)
 
     def _marks(self, rank: int, marks: Sequence[Mark]) -> None:
-        """Draw named places, with their names where there is room."""
-        places = [*(self.x(mark.time) for mark in marks), _WIDTH - 0.1]
-        y = self.y(rank)
-        for mark, (x, following) in zip(marks, pairwise(places), strict=True):
+        """Draw named places, with their names where there is room; the first comes first."""
+        y, free = self.y(rank), 0.0
+        for mark in marks:
+            x, wide = self.x(mark.time), len(mark.text) * _LETTER
             self.sheet.axes.plot([x, x], [y + 0.06, y + 0.26], color=INK, lw=1.0, zorder=1.5)
-            if len(mark.text) * _LETTER < following - x:
-                self.sheet.text(x + 0.04, y + 0.2, mark.text, 8, align="left")
+            # to its right, or else to its left
+            for start, align, at in ((x, "left", x + 0.04), (x - wide, "right", x - 0.04)):
+                if start >= free and start + wide < _WIDTH - 0.05:
+                    self.sheet.text(at, y + 0.2, mark.text, 8, align=align, halo="white")
+                    free = max(x, start + wide)
+                    break
 
     def _ending(self, rank: int, end: str) -> None:
         """Write how the rank ended, in a column of its own."""
@@ -468,7 +470,9 @@ class _Drawing:
         down = line.destination > line.source
         start = self.x(line.start), self.y(line.source) + (-0.15 if down else 0.15)
         end = self.x(line.end), self.y(line.destination) + (0.15 if down else -0.15)
-        self.sheet.arrow(start, end, width=1.0 if len(self.lanes.lines) < 50 else 0.6)
+        # behind bars, so that no label is struck through
+        width = 1.0 if len(self.lanes.lines) < 50 else 0.6
+        self.sheet.arrow(start, end, width=width, zorder=0.3)
 
     def _legend(self) -> None:
         used = {bar.what for lane in self.lanes.lanes for bar in lane.bars}

@@ -268,7 +268,8 @@ class _Rank:
         given = [tensors_in(argument) for argument in arguments]
         try:
             if snapshots is not None:
-                snapshots.hold("argument", tensors_in(arguments))
+                for place, tensors in enumerate(given):
+                    snapshots.hold("argument", tensors, place)
             value, finished = self._time(loaded, call.entry, adapter, arguments, call.library)
             if snapshots is not None:
                 snapshots.hold("result", tensors_in(value))

@@ -35,32 +35,60 @@ class Watched:
     def is_stepped(self) -> None:
         """Step it in every way there is; every step changes the picture."""
         expect(self.place).to_have_count(1)
+        self.says("Start, before")
+        seen = [self.rests()]
+        self.button("Next").click()
         self.says("Round 1 of")
-        seen = [self.drawn()]
-        self.button("One round on").click()
-        self.says("Round 2 of")
-        seen.append(self.drawn())
+        seen.append(self.rests())
         self._page.keyboard.press("ArrowRight")
-        self.says("(Round 3 of|The end)")
-        seen.append(self.drawn())
+        self.says("Round 2 of")
+        seen.append(self.rests())
         assert len(set(seen)) == 3
         self._page.keyboard.press("ArrowLeft")
-        self.says("Round 2 of")
-        assert self.drawn() == seen[1]
-        self._page.keyboard.press("End")
-        self.says("The end")
-        self._page.keyboard.press("Home")
         self.says("Round 1 of")
-        assert self.drawn() == seen[0]
+        assert self.rests() == seen[1]
+        self._page.keyboard.press("End")
+        self.says("the end")
+        self._page.keyboard.press("Home")
+        self.says("Start, before")
+        assert self.rests() == seen[0]
         slider = self.place.get_by_role("slider", name="Round")
         slider.focus()
         self._page.keyboard.press("ArrowRight")
-        self.says("Round 2 of")
-        self.button("First round").focus()
-        self._page.keyboard.press("Enter")
         self.says("Round 1 of")
+        self.button("Start").focus()
+        self._page.keyboard.press("Enter")
+        self.says("Start, before")
         self.place.get_by_role("combobox").select_option("fast")
         self.button("Play").click()
         expect(self.button("Pause")).to_be_visible()
-        self.says("The end")
+        self.says("the end")
         expect(self.button("Play")).to_be_visible()
+
+    def rests(self) -> str:
+        """The picture as it is once all messages have arrived."""
+        expect(self.place.locator(".gr-chunk")).to_have_count(0)
+        return self.drawn()
+
+    def is_stepped_from_its_picture(self) -> None:
+        """Click on the picture; from there, keys step the player, and leave it nowhere."""
+        self.button("Start").click()
+        self.place.locator("svg").click()
+        keyboard = self._page.keyboard
+        for key, text in (
+            *(
+                ("ArrowRight", "Round 1 of"),
+                ("ArrowRight", "Round 2 of"),
+                ("ArrowLeft", "Round 1 of"),
+            ),
+            *(("ArrowLeft", "Start, before"), ("ArrowLeft", "Start, before")),
+            *(("End", "the end"), ("ArrowRight", "the end"), ("Home", "Start, before")),
+        ):
+            keyboard.press(key)
+            self.says(text)
+        keyboard.press("Space")
+        expect(self.button("Pause")).to_be_visible()
+        keyboard.press("Space")
+        expect(self.button("Play")).to_be_visible()
+        inside = "place => place.contains(document.activeElement)"
+        assert self.place.evaluate(inside)

@@ -56,7 +56,7 @@ def test_verdicts_and_replays_in_jupyterlab(themed: Server, page: Page) -> None:
         (WRONG, "✗ broadcast"),
         (RIGHT, "✓ broadcast"),
         (DEADLOCK, "deadlock"),
-        (REPLAY, "Round 1 of"),
+        (REPLAY, "Start, before"),
     ):
         cell.write(code)
         cell.run()

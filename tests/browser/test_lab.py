@@ -84,9 +84,14 @@ def test_a_replay_is_stepped_with_mouse_and_keyboard(reader: Reader) -> None:
     cell = reader.cell("Everyone's x becomes src's x.")
     cell.write(REPLAY)
     cell.run()
-    Watched(reader.page, cell.output.locator(".gather-round-replay")).is_stepped()
-    # the saved picture stands beside it, for whoever cannot run the player
-    expect(cell.output.locator("img")).to_be_visible()
+    watched = Watched(reader.page, cell.output.locator(".gather-round-replay"))
+    watched.is_stepped()
+    watched.is_stepped_from_its_picture()
+    # the still picture is folded away
+    still = cell.output.get_by_role("img", name="Every round as a picture.")
+    expect(still).not_to_be_visible()
+    cell.output.get_by_text("All rounds in one picture").click()
+    expect(still).to_be_visible()
 
 
 def test_a_replay_still_steps_after_it_was_scrolled_away(reader: Reader) -> None:
@@ -96,12 +101,12 @@ def test_a_replay_still_steps_after_it_was_scrolled_away(reader: Reader) -> None
     cell.write(REPLAY)
     cell.run()
     watched = Watched(reader.page, cell.output.locator(".gather-round-replay"))
-    watched.button("One round on").click()
+    watched.button("Next").click()
     reader.page.locator(".jp-Notebook .jp-Cell").last.scroll_into_view_if_needed()
     reader.page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
-    watched.says("Round 2 of")
-    watched.button("First round").click()
     watched.says("Round 1 of")
+    watched.button("Start").click()
+    watched.says("Start, before")
 
 
 def _until_ranks(server: Server, some: bool) -> None:
@@ -144,9 +149,10 @@ def test_a_notebook_that_is_not_trusted_shows_its_pictures(reader: Reader) -> No
     page = reader.page
     assert page.locator(".gather-round-replay svg").count() == 0, "it was to be untrusted"
     expect(page.locator(".jp-OutputArea-output pre", has_text="round 1").first).to_be_visible()
-    strip = page.locator('.jp-OutputArea-output img[src^="data:image/png"]').first
-    strip.scroll_into_view_if_needed()
-    expect(strip).to_be_visible()
+    page.locator(".jp-OutputArea-output summary", has_text="All rounds in one picture").click()
+    still = page.get_by_role("img", name="Every round as a picture.")
+    still.scroll_into_view_if_needed()
+    expect(still).to_be_visible()
     # vector graphics, which stay because they are an image
     graph = page.get_by_role("img", name="Who waits for whom.")
     graph.scroll_into_view_if_needed()
