@@ -240,7 +240,7 @@ def test_a_check_goes_on_to_many_simulated_ranks():
     assert bounds["elements sent by one rank"] == 510
     report = plain(exercise_report(verdict))
     assert "8 ranks, and 64" in " ".join(report.split())
-    assert "256 simulated ranks, " in report
+    assert "On 256 simulated ranks: " in report
 
 
 def test_only_sizes_that_were_asked_for_are_judged():

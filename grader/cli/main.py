@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     reset = commands.add_parser("reset", help="begin an exercise again; your old text is kept")
     reset.set_defaults(serve=_reset)
     reset.add_argument("notebook", metavar="NOTEBOOK", help="your notebook of the chapter")
-    reset.add_argument("exercise", metavar="EXERCISE")
+    reset.add_argument("exercise", metavar="EXERCISE", help="the exercise to begin again")
 
     grade = commands.add_parser("grade", help="judge a whole class, in a sandbox")
     grade.set_defaults(serve=_grade)
