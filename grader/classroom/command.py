@@ -325,8 +325,11 @@ def grade(
                 _try_sandbox()
             else:
                 console.print(Text(f"warning: {_UNSAFE}", style="bold red"))
+            # an exception within an import may be lost, as in the callback of a module's lock
+            signals.hold()
             engine = place.enter_context(contextlib.closing(make_engine(len(arrivals.submissions))))
             exercises = catalogue()
+            signals.let_go()
             with Store(out) as store:
                 bar = _Bar(console)
                 try:
