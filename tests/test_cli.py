@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
@@ -308,6 +310,20 @@ def test_a_terminal_without_unicode():
     done = grader("check", RIGHT, "--world-sizes", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0
     assert "\\u2713 broadcast" in done.stdout
+
+
+def test_ctrl_c_counts_even_where_its_exception_is_lost(monkeypatch, capsys):
+    """As in the callback of a weak reference, where Python can only print it."""
+
+    def lose(request):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return 0
+
+    monkeypatch.setattr("grader.cli.main._list", lose)
+    assert main(["list"]) == 130
+    assert "stopped; every rank has been ended" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_on_a_terminal_leaves_nothing(tmp_path):

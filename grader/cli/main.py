@@ -10,7 +10,9 @@ import contextlib
 import json
 import math
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -222,8 +224,30 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: Whether Ctrl-C was pressed.  Its exception may be lost: where it hits a callback of Python's own,
+#: such as that of a module's lock, Python prints it at most.
+_pressed = threading.Event()
+
+
+def _press(*_: object) -> NoReturn:
+    """Note that Ctrl-C was pressed, and stop what is being done."""
+    _pressed.set()
+    raise KeyboardInterrupt
+
+
+def _stop_if_pressed() -> None:
+    """Stop now if Ctrl-C was pressed and the exception was lost."""
+    if _pressed.is_set():
+        raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve one request, and return the exit status."""
+    _pressed.clear()
+    # another handler than Python's own, as in a test, stays
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with contextlib.suppress(ValueError):  # only the main thread may set one
+            signal.signal(signal.SIGINT, _press)
     for stream in (sys.stdout, sys.stderr):
         # a terminal that cannot show ✓ gets \u2713 instead of a traceback
         with contextlib.suppress(AttributeError):
@@ -232,6 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         request = _parser().parse_args(arguments)
         status: int = request.serve(request)
         sys.stdout.flush()
+        _stop_if_pressed()
         return status
     except RequestError as error:
         print(f"grader: {_one_line(error)}", file=sys.stderr)
@@ -246,6 +271,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("grader: stopped; every rank has been ended", file=sys.stderr)
         return 130
+    finally:
+        if signal.getsignal(signal.SIGINT) is _press:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _one_line(error: BaseException) -> str:
@@ -368,8 +396,13 @@ def _judge_file(
     verdicts = []
     for name in wanted:
         with LiveCount(name) as count:
+
+            def note(done: int, of: int, count: LiveCount = count) -> None:
+                _stop_if_pressed()
+                count(done, of)
+
             judge = judge or Judge(launcher(), settings)
-            verdicts.append(judge.judge(catalogue[name], submission, count))
+            verdicts.append(judge.judge(catalogue[name], submission, note))
     return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), settings.backend)
 
 
