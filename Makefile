@@ -27,9 +27,10 @@ $(VENV)/.tools: $(VENV)/.course
 	@touch $@
 
 lab: $(VENV)/.course ## open the course in JupyterLab
-	@# the doctor starts a world, so that all of torch is in memory when the first chapter wants it
-	$(BIN)/python -m grader doctor
-	@# the server's root is the course: chapters show ../imgs, and link to ../docs
+	@# The doctor runs beside the server.  It starts a world, so that all of torch is in memory when
+	@# the first chapter wants it.  The server's root is the course: chapters show ../imgs, and link
+	@# to ../docs.
+	$(BIN)/python -m grader doctor & \
 	$(BIN)/jupyter lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 

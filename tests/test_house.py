@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import subprocess
@@ -133,6 +134,23 @@ def test_importing_the_package_does_not_import_torch():
     code = "import sys; sys.argv = ['-m']; import grader; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("command", ["list", "list --json", "hint broadcast", "progress"])
+def test_a_command_that_runs_nothing_does_not_import_torch(command):
+    """Torch takes two seconds; these answer at once."""
+    code = (
+        "import sys; from grader.cli.main import main;"
+        f" main({command.split()}); sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "GRADER_PROGRESS": ""},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
 
 
 def all_modules():

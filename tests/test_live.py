@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from grader.report import live
-from grader.report.live import LiveCount
+from grader.report.live import LiveCount, starting
 
 
 class Terminal(io.StringIO):
@@ -43,6 +43,15 @@ def test_a_terminal_counts_on_one_line_and_ends_with_it_empty() -> None:
         assert stream.seen.wait(30)
     assert "\n" not in stream.getvalue()
     assert "\r\x1b[Kring: 43 of 97 cases" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_check_says_at_once_that_it_starts() -> None:
+    """Nothing is started for it: after this the process is forked."""
+    stream, before = Terminal("starting"), threading.active_count()
+    with starting("ring", stream):
+        assert stream.getvalue() == "\r\x1b[Kring: starting"
+        assert threading.active_count() == before
     assert stream.getvalue().endswith("\r\x1b[K")
 
 

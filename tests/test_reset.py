@@ -14,8 +14,9 @@ from grader import reset as reset_here
 from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import UnknownExercise
-from tools.chapter import Chapter, stubs_text
-from tools.notebooks import STUBS
+from grader.course.index import ENTRIES, course_index
+from tools.chapter import Chapter
+from tools.notebooks import index_text
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "02_broadcast.ipynb"
@@ -34,25 +35,29 @@ def cells(notebook):
 def write(notebook, text, exercise="broadcast", **more):
     """Put a text into the cell of an exercise, as its learner and JupyterLab do."""
     book = json.loads(notebook.read_text(encoding="utf-8"))
-    stub = catalogue()[exercise].stub
-    (cell,) = (cell for cell in book["cells"] if cell["id"] == stub.cell)
+    entry = course_index()[exercise]
+    (cell,) = (cell for cell in book["cells"] if cell["id"] == entry.cell)
     cell.update({"source": text, "execution_count": 7, "outputs": [{}], **more})
     notebook.write_text(json.dumps(book), encoding="utf-8")
 
 
 def test_every_exercise_has_its_stub():
-    for name, exercise in catalogue().items():
-        assert name in exercise.stub.source
-        assert "raise NotImplementedError" in exercise.stub.source, name
+    for name, entry in course_index().items():
+        assert name in entry.stub
+        assert "raise NotImplementedError" in entry.stub, name
 
 
 @pytest.mark.parametrize("name", catalogue().chapters())
-def test_the_stubs_are_those_of_the_students_edition(name):
+def test_the_index_is_what_the_declarations_and_the_students_edition_say(name):
     worth = {one.name: one.points for one in catalogue().values()}
     chapter = Chapter(ROOT / "solutions" / f"{name}.py", worth)
-    stored = (STUBS / f"{name}.json").read_text(encoding="utf-8")
-    assert stored == stubs_text(chapter.stubs()), "run make notebooks"
-    assert {path.stem for path in STUBS.iterdir()} == set(catalogue().chapters())
+    stored = (ENTRIES / f"{name}.json").read_text(encoding="utf-8")
+    assert stored == index_text(chapter, catalogue()), f"make notebooks ARGS='--no-run {name[:2]}'"
+
+
+def test_the_index_has_the_order_of_the_course():
+    assert list(course_index()) == list(catalogue())
+    assert {path.stem for path in ENTRIES.iterdir()} == set(catalogue().chapters())
 
 
 @pytest.mark.parametrize("text", [MINE, MINE.splitlines(keepends=True)], ids=["text", "lines"])
@@ -93,9 +98,9 @@ def test_a_cell_that_is_the_stub_already_is_left_alone(notebook, capsys):
 def test_a_cell_that_no_longer_defines_it_is_found_by_its_id(notebook, text):
     write(notebook, text)
     assert main(["reset", str(notebook), "broadcast"]) == 0
-    stub = catalogue()["broadcast"].stub
-    (cell,) = (cell for cell in cells(notebook) if cell["id"] == stub.cell)
-    assert "".join(cell["source"]) == stub.source
+    entry = course_index()["broadcast"]
+    (cell,) = (cell for cell in cells(notebook) if cell["id"] == entry.cell)
+    assert "".join(cell["source"]) == entry.stub
 
 
 def test_the_last_of_several_definitions_is_the_one_that_counts(notebook):
@@ -106,9 +111,9 @@ def test_the_last_of_several_definitions_is_the_one_that_counts(notebook):
     notebook.write_text(json.dumps(book))
     assert main(["reset", str(notebook), "broadcast"]) == 0
     found = cells(notebook)
-    stub = catalogue()["broadcast"].stub
-    assert "".join(found[-1]["source"]) == stub.source
-    assert [c["source"] for c in found if c["id"] == stub.cell] == [MINE]
+    entry = course_index()["broadcast"]
+    assert "".join(found[-1]["source"]) == entry.stub
+    assert [c["source"] for c in found if c["id"] == entry.cell] == [MINE]
 
 
 def test_an_answer_that_is_a_text(tmp_path):
@@ -145,7 +150,7 @@ def test_an_unknown_exercise(notebook, capsys):
 
 def test_outside_of_a_notebook_the_stub_is_printed(capsys):
     begun = reset_here("broadcast")
-    stub = catalogue()["broadcast"].stub.source
+    stub = course_index()["broadcast"].stub
     assert repr(begun) == stub
     assert capsys.readouterr().out == f"{stub}\n"
 
@@ -174,7 +179,7 @@ def said(client, code):
 @pytest.mark.slow
 def test_in_a_notebook_the_stub_goes_into_a_new_cell(kernel):
     shown, payload = said(kernel, 'from grader import reset\nreset("broadcast")')
-    stub = catalogue()["broadcast"].stub.source
+    stub = course_index()["broadcast"].stub
     assert payload == [{"source": "set_next_input", "text": stub, "replace": False}]
     assert "in a new cell below. Your own cell is as it was" in " ".join(shown)
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -192,13 +191,13 @@ class Chapter:
         """The notebook that a student opens: stubs, and no outputs."""
         return self._notebook(self._stubbed)
 
-    def stubs(self) -> dict[str, dict[str, str]]:
-        """The cell of each exercise as a student gets it, and its id in the notebook."""
+    def stubs(self) -> dict[str, tuple[str, str]]:
+        """By exercise: the id of its cell in the student's edition, and the cell's text."""
         found = {}
         for cell, made in zip(self._cells, self.student_edition().cells, strict=False):
             if cell.kind == "code":
                 for name, _ in self._defined(cell.source):
-                    found[name] = {"cell": made.id, "source": made.source}
+                    found[name] = (made.id, made.source)
         return found
 
     def source_edition(self) -> Any:
@@ -293,11 +292,6 @@ def _statements(lines: list[str], mark: str = "#") -> int:
 
 def _without_lines(source: str, dropped: list[int]) -> str:
     return "\n".join(line for i, line in enumerate(source.splitlines()) if i not in dropped)
-
-
-def stubs_text(stubs: Mapping[str, Mapping[str, str]]) -> str:
-    """A chapter's stubs as they are stored."""
-    return json.dumps(stubs, ensure_ascii=False, indent=1) + "\n"
 
 
 def to_text(notebook: Any) -> str:

@@ -21,7 +21,9 @@ from rich.progress import track
 
 from grader.api import fresh_seed
 from grader.core.verdict import Diagnosis, ExerciseVerdict
-from grader.course.chapters import Catalogue, discover
+from grader.course.chapters import discover
+from grader.course.exercise import Exercise
+from grader.course.index import Catalogue
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
@@ -133,7 +135,7 @@ def answers(folder: Path, accepted: bool) -> list[Answer]:
     return [Answer.read(path, accepted) for path in sorted(folder.glob("*/*.py"))]
 
 
-def judge_answer(answer: Answer, catalogue: Catalogue, seed: int) -> ExerciseVerdict:
+def judge_answer(answer: Answer, catalogue: Catalogue[Exercise], seed: int) -> ExerciseVerdict:
     """The verdict on an answer."""
     # a wrong answer is judged as far as its hint depends on it; each further failure
     # would cost a new world
@@ -152,7 +154,7 @@ class Claim:
     answer: Answer | None = None
     solved: bool = True
 
-    def complaint(self, catalogue: Catalogue, seed: int) -> tuple[str, ExerciseVerdict]:
+    def complaint(self, catalogue: Catalogue[Exercise], seed: int) -> tuple[str, ExerciseVerdict]:
         """Why it does not hold; empty if it does."""
         if self.answer is not None:
             verdict = judge_answer(self.answer, catalogue, seed)
@@ -168,7 +170,7 @@ class Claim:
         return ("" if untouched else f"should be not_attempted, but is {got}"), verdict
 
 
-def claims(catalogue: Catalogue, root: Path) -> Iterator[Claim]:
+def claims(catalogue: Catalogue[Exercise], root: Path) -> Iterator[Claim]:
     """Everything that must hold."""
     for name, exercise in catalogue.items():
         chapter = exercise.chapter

@@ -21,7 +21,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from grader.course.chapters import Catalogue, discover
+from grader.course.chapters import discover
+from grader.course.exercise import Exercise
+from grader.course.index import Catalogue
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
 from grader.submission.submission import Submission
@@ -78,7 +80,7 @@ def _marked(text: str) -> set[int]:
     return found
 
 
-def verdict_on(suspect: Suspect, catalogue: Catalogue, seed: int) -> str | None:
+def verdict_on(suspect: Suspect, catalogue: Catalogue[Exercise], seed: int) -> str | None:
     """The diagnosis that rejects a mutant; ``None`` if it passes."""
     judge = Judge(default_launcher(), Settings(seed, seconds=2.0, first_failure=True))
     data = suspect.mutant.source.encode()

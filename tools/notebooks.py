@@ -15,12 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from grader.course.chapters import discover
+from grader.course.exercise import Exercise
+from grader.course.index import ENTRIES, Catalogue, IndexEntry
 from tools.assignment import furnish
-from tools.chapter import Chapter, ChapterError, stubs_text, to_text
+from tools.chapter import Chapter, ChapterError, to_text
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,19 +57,39 @@ def execute(notebook: Any, folder: Path) -> None:
             output.get("data", {}).pop(_CONTROLS, None)
 
 
-#: Where the grader finds the stubs, to give one back to a learner.
-STUBS = ROOT / "grader" / "course" / "stubs"
+def index_text(chapter: Chapter, exercises: Catalogue[Exercise]) -> str:
+    """Return a chapter's entries in the index of the course, as they are stored."""
+    stubs, entries = chapter.stubs(), []
+    for exercise in exercises.chapters().get(chapter.name, ()):
+        cell, stub = stubs[exercise.name]
+        entries.append(
+            IndexEntry(
+                exercise.name,
+                exercise.chapter,
+                exercise.signature,
+                exercise.summary,
+                exercise.points,
+                exercise.world_sizes,
+                exercise.hints,
+                exercise.tells_all,
+                cell,
+                stub,
+            )
+        )
+    return msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n"
 
 
-def build(chapter: Chapter, notebooks: Path, solutions: Path, run: bool) -> list[Path]:
-    """Write a chapter's editions, and the stubs of its exercises; the files written."""
+def build(
+    chapter: Chapter, exercises: Catalogue[Exercise], notebooks: Path, solutions: Path, run: bool
+) -> list[Path]:
+    """Write a chapter's editions and its entries in the index; the files written."""
     student = notebooks / f"{chapter.name}.ipynb"
     student.write_text(to_text(chapter.student_edition()), encoding="utf-8")
     written = [student]
-    if stubs := chapter.stubs():
-        written.append(STUBS / f"{chapter.name}.json")
-        STUBS.mkdir(exist_ok=True)
-        written[-1].write_text(stubs_text(stubs), encoding="utf-8")
+    if chapter.stubs():
+        written.append(ENTRIES / f"{chapter.name}.json")
+        ENTRIES.mkdir(exist_ok=True)
+        written[-1].write_text(index_text(chapter, exercises), encoding="utf-8")
     if not run:
         return written
     solved = solutions / f"{chapter.name}.ipynb"
@@ -92,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--no-run", action="store_true", help="the student's edition only")
     request = parser.parse_args(arguments)
-    worth = {name: exercise.points for name, exercise in discover(request.exercises).items()}
+    exercises = discover(request.exercises)
+    worth = {name: exercise.points for name, exercise in exercises.items()}
     request.notebooks.mkdir(parents=True, exist_ok=True)
     found = [
         path
@@ -106,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             chapter = Chapter(path, worth)
             if request.nbgrader is None:
-                written = build(chapter, request.notebooks, request.solutions, not request.no_run)
+                places = request.notebooks, request.solutions
+                written = build(chapter, exercises, *places, run=not request.no_run)
             else:
                 notebook, pictures = chapter.source_edition(), request.solutions.parent / "imgs"
                 written = [furnish(request.nbgrader, chapter.name, notebook, pictures)]

@@ -11,11 +11,13 @@ from typing import Any, overload
 
 from grader.core.errors import RequestError, RunFailed, Stopped
 from grader.core.program import Program
-from grader.core.resource_limits import DEFAULTS
+from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
-from grader.course.chapters import Catalogue, discover
+from grader.course.chapters import discover
+from grader.course.exercise import Exercise
+from grader.course.index import Catalogue, course_index
 from grader.judge.judge import Judge, Settings
 from grader.judge.progress import CourseProgress, note, origin_of, overview, working_folder
 from grader.launch.backends import entry_of
@@ -65,11 +67,11 @@ __all__ = [
 #: Orders of arrival that :func:`run` tries, and seconds for those after the first.
 _ORDERS, _EXPLORING = 8, 1.0
 
-_catalogue: Catalogue | None = None
+_catalogue: Catalogue[Exercise] | None = None
 _hints_given: dict[str, int] = {}
 
 
-def catalogue() -> Catalogue:
+def catalogue() -> Catalogue[Exercise]:
     """Return the exercises of the course."""
     global _catalogue
     if _catalogue is None:
@@ -210,21 +212,6 @@ def stoppable() -> Iterator[Launcher]:
         raise Stopped("every rank has been ended") from None
 
 
-def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
-    """Return the world sizes in the order asked for, without repetitions.
-
-    Raises:
-        RequestError: there is none, or one is not a number of ranks that a machine can hold.
-    """
-    found = tuple(dict.fromkeys(sizes))
-    for size in found:
-        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= 64:
-            raise RequestError(f"a world has 1 to 64 ranks, not {size!r}")
-    if not found:
-        raise RequestError("no world size is given")
-    return found
-
-
 def shows_results() -> bool:
     """Return whether values of expressions are shown without a print, as in a notebook."""
     ipython = sys.modules.get("IPython")
@@ -321,7 +308,7 @@ def hint(name: str | Callable[..., Any]) -> Hints:
     Raises:
         UnknownExercise: no exercise has this name.
     """
-    exercise = catalogue()[name if isinstance(name, str) else name.__name__]
+    exercise = course_index()[name if isinstance(name, str) else name.__name__]
     given = min(_hints_given.get(exercise.name, 0) + 1, len(exercise.hints))
     _hints_given[exercise.name] = given
     of = len(exercise.hints)
@@ -426,14 +413,14 @@ def reset(name: str | Callable[..., Any]) -> Begun:
     Raises:
         UnknownExercise: no exercise has this name.
     """
-    exercise = catalogue()[name if isinstance(name, str) else name.__name__]
+    exercise = course_index()[name if isinstance(name, str) else name.__name__]
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     # in a terminal it would be typed for the user, line by line
     is_kernel = getattr(shell, "kernel", None) is not None
     if shell is not None and is_kernel:
-        shell.set_next_input(exercise.stub.source)
-    begun = Begun(exercise.name, exercise.stub.source, is_kernel)
+        shell.set_next_input(exercise.stub)
+    begun = Begun(exercise.name, exercise.stub, is_kernel)
     if not shows_results():
         print(begun)
     return begun
@@ -463,7 +450,7 @@ def progress() -> Progress:
     command line.  Progress is kept in ``.grader/progress.json`` of the course; delete
     the file to begin anew.
     """
-    found = Progress(overview(catalogue()))
+    found = Progress(overview(course_index()))
     if not shows_results():
         print(found)
     return found

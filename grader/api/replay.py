@@ -9,8 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from grader.api import Run, catalogue, shows_results, stoppable, valid_sizes
+from grader.api import Run, catalogue, shows_results, stoppable
 from grader.core.errors import RequestError, RunFailed
+from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
 from grader.course.exercise import Exercise

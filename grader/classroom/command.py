@@ -55,7 +55,8 @@ from grader.core.verdict import ExerciseVerdict, Status
 from grader.report.summary import visible
 
 if TYPE_CHECKING:
-    from grader.course.chapters import Catalogue
+    from grader.course.exercise import Exercise
+    from grader.course.index import Catalogue
 
 __all__ = ["GradingProgress", "Options", "grade", "grade_class"]
 
@@ -115,7 +116,7 @@ def grade_class(
     arrivals: Arrivals,
     store: Store,
     engine: Engine,
-    catalogue: Catalogue,
+    catalogue: Catalogue[Exercise],
     options: Options,
     observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
 ) -> GradingProgress:
@@ -148,7 +149,7 @@ class _Session:
         self,
         source: Path,
         store: Store,
-        catalogue: Catalogue,
+        catalogue: Catalogue[Exercise],
         options: Options,
         observe: Callable[[GradingProgress, ExerciseVerdict | None], None],
     ) -> None:
@@ -292,7 +293,7 @@ def grade(
     source: Path,
     out: Path,
     make_engine: Callable[[int], Engine],
-    catalogue: Callable[[], Catalogue],
+    catalogue: Callable[[], Catalogue[Exercise]],
     options: Options,
     as_json: bool = False,
 ) -> int:

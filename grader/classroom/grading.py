@@ -26,8 +26,9 @@ from grader.classroom.messages import (
 from grader.classroom.store import fingerprint
 from grader.core.errors import UnreadableFile, WorldError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
-from grader.course.chapters import Catalogue, discover
+from grader.course.chapters import discover
 from grader.course.exercise import Exercise
+from grader.course.index import Catalogue
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import ForkServer
 from grader.launch.parsing import parse
@@ -58,7 +59,7 @@ class GradingPlan:
     notes: list[str] = field(default_factory=list)
 
 
-def chapter_of(label: str, catalogue: Catalogue) -> str | None:
+def chapter_of(label: str, catalogue: Catalogue[Exercise]) -> str | None:
     """Return the chapter that a file is named after, or None.
 
     ``02_broadcast.ipynb`` is named after one, and so is that name with the marks
@@ -72,7 +73,7 @@ def chapter_of(label: str, catalogue: Catalogue) -> str | None:
     return None
 
 
-def plan(files: Sequence[Submission], catalogue: Catalogue) -> GradingPlan:
+def plan(files: Sequence[Submission], catalogue: Catalogue[Exercise]) -> GradingPlan:
     """Decide which exercises of one student are judged, and from which files.
 
     Args:
@@ -93,7 +94,7 @@ def plan(files: Sequence[Submission], catalogue: Catalogue) -> GradingPlan:
 
 
 def _choose(
-    name: str, files: Sequence[Submission], catalogue: Catalogue, notes: list[str]
+    name: str, files: Sequence[Submission], catalogue: Catalogue[Exercise], notes: list[str]
 ) -> Submission:
     """Return an exercise's file: one that defines it, of its own chapter if any, the newest."""
 
@@ -189,7 +190,7 @@ _ANSWER = 1 << 20
 
 
 def grade(
-    request: GradingRequest, catalogue: Catalogue, report: Callable[[GradingEvent], None]
+    request: GradingRequest, catalogue: Catalogue[Exercise], report: Callable[[GradingEvent], None]
 ) -> None:
     """Judge a submission, and report every verdict as it is found.
 
@@ -220,7 +221,9 @@ def grade(
             report(ExerciseJudged(request.key, mark, _judge(box, request, exercise, submission)))
 
 
-def _read(box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue) -> GradingPlan:
+def _read(
+    box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue[Exercise]
+) -> GradingPlan:
     """Parse the files of a submission, and plan its exercises."""
     files: list[Submission] = []
     notes: list[str] = []
@@ -240,7 +243,9 @@ def _read(box: _SubmissionSandbox, request: GradingRequest, catalogue: Catalogue
     return due
 
 
-def _parse(box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue) -> Submission:
+def _parse(
+    box: _SubmissionSandbox, label: str, data: bytes, catalogue: Catalogue[Exercise]
+) -> Submission:
     try:
         return parse(box.server(), data, label, catalogue)
     except WorldError:

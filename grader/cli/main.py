@@ -22,12 +22,13 @@ from grader.bench.plan import add_options, count
 from grader.classroom.exports import FORMATS, export
 from grader.core import __version__
 from grader.core.errors import GraderError, RequestError
-from grader.core.resource_limits import DEFAULTS
+from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.launch.backends import BACKENDS
 
 if TYPE_CHECKING:
     from grader.core.verdict import SubmissionVerdict
-    from grader.course.chapters import Catalogue
+    from grader.course.exercise import Exercise
+    from grader.course.index import Catalogue
     from grader.judge.judge import Settings
     from grader.launch.launchers import Launcher
     from grader.submission.submission import Submission
@@ -281,9 +282,9 @@ def _one_line(error: BaseException) -> str:
 
 
 def _list(request: argparse.Namespace) -> int:
-    from grader.api import catalogue
+    from grader.course.index import course_index
 
-    exercises = catalogue()
+    exercises = course_index()
     if request.json:
         rows = [
             {
@@ -311,21 +312,25 @@ def _list(request: argparse.Namespace) -> int:
 
 
 def _check(request: argparse.Namespace) -> int:
-    from grader.core.errors import contents
+    from grader.course.index import course_index
+    from grader.report.live import starting
+    from grader.submission.submission import Submission
 
-    contents(Path(request.file))  # what cannot be read is said before torch is imported
-    from grader.launch.launchers import default_launcher, fork_server_here
-
-    fork_server_here()
-    from grader.api import catalogue, fresh_seed, valid_sizes
-    from grader.judge.judge import Settings
-
+    # what is wrong with the request is said before torch is imported
     sizes = None if request.world_sizes is None else valid_sizes(request.world_sizes)
+    submission = Submission.from_file(request.file, course_index())
+    wanted = _wanted(submission, request.exercises)
+    with starting(wanted[0]):
+        from grader.launch.launchers import default_launcher, fork_server_here
+
+        fork_server_here()
+        from grader.api import catalogue, fresh_seed
+        from grader.judge.judge import Settings
+
     seed = fresh_seed() if request.seed is None else request.seed
     verdict = _judge_file(
-        request.file,
-        request.exercises,
-        catalogue(),
+        submission,
+        [catalogue()[name] for name in wanted],
         default_launcher,
         Settings(
             seed,
@@ -357,52 +362,55 @@ def _check(request: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
-def _judge_file(
-    path: str,
-    names: Sequence[str],
-    catalogue: Catalogue,
-    launcher: Callable[[], Launcher],
-    settings: Settings,
-) -> SubmissionVerdict:
-    """Judge the exercises that a file defines, or those that are named.
-
-    Args:
-        path: a ``.py`` file or a notebook.
-        names: exercises to judge; one that the file lacks is ``missing``.  Without names,
-            all that the file defines are judged.
-        catalogue: the exercises of the course.
-        launcher: a function that returns a launcher; it is called when there is
-            something to run.
-        settings: seed, sizes and limits.
+def _wanted(submission: Submission, names: Sequence[str]) -> list[str]:
+    """Return the exercises to judge: those that are named, or all that the file defines.
 
     Raises:
         UnknownExercise: the course has no exercise of a name.
-        UnreadableFile: the path is no submission.
         RequestError: no name is given and the file defines no exercise.
+    """
+    from grader.course.index import course_index
+
+    exercises = course_index()
+    wanted = [exercises[name].name for name in dict.fromkeys(names)]
+    if not wanted:
+        defined = submission.names | set(submission.broken)
+        wanted = [name for name in exercises if name in defined]
+    if not wanted:
+        raise RequestError(_nothing_in(submission))
+    return wanted
+
+
+def _judge_file(
+    submission: Submission,
+    exercises: Sequence[Exercise],
+    launcher: Callable[[], Launcher],
+    settings: Settings,
+) -> SubmissionVerdict:
+    """Judge exercises of a submission; one that it lacks is ``missing``.
+
+    Args:
+        submission: the submission.
+        exercises: what is judged, in this order.
+        launcher: a function that returns a launcher; it is called when there is
+            something to run.
+        settings: seed, sizes and limits.
     """
     from grader.core.verdict import SubmissionVerdict
     from grader.judge.judge import Judge
     from grader.report.live import LiveCount
-    from grader.submission.submission import Submission
 
-    wanted = [catalogue[name].name for name in dict.fromkeys(names)]
-    submission = Submission.from_file(path, catalogue)
-    if not wanted:
-        defined = submission.names | set(submission.broken)
-        wanted = [name for name in catalogue if name in defined]
-    if not wanted:
-        raise RequestError(_nothing_in(submission))
     judge = None
     verdicts = []
-    for name in wanted:
-        with LiveCount(name) as count:
+    for exercise in exercises:
+        with LiveCount(exercise.name) as count:
 
             def note(done: int, of: int, count: LiveCount = count) -> None:
                 _stop_if_pressed()
                 count(done, of)
 
             judge = judge or Judge(launcher(), settings)
-            verdicts.append(judge.judge(catalogue[name], submission, note))
+            verdicts.append(judge.judge(exercise, submission, note))
     return SubmissionVerdict(submission.label, settings.seed, tuple(verdicts), settings.backend)
 
 
@@ -465,10 +473,10 @@ def _algorithms(texts: list[str]) -> dict[str, str]:
 
 
 def _progress(request: argparse.Namespace) -> int:
-    from grader.api import catalogue
+    from grader.course.index import course_index
     from grader.judge.progress import overview
 
-    found = overview(catalogue())
+    found = overview(course_index())
     if request.json:
         from grader.report.json import to_json
 
@@ -483,9 +491,9 @@ def _progress(request: argparse.Namespace) -> int:
 
 
 def _hint(request: argparse.Namespace) -> int:
-    from grader.api import catalogue
+    from grader.course.index import course_index
 
-    exercise = catalogue()[request.exercise]
+    exercise = course_index()[request.exercise]
     command = f"python -m grader hint {exercise.name}"
     kept_back = request.more == 1 and exercise.tells_all
     shown = len(exercise.hints) - kept_back if request.more else 1
@@ -502,10 +510,10 @@ def _hint(request: argparse.Namespace) -> int:
 
 
 def _reset(request: argparse.Namespace) -> int:
-    from grader.api import catalogue
     from grader.cli.reset import reset
+    from grader.course.index import course_index
 
-    exercise = catalogue()[request.exercise]
+    exercise = course_index()[request.exercise]
     kept = reset(Path(request.notebook), exercise)
     if kept is None:
         print(f"{exercise.name} in {request.notebook} is the stub already; nothing is changed")
@@ -540,7 +548,7 @@ def _grade(request: argparse.Namespace) -> int:
         jobs = min(request.jobs or cores(), submissions)
         return LocalEngine(jobs, hidden_folders(source, out) if limits.sandbox else None)
 
-    def exercises() -> Catalogue:
+    def exercises() -> Catalogue[Exercise]:
         from grader.api import catalogue
 
         return catalogue()

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.core.errors import GraderError, RequestError
-from grader.course.chapters import Catalogue
+from grader.course.exercise import Exercise
+from grader.course.index import Catalogue
 from grader.judge.judge import is_code
 from grader.submission.submission import Submission
 
@@ -54,7 +55,7 @@ class Leak(GraderError):
     """The bundle would give a solution away; nothing has been written."""
 
 
-def release(course: Path, to: Path, catalogue: Catalogue) -> int:
+def release(course: Path, to: Path, catalogue: Catalogue[Exercise]) -> int:
     """Write the students' bundle.
 
     Args:
@@ -115,7 +116,7 @@ def _links_and_outputs(bundle: Path) -> Iterator[str]:
                 yield f"{path.relative_to(bundle)}, cell {number} has been run"
 
 
-def _written_stubs(bundle: Path, catalogue: Catalogue) -> Iterator[str]:
+def _written_stubs(bundle: Path, catalogue: Catalogue[Exercise]) -> Iterator[str]:
     """Yield exercises that are more than a stub, and stubs and chapters that are missing."""
     for chapter, exercises in catalogue.chapters().items():
         path = bundle / "notebooks" / f"{chapter}.ipynb"

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.errors import RequestError, UnreadableFile, contents
-from grader.course.exercise import Exercise
+from grader.course.index import IndexEntry
 
 __all__ = ["reset"]
 
 
-def reset(path: Path, exercise: Exercise) -> Path | None:
+def reset(path: Path, exercise: IndexEntry) -> Path | None:
     """Put the stub of an exercise back into the cell of a notebook that defines it.
 
     If several cells do, the last is meant, because it is the one that is judged.  The old text of
@@ -29,21 +29,20 @@ def reset(path: Path, exercise: Exercise) -> Path | None:
         UnreadableFile: the path is no notebook.
         RequestError: no cell of it defines the exercise.
     """
-    stub = exercise.stub
     notebook = _notebook(path)
-    cell = _answer(notebook["cells"], exercise.name, stub.cell)
+    cell = _answer(notebook["cells"], exercise.name, exercise.cell)
     if cell is None:
         raise RequestError(
             f"no cell of {path} defines {exercise.name}, so there is none to reset; for its stub"
             f' in a new cell, run `from grader import reset; reset("{exercise.name}")` there'
         )
     old = _text(cell)
-    if old.rstrip() == stub.source.rstrip():
+    if old.rstrip() == exercise.stub.rstrip():
         return None
     kept = _keep(path.parent, exercise.name, old)
     # in the form of the file itself: a list of lines, or one text
     is_list = isinstance(cell["source"], list)
-    cell["source"] = stub.source.splitlines(keepends=True) if is_list else stub.source
+    cell["source"] = exercise.stub.splitlines(keepends=True) if is_list else exercise.stub
     cell["outputs"], cell["execution_count"] = [], None
     _replace(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
     return kept

@@ -8,9 +8,12 @@ sizes are bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["DEFAULTS", "ResourceLimits"]
+from grader.core.errors import RequestError
+
+__all__ = ["DEFAULTS", "ResourceLimits", "valid_sizes"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class ResourceLimits:
     """What an answer may take before it is ended.
 
     Attributes:
+        ranks: the largest world of real ranks.
         call: seconds of one call of an answer (``check --seconds``).
         gpu_call: the same on GPUs, which connect only when they first communicate.
         exercise: seconds of all calls for one exercise, in a grading.
@@ -36,6 +40,7 @@ class ResourceLimits:
         simulated_answers: bytes of the tensors that all simulated ranks may return together.
     """
 
+    ranks: int = 64
     call: float = 5.0
     gpu_call: float = 30.0
     exercise: float = 60.0
@@ -55,3 +60,19 @@ class ResourceLimits:
 
 #: The limits where nothing else is asked for.
 DEFAULTS = ResourceLimits()
+
+
+def valid_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
+    """Return the world sizes in the order asked for, without repetitions.
+
+    Raises:
+        RequestError: there is none, or one is not a number of ranks that a machine can hold.
+    """
+    limit = DEFAULTS.ranks
+    found = tuple(dict.fromkeys(sizes))
+    for size in found:
+        if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= limit:
+            raise RequestError(f"a world has 1 to {limit} ranks, not {size!r}")
+    if not found:
+        raise RequestError("no world size is given")
+    return found

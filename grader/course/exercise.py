@@ -22,18 +22,16 @@ entry per rank; ``c.src`` an argument that is the same on every rank.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
 
-from grader.core.errors import DeclarationError, RequestError
+from grader.core.errors import DeclarationError
 from grader.core.outline import Outline
 from grader.core.verdict import Bound, Diagnosis, Failure
 from grader.course.cases import Case, Draw
@@ -48,29 +46,11 @@ __all__ = [
     "Growth",
     "JudgedCase",
     "Mistake",
-    "Stub",
     "packed",
 ]
 
 #: The numbers of ranks that exercises are judged on, if they say nothing else.
 STANDARD_SIZES = (1, 2, 3, 4, 5, 8)
-
-
-#: A file for each chapter; ``tools/notebooks.py`` writes them with the students' edition.
-_STUBS = Path(__file__).parent / "stubs"
-
-
-@dataclass(frozen=True)
-class Stub:
-    """The cell of an exercise as a student gets it.
-
-    Attributes:
-        cell: its id in the notebook.
-        source: its text.
-    """
-
-    cell: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -346,21 +326,6 @@ class Exercise:
         if annotation is None:
             return False
         return not (isinstance(annotation, ast.Constant) and annotation.value is None)
-
-    @property
-    def stub(self) -> Stub:
-        """The cell that a student begins with.
-
-        Raises:
-            RequestError: this exercise is of a course whose stubs are not stored.
-        """
-        try:
-            stored = json.loads((_STUBS / f"{self.chapter}.json").read_text(encoding="utf-8"))
-            return Stub(**stored[self.name])
-        except (OSError, KeyError):
-            raise RequestError(
-                f"the stub of {self.name} is not in {_STUBS}; `make notebooks` writes it"
-            ) from None
 
     @property
     def tells_all(self) -> bool:

@@ -27,8 +27,7 @@ from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.launch.backends import entry_of
 
 if TYPE_CHECKING:
-    from grader.course.chapters import Catalogue
-    from grader.course.exercise import Exercise
+    from grader.course.index import Catalogue, IndexedExercise
 
 __all__ = [
     "ExerciseRecord",
@@ -264,7 +263,7 @@ class ProgressState(str, Enum):
 class ExerciseProgress:
     """A learner's progress with one exercise; ``entry`` is None before the first check."""
 
-    exercise: Exercise
+    exercise: IndexedExercise
     entry: ExerciseRecord | None
 
     @property
@@ -295,7 +294,7 @@ class CourseProgress:
     notebooks: Path | None = None
 
     @property
-    def next(self) -> Exercise | None:
+    def next(self) -> IndexedExercise | None:
         """The first exercise that is not passed; None if all are."""
         todo = (s.exercise for s in self.exercises if s.state is not ProgressState.PASSED)
         return next(todo, None)
@@ -321,7 +320,7 @@ class CourseProgress:
         return found
 
 
-def overview(catalogue: Catalogue) -> CourseProgress:
+def overview(catalogue: Catalogue[IndexedExercise]) -> CourseProgress:
     """Return the learner's progress; an error with the file is in it, and never raised."""
     path = location(catalogue)
     if path is None:
@@ -348,7 +347,7 @@ def overview(catalogue: Catalogue) -> CourseProgress:
 
 
 def _of_course(
-    catalogue: Catalogue, entries: Mapping[str, ExerciseRecord]
+    catalogue: Catalogue[IndexedExercise], entries: Mapping[str, ExerciseRecord]
 ) -> tuple[ExerciseProgress, ...]:
     return tuple(ExerciseProgress(one, entries.get(name)) for name, one in catalogue.items())
 
@@ -356,7 +355,7 @@ def _of_course(
 # The location of the file. --------------------------------------------------------
 
 
-def location(catalogue: Catalogue) -> Path | None:
+def location(catalogue: Catalogue[IndexedExercise]) -> Path | None:
     """Return the path of the learner's progress file; None if progress is switched off.
 
     The file is in the course that the learner works in: the one around the working folder, or
@@ -372,7 +371,7 @@ def location(catalogue: Catalogue) -> Path | None:
     return Path(state) / "gather-round" / "progress.json"
 
 
-def _own_course(catalogue: Catalogue) -> Path | None:
+def _own_course(catalogue: Catalogue[IndexedExercise]) -> Path | None:
     """Return the folder of the course that the learner works in, see :func:`location`."""
     for start in (working_folder(), Path(os.path.abspath(__file__)).parent):
         root = None if start is None else _course_around(start, catalogue)
@@ -389,7 +388,7 @@ def working_folder() -> Path | None:
         return None
 
 
-def _course_around(place: Path, catalogue: Catalogue) -> Path | None:
+def _course_around(place: Path, catalogue: Catalogue[IndexedExercise]) -> Path | None:
     """Return the innermost folder around a place whose ``notebooks`` are this course's."""
     chapters = [f"{chapter}.ipynb" for chapter in catalogue.chapters()]
     for folder in (place, *place.parents):
@@ -414,7 +413,7 @@ def origin_of(answer: Callable[..., Any] | str) -> Path | None:
 
 def note(
     verdicts: Iterable[ExerciseVerdict],
-    catalogue: Catalogue,
+    catalogue: Catalogue[IndexedExercise],
     origin: Path | None,
     sizes: Sequence[int] | None = None,
     backend: str = "gloo",
@@ -467,7 +466,9 @@ def note(
     return entered[0] if entered else None
 
 
-def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] | None) -> bool:
+def _counts(
+    verdict: ExerciseVerdict, exercise: IndexedExercise, sizes: Sequence[int] | None
+) -> bool:
     """Return whether a verdict is on the learner's work, and on the whole exercise."""
     if verdict.status not in (Status.PASSED, Status.FAILED):
         return False
@@ -475,7 +476,7 @@ def _counts(verdict: ExerciseVerdict, exercise: Exercise, sizes: Sequence[int] |
     return whole and verdict.diagnosis not in _NOTHING_DONE
 
 
-def _in_notebooks(origin: Path | None, catalogue: Catalogue) -> bool:
+def _in_notebooks(origin: Path | None, catalogue: Catalogue[IndexedExercise]) -> bool:
     """Return whether a file is in the ``notebooks`` of the learner's course.
 
     A file from elsewhere, such as a friend's notebook or a student's submission, is not taken
@@ -489,7 +490,7 @@ def _in_notebooks(origin: Path | None, catalogue: Catalogue) -> bool:
     return root is not None and place.is_relative_to(os.path.realpath(root / "notebooks"))
 
 
-def _not_theirs(origin: Path | None, catalogue: Catalogue) -> bool:
+def _not_theirs(origin: Path | None, catalogue: Catalogue[IndexedExercise]) -> bool:
     """Return whether answers come with the course, as its solutions and tests do."""
     if origin is None:
         return False

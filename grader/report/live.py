@@ -12,11 +12,11 @@ import html
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-__all__ = ["LiveCount", "Place"]
+__all__ = ["LiveCount", "Place", "starting"]
 
 #: Seconds before the count is shown, and between two looks at it.
 _AFTER, _EVERY = 0.5, 0.2
@@ -39,6 +39,23 @@ class Place:
     def show(self, content: Mapping[str, str]) -> None:
         """Replace what is shown there; nothing is left of it by no content."""
         self._handle.update(dict(content), raw=True)
+
+
+@contextlib.contextmanager
+def starting(name: str, stream: TextIO | None = None) -> Iterator[None]:
+    """Show on a terminal, at once, that a check starts; the line is gone at the end.
+
+    No thread is started, so that the process can be forked meanwhile.
+    """
+    stream = sys.stderr if stream is None else stream
+    if not _is_terminal(stream):
+        yield
+        return
+    _write(stream, f"{name}: starting")
+    try:
+        yield
+    finally:
+        _write(stream, "")
 
 
 class LiveCount:
@@ -85,7 +102,7 @@ class LiveCount:
         if self.place is not None:
             self.place.show({})
         elif self._shown:
-            self._write("")
+            _write(self._stream, "")
 
     @property
     def text(self) -> str:
@@ -116,16 +133,18 @@ class LiveCount:
         }
 
     def _on_terminal(self) -> None:
-        self._write(f"{self._name}: {self.text}")
+        _write(self._stream, f"{self._name}: {self.text}")
 
-    def _write(self, text: str) -> None:
-        width = 0
-        with contextlib.suppress(OSError):  # the stream need not be the terminal it says it is
-            width = os.get_terminal_size(self._stream.fileno()).columns
-        width = width or 80  # 0 where it is not known
-        with contextlib.suppress(OSError):
-            self._stream.write(f"\r\x1b[K{text[: width - 1]}")
-            self._stream.flush()
+
+def _write(stream: TextIO, text: str) -> None:
+    """Replace the last line of a terminal."""
+    width = 0
+    with contextlib.suppress(OSError):  # the stream need not be the terminal it says it is
+        width = os.get_terminal_size(stream.fileno()).columns
+    width = width or 80  # 0 where it is not known
+    with contextlib.suppress(OSError):
+        stream.write(f"\r\x1b[K{text[: width - 1]}")
+        stream.flush()
 
 
 def _shell() -> Any:
