@@ -259,7 +259,13 @@ def test_json_has_the_promised_fields_and_no_others():
         "message": "rank 2: no",
         "rank": 2,
         "line": 14,
-        "traffic": {"messages": 3, "bytes": 84, "max_sent": 84, "rounds": 3},
+        "traffic": {
+            "messages": 3,
+            "bytes": 84,
+            "max_sent": 84,
+            "rounds": 3,
+            "virtual_seconds": None,
+        },
         "words": "wrong result",
     }
     assert found["exercises"][0]["diagnosis"] is None

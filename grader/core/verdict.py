@@ -404,9 +404,12 @@ class Traffic(Volume):
     Attributes:
         rounds: the makespan when every message takes one unit of time and
             every rank sends at most one and receives at most one at a time.
+        seconds: the makespan when a message of b bytes takes α + b·β; None where the run is
+            not compared with other ways.
     """
 
     rounds: int = 0
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -414,16 +417,13 @@ class Bound:
     """A measured number beside what the exercise asks of it.
 
     ``relation`` is ``"="``, ``"≤"`` or ``"≥"``: ``measured relation asked``
-    should be true.  ``plain`` is what the plain way takes, and ``plain_way`` its name, where
-    the chapter has one to compare with.
+    should be true.
     """
 
     quantity: str
     measured: int
     relation: str
     asked: int
-    plain: int | None = None
-    plain_way: str = ""
 
     @property
     def holds(self) -> bool:

@@ -16,10 +16,23 @@ import msgspec
 
 from grader.core.errors import DeclarationError, UnknownExercise
 
-__all__ = ["ENTRIES", "Catalogue", "IndexEntry", "IndexedExercise", "course_index"]
+__all__ = [
+    "COSTS",
+    "ENTRIES",
+    "Catalogue",
+    "Comparison",
+    "IndexEntry",
+    "IndexedExercise",
+    "Way",
+    "comparison",
+    "course_index",
+]
 
 #: A file for each chapter.
 ENTRIES = Path(__file__).parent / "entries"
+
+#: The file of what ways to solve an exercise cost; ``tools/ways.py`` writes it.
+COSTS = Path(__file__).parent / "costs.json"
 
 
 class IndexEntry(msgspec.Struct, frozen=True):
@@ -122,3 +135,49 @@ def course_index() -> Catalogue[IndexEntry]:
     for path in sorted(ENTRIES.glob("*.json")):
         found += msgspec.json.decode(path.read_bytes(), type=list[IndexEntry])
     return Catalogue(found)
+
+
+# What an answer costs, beside other ways. -----------------------------------------
+
+
+class Way(msgspec.Struct, frozen=True):
+    """What one way to solve an exercise costs; None where nothing is known.
+
+    Attributes:
+        name: the way in a few words.
+        messages: the messages of all ranks.
+        max_sent: bytes that the rank sends that sends most.
+        rounds: the rounds, as in :mod:`grader.trace.trace`.
+        seconds: virtual seconds, as there.
+    """
+
+    name: str
+    messages: int | None = None
+    max_sent: int | None = None
+    rounds: int | None = None
+    seconds: float | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A case of an exercise, and what several ways cost there.
+
+    Attributes:
+        case: the name of the case.
+        world_size: the number of ranks.
+        ways: measured ones, from the plainest; the last one is a lower bound of each number by
+            itself.
+    """
+
+    case: str
+    world_size: int
+    ways: tuple[Way, ...]
+
+
+def comparison(name: str) -> Comparison | None:
+    """Return what an answer to an exercise is compared with; None where there is nothing."""
+    return _comparisons().get(name)
+
+
+@lru_cache(maxsize=1)
+def _comparisons() -> dict[str, Comparison]:
+    return msgspec.json.decode(COSTS.read_bytes(), type=dict[str, Comparison])

@@ -17,7 +17,6 @@ from grader.trace.trace import Measured, Operation, Trace
 __all__ = [
     "LUCK",
     "Limit",
-    "against",
     "calls",
     "combined",
     "given",
@@ -137,8 +136,6 @@ class Limit:
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
         point: whether it is the point of the exercise, see :func:`point`.
-        plain: what the plain way takes, see :func:`against`; None if the chapter has none.
-        plain_way: the name of the plain way.
     """
 
     quantity: str
@@ -148,14 +145,10 @@ class Limit:
     over: Diagnosis
     under: Diagnosis
     point: bool = False
-    plain: Callable[[Case], int] | None = None
-    plain_way: str = ""
 
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
-        plain = None if self.plain is None else self.plain(case)
-        measured, asked = self.measure(trace), self.asked(case)
-        return Bound(self.quantity, measured, self.relation, asked, plain, self.plain_way)
+        return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
 
     def diagnose(self, bound: Bound) -> Diagnosis:
         """Return the diagnosis for a bound that does not hold."""
@@ -169,17 +162,6 @@ def point(limit: Limit) -> Limit:
     right its values are.
     """
     return replace(limit, point=True)
-
-
-def against(way: str, plain: Callable[[Case], int], limit: Limit) -> Limit:
-    """Return the same limit with what the plain way takes, which a pass is shown beside.
-
-    Args:
-        way: the name of the plain way, as its chapter calls it.
-        plain: what that takes.
-        limit: the limit.
-    """
-    return replace(limit, plain=plain, plain_way=way)
 
 
 def messages(relation: str, asked: Callable[[Case], int]) -> Limit:

@@ -11,9 +11,18 @@ import torch
 from grader.core.compare import Difference, compare, differing_bits
 from grader.core.side_by_side import side_by_side
 from grader.core.values import describe
-from grader.core.verdict import CaseVerdict, Diagnosis, Failure, RankRow, SourceLine, Status
+from grader.core.verdict import (
+    CaseVerdict,
+    Diagnosis,
+    Failure,
+    RankRow,
+    SourceLine,
+    Status,
+    Traffic,
+)
 from grader.course.cases import Case
 from grader.course.exercise import Exercise, JudgedCase
+from grader.course.index import comparison
 from grader.course.limits import Limit
 from grader.launch.world import Outcome
 from grader.trace.trace import Trace
@@ -52,7 +61,7 @@ def assess(
         case.name,
         case.n,
         Status.FAILED if failure else Status.PASSED,
-        traffic=outcome.trace.traffic,
+        traffic=_traffic(exercise, case, outcome.trace),
         output=outcome.output,
     )
     if failure is None:
@@ -75,6 +84,13 @@ def assess(
         ),
         misses_point=exercise.point is not None and exercise.point(case, failure.diagnosis),
     ), seen
+
+
+def _traffic(exercise: Exercise, case: Case, trace: Trace) -> Traffic:
+    """Return the traffic of a case, with its virtual seconds where other ways' are known."""
+    others = comparison(exercise.name)
+    compared = others is not None and (case.name, case.n) == (others.case, others.world_size)
+    return replace(trace.traffic, seconds=trace.seconds) if compared else trace.traffic
 
 
 def _actual(exercise: Exercise, case: Case, outcome: Outcome) -> list[Any]:

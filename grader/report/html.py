@@ -21,6 +21,7 @@ from grader.report.course_place import CoursePlace
 from grader.report.graph import graph_image
 from grader.report.looks import Look
 from grader.report.summary import (
+    COSTS,
     SHOULD_BE,
     RowParts,
     case_look,
@@ -196,23 +197,28 @@ def _body(verdict: ExerciseVerdict) -> Iterator[str]:
 
 
 def _ladder(verdict: ExerciseVerdict) -> Iterator[str]:
-    """Yield what a passed exercise costs beside the plain way, as bars with their numbers."""
+    """Yield what a passed exercise costs beside other ways, as a table with bars of the time."""
     found = ladder(verdict)
     if found is None:
         return
-    title, steps = found
-    yield f"<div>{escape(title)}</div>"
-    yield f'<ul style="{_LIST}">'
-    for name, cost in steps:
-        look = Look.PASSED if name == steps[-1][0] else Look.UNTOUCHED
-        width = f"width: {max(1, 50 * cost / steps[0][1]):.1f}%"
+    title, rows = found
+    cell = "padding: 0 0.6em; text-align: right"
+    yield '<div style="overflow-x: auto">'
+    yield '<table style="border-collapse: collapse; margin: 4px 0">'
+    yield f'<caption style="text-align: left; padding: 0">{escape(title)}</caption>'
+    heads = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in COSTS)
+    yield f'<tr><td></td>{heads}<td style="width: 8em"></td></tr>'
+    for row in rows:
+        look = Look.PASSED if row.own else Look.UNTOUCHED
+        width = f"width: {100 * row.share:.1f}%"
+        bar = f'<div style="{width}; height: 0.7em; background: {look.colour}"></div>'
+        weight = "bold" if row.own else "normal"
+        numbers = "".join(f'<td style="{cell}">{number}</td>' for number in row.numbers)
         yield (
-            '<li style="display: flex; gap: 8px; align-items: center; margin: 0">'
-            f'<span style="flex: 0 0 8em">{escape(name)}</span>'
-            f'<span style="{width}; height: 0.7em; background: {look.colour}"></span>'
-            f"<span>{cost:,}</span></li>"
+            f'<tr style="font-weight: {weight}"><th scope="row" style="{cell}; text-align: left;'
+            f' font-weight: {weight}">{escape(row.name)}</th>{numbers}<td>{bar}</td></tr>'
         )
-    yield "</ul>"
+    yield "</table></div>"
 
 
 def _lines(text: str) -> str:

@@ -88,6 +88,7 @@ def case_as_dict(verdict: CaseVerdict) -> dict[str, Any]:
             "bytes": traffic.bytes,
             "max_sent": traffic.max_sent,
             "rounds": traffic.rounds,
+            "virtual_seconds": traffic.seconds,
         },
         "words": verdict.diagnosis.words if verdict.diagnosis else None,
     }

@@ -14,12 +14,16 @@ from grader.core.verdict import (
     SourceLine,
     Status,
 )
+from grader.course.index import Way, comparison
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
+from grader.trace.trace import ALPHA, BETA
 
 __all__ = [
+    "COSTS",
     "SHOULD_BE",
+    "CostRow",
     "MessageParts",
     "RowParts",
     "case_look",
@@ -277,23 +281,63 @@ def key_traffic(verdict: ExerciseVerdict) -> str:
     return f"On {where}: {', '.join(texts)}"
 
 
-def ladder(verdict: ExerciseVerdict) -> tuple[str, list[tuple[str, int]]] | None:
-    """Return what a passed exercise costs beside the plain way, on most ranks.
+@dataclass(frozen=True)
+class CostRow:
+    """A row of the table of costs.
+
+    Attributes:
+        name: the way.
+        numbers: its number in each column of :data:`COSTS`, in words; a dash where none is known.
+        share: its time as a share of the longest one; 0 where none is known.
+        own: whether it is the learner's.
+    """
+
+    name: str
+    numbers: tuple[str, ...]
+    share: float
+    own: bool
+
+
+#: The network of virtual time, in words.
+_NETWORK = f"{1e6 * ALPHA:g} µs a message and {1e-9 / BETA:g} GB/s"
+
+#: The columns of the table of costs; the bytes are those of the rank that sends most.
+COSTS = ("messages", "bytes per rank", "rounds", "time")
+
+
+def ladder(verdict: ExerciseVerdict) -> tuple[str, list[CostRow]] | None:
+    """Return what a passed exercise costs beside other ways to solve it.
 
     Returns:
-        What is counted and where, and the steps, the largest first; None where the chapter
-        has no plain way, or it costs no more.
+        Where it was measured, and the rows: other ways, the learner's own, and a lower bound.
+        None where there is nothing to compare with.
     """
-    compared = [case for case in verdict.cases if case.bounds and case.bounds[0].plain is not None]
-    case = max(compared, key=lambda case: case.world_size, default=None)
-    if not verdict.passed or case is None:
+    others = comparison(verdict.name) if verdict.passed else None
+    if others is None:
         return None
-    bound = case.bounds[0]
-    assert bound.plain is not None
-    if bound.plain <= bound.measured:
+    found = [
+        case.traffic
+        for case in verdict.cases
+        if (case.name, case.world_size, case.simulated) == (others.case, others.world_size, 0)
+    ]
+    if not found or found[0] is None:
         return None
-    steps = [(bound.plain_way, bound.plain), ("yours", bound.measured)]
-    return f"{bound.quantity.capitalize()} on {world(case)}:", steps
+    mine = found[0]
+    yours = Way("yours", mine.messages, mine.max_sent, mine.rounds, mine.seconds)
+    *ways, least = others.ways
+    rows = [*ways, yours, least]
+    longest = max(way.seconds or 0 for way in rows)
+    return (
+        f"What it costs on {others.world_size} ranks, {others.case}, at {_NETWORK}:",
+        [_cost_row(way, longest, way is yours) for way in rows],
+    )
+
+
+def _cost_row(way: Way, longest: float, own: bool) -> CostRow:
+    counts = (way.messages, way.max_sent, way.rounds)
+    numbers = ["–" if count is None else f"{count:,}" for count in counts]
+    numbers.append("–" if way.seconds is None else f"{1e6 * way.seconds:.1f} µs")
+    return CostRow(way.name, tuple(numbers), (way.seconds or 0) / longest if longest else 0, own)
 
 
 def orders_tried(verdict: ExerciseVerdict) -> str:

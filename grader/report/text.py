@@ -24,6 +24,7 @@ from grader.judge.progress import CourseProgress, ProgressState
 from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 from grader.report.summary import (
+    COSTS,
     SHOULD_BE,
     RowParts,
     dot,
@@ -170,19 +171,25 @@ def _body(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
 
 
 #: Characters of the longest bar.
-_BAR = 32
+_BAR = 12
 
 
 def _ladder(verdict: ExerciseVerdict) -> Iterator[RenderableType]:
     found = ladder(verdict)
     if found is None:
         return
-    title, steps = found
+    title, rows = found
     yield Text(title)
-    label, most = max(len(name) for name, _ in steps), steps[0][1]
-    for name, cost in steps:
-        bar = "█" * max(1, round(_BAR * cost / most))
-        yield Padding(Text(f"{name:<{label}}   {bar} {cost:,}"), (0, 0, 0, _ROWS))
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in COSTS:
+        table.add_column(justify="right")
+    table.add_row("", *COSTS)
+    for row in rows:
+        bar = "█" * round(_BAR * row.share)
+        style = Look.PASSED.terminal if row.own else ""
+        table.add_row(*(Text(text, style) for text in (row.name, *row.numbers, bar)))
+    yield Padding(table, (0, 0, 0, _ROWS))
 
 
 def _rows(rows: Sequence[RowParts]) -> Iterator[RenderableType]:

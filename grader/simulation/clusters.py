@@ -18,6 +18,7 @@ import msgspec
 
 from grader.core.errors import RequestError, contents
 from grader.simulation.network import Network, NodePorts, Places, Ports, SharedLinks, ticks_of
+from grader.trace.trace import ALPHA, BETA
 
 __all__ = ["Cluster", "Flat", "Nodes", "PRESETS", "Preset", "Sharing", "Citation", "cluster_from"]
 
@@ -34,8 +35,8 @@ class Flat(msgspec.Struct, tag="flat", frozen=True, forbid_unknown_fields=True):
         beta: seconds that each byte adds.
     """
 
-    alpha: float = 1e-6
-    beta: float = 1e-10
+    alpha: float = ALPHA
+    beta: float = BETA
 
     def __post_init__(self) -> None:
         _require_time("alpha", self.alpha)

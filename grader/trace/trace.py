@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -11,24 +12,38 @@ from typing import Protocol
 from grader.core.events import Held, Marked, Seen, Signature
 from grader.core.verdict import Site, Traffic, Volume
 
-__all__ = ["Measured", "Message", "Operation", "CallSpan", "Step", "Trace", "heard_from", "replay"]
+__all__ = [
+    "ALPHA",
+    "BETA",
+    "Measured",
+    "Message",
+    "Operation",
+    "CallSpan",
+    "Step",
+    "Trace",
+    "heard_from",
+    "replay",
+]
 
 
-# A trace replayed in unit time: the number of rounds of an algorithm. -------------
+# A trace replayed in virtual time: the rounds and the seconds of an algorithm. -----
 #
-# Every message takes one unit of time.  A rank has one port to send and one to
-# receive (full duplex), and computing takes no time.  Each rank runs its
-# program: a post puts a message in its port's queue, a wait holds the rank until
-# that message has arrived.  A message can travel once both ends are posted.  A
-# sending port takes the messages that can travel in the order of their posts and
-# holds on to the first until the other end is free; a receiving port takes, of
-# those that ask for it, the one whose receive was posted first.
+# A rank has one port to send and one to receive (full duplex), and computing takes
+# no time.  Each rank runs its program: a post puts a message in its port's queue, a
+# wait holds the rank until that message has arrived.  A message can travel once both
+# ends are posted.  A sending port takes the messages that can travel in the order of
+# their posts and holds on to the first until the other end is free; a receiving port
+# takes, of those that ask for it, the one whose receive was posted first.
 #
-# So a flat broadcast takes n − 1 rounds, a binomial one ⌈log₂ n⌉, and an
-# all-to-all in which all ranks send to rank 0 first takes more rounds than one
-# whose peers rotate.  This is the single-port, full-duplex model of Thakur,
-# Rabenseifner and Gropp, *Optimization of Collective Communication Operations in
-# MPICH* (2005), section 3, with α + nβ = 1 for every message.
+# Where every message takes one unit of time, the units are rounds: a flat broadcast
+# takes n − 1, a binomial one ⌈log₂ n⌉, and an all-to-all in which all ranks send to
+# rank 0 first takes more rounds than one whose peers rotate.  Where a message of b
+# bytes takes α + b·β, they are seconds.  This is the single-port, full-duplex model
+# of Thakur, Rabenseifner and Gropp, *Optimization of Collective Communication
+# Operations in MPICH* (2005), section 3.
+
+#: The α and β of virtual seconds where no network is named: 1 µs a message, and 10 GB/s.
+ALPHA, BETA = 1e-6, 1e-10
 
 #: A message, named by its send: rank and number of the operation.
 Key = tuple[int, int]
@@ -43,48 +58,63 @@ class Step:
     message: Key
 
 
-def replay(programs: Sequence[Sequence[Step]]) -> dict[Key, int]:
-    """Return the unit of time, from 0, in which each message travels.
+def replay(
+    programs: Sequence[Sequence[Step]], takes: Callable[[Key], float] = lambda message: 1
+) -> dict[Key, float]:
+    """Return the time, from 0, at which each message begins to travel.
 
     Args:
         programs: the posts and waits of each rank in order; both posts of every message must
             be among them.
+        takes: how long a message travels, more than 0; one unit of time if nothing is said.
     """
-    return _Replay(programs).run()
+    return _Replay(programs, takes).run()
 
 
 class _Replay:
     """The state of a replay; a place is the index of a post in its rank's program."""
 
-    def __init__(self, programs: Sequence[Sequence[Step]]) -> None:
+    def __init__(self, programs: Sequence[Sequence[Step]], takes: Callable[[Key], float]) -> None:
         self.programs = programs
+        self.takes = takes
         self.position = [0] * len(programs)
         self.posted: dict[Key, dict[str, tuple[int, int]]] = {}
-        self.start: dict[Key, int] = {}
+        self.start: dict[Key, float] = {}
+        self.end: dict[Key, float] = {}
+        #: by rank, when its port is free again
+        self.sending, self.receiving = ([0.0] * len(programs) for _ in range(2))
         #: by sending rank, the messages that can travel, first posted first
         self.ready: dict[int, list[tuple[int, Key]]] = {}
 
-    def run(self) -> dict[Key, int]:
-        now = 0
+    def run(self) -> dict[Key, float]:
+        now: float = 0
+        ends: list[float] = []
         while True:
             for rank in range(len(self.programs)):
                 self._advance(rank, now)
-            chosen = self._choose()
-            if not chosen:
-                return self.start
-            for sender, message in chosen:
+            for sender, message in self._choose(now):
                 heapq.heappop(self.ready[sender])
-                self.start[message] = now
-            now += 1
+                end = now + self.takes(message)
+                self.start[message], self.end[message] = now, end
+                self.sending[sender] = self.receiving[self._receiver(message)] = end
+                heapq.heappush(ends, end)
+            while ends and ends[0] <= now:
+                heapq.heappop(ends)
+            if not ends:
+                return self.start
+            now = ends[0]
 
-    def _advance(self, rank: int, now: int) -> None:
+    def _receiver(self, message: Key) -> int:
+        return self.posted[message]["recv"][0]
+
+    def _advance(self, rank: int, now: float) -> None:
         """Let a rank run until it waits for a message that has not arrived by ``now``."""
         program = self.programs[rank]
         while self.position[rank] < len(program):
             place = self.position[rank]
             step = program[place]
             if step.action == "wait":
-                if self.start.get(step.message, now) >= now:
+                if self.end.get(step.message, math.inf) > now:
                     return
             else:
                 ends = self.posted.setdefault(step.message, {})
@@ -94,14 +124,16 @@ class _Replay:
                     heapq.heappush(self.ready.setdefault(sender, []), (order, step.message))
             self.position[rank] += 1
 
-    def _choose(self) -> list[tuple[int, Key]]:
-        """Return the messages that travel in this unit of time, with their senders."""
+    def _choose(self, now: float) -> list[tuple[int, Key]]:
+        """Return the messages that begin to travel now, with their senders."""
         taken: dict[int, tuple[int, int, Key]] = {}
         for sender, queue in self.ready.items():
-            if not queue:
+            if not queue or self.sending[sender] > now:
                 continue
             message = queue[0][1]
             receiver, place = self.posted[message]["recv"]
+            if self.receiving[receiver] > now:
+                continue
             if receiver not in taken or place < taken[receiver][0]:
                 taken[receiver] = (place, sender, message)
         return [(sender, message) for _, sender, message in taken.values()]
@@ -327,6 +359,17 @@ class Trace:
             rounds=self._schedule.makespan,
         )
 
+    @cached_property
+    def seconds(self) -> float:
+        """The virtual seconds of the run, where a message of b bytes takes α + b·β."""
+        sizes = {(op.rank, op.number): op.nbytes for op in self.sends()}
+
+        def takes(message: Key) -> float:
+            return ALPHA + BETA * sizes[message]
+
+        start = replay(_programs(self), takes)
+        return max((at + takes(message) for message, at in start.items()), default=0.0)
+
     def start(self, op: Operation) -> int | None:
         """Return the unit of time in which a message travels, or ``None`` if it never did."""
         send = op if op.kind == "send" or op.partner is None else op.partner
@@ -398,9 +441,12 @@ class RoundSchedule:
     @classmethod
     def of(cls, trace: Trace) -> RoundSchedule:
         """Replay a trace by the rules at the head of this module."""
-        programs = [list(_steps(operations)) for operations in trace.operations]
-        start = replay(programs)
+        start = {message: int(at) for message, at in replay(_programs(trace)).items()}
         return cls(start, max(start.values(), default=-1) + 1)
+
+
+def _programs(trace: Trace) -> list[list[Step]]:
+    return [list(_steps(operations)) for operations in trace.operations]
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[Step]:

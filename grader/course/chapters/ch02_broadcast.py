@@ -11,7 +11,7 @@ from grader.course.cases import Case, Draw, Kind, PerRank, demo, kinds, tags
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import against, messages, moved, point, rounds, total_bytes
+from grader.course.limits import messages, moved, point, rounds, total_bytes
 from grader.course.oracles import nbytes
 
 
@@ -145,7 +145,7 @@ tree_broadcast = Exercise(
     least=moved,
     limits=(
         messages("=", lambda c: c.n - 1),
-        against("a loop", lambda c: c.n - 1, point(rounds("=", lambda c: tree_levels(c.n)))),
+        point(rounds("=", lambda c: tree_levels(c.n))),
     ),
     hints=(
         "Suppose that the source is rank 0 and there are 8 ranks. Which ranks have x after one"

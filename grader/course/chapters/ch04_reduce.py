@@ -10,7 +10,7 @@ from grader.course.cases import Case, Draw, PerRank, demo, tags
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import against, combined, messages, point, rounds
+from grader.course.limits import combined, messages, point, rounds
 from grader.course.oracles import OPS, magnitude, op_name, reduced, reductions
 
 
@@ -207,7 +207,7 @@ tree_reduce = Exercise(
     magnitude=reduce.magnitude,
     limits=(
         messages("=", lambda c: c.n - 1),
-        against("a loop", lambda c: c.n - 1, point(rounds("=", lambda c: tree_levels(c.n)))),
+        point(rounds("=", lambda c: tree_levels(c.n))),
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0, op=OPS["SUM"]),
     hints=(

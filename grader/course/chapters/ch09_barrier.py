@@ -8,7 +8,7 @@ from grader.course.cases import Case, demo
 from grader.course.chapters import evidence
 from grader.course.costs import tree_levels
 from grader.course.exercise import Evidence, Exercise, Mistake
-from grader.course.limits import against, messages, point, rounds
+from grader.course.limits import messages, point, rounds
 from grader.trace.trace import Operation, Trace, heard_from
 
 
@@ -85,11 +85,7 @@ barrier = Exercise(
     expected=lambda c: [None] * c.n,
     proof=_somebody_leaves_early,
     limits=(
-        against(
-            "a central rank",
-            lambda c: c.calls * 2 * (c.n - 1),
-            point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
-        ),
+        point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
         messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),

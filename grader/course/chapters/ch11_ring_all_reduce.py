@@ -13,7 +13,6 @@ from grader.course.cases import Case, Draw, Kind, PerRank, demo, tags
 from grader.course.chapters import evidence
 from grader.course.exercise import Evidence, Exercise, Gives, Growth, Mistake
 from grader.course.limits import (
-    against,
     combined,
     messages,
     neighbours_only,
@@ -374,11 +373,7 @@ ring_all_reduce = Exercise(
         point(neighbours_only()),
         # every chunk is sent 2(n − 1) times in all, so however x is cut, the rank that
         # sends most sends at least the mean
-        against(
-            "a root",
-            lambda c: (c.n - 1) * length(c),
-            point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
-        ),
+        point(sent_elements("≤", lambda c: 2 * (c.n - 1) * -(-length(c) // c.n))),
         point(sent_elements("≥", lambda c: 2 * (c.n - 1) * length(c) // c.n)),
         point(rounds("≤", lambda c: 2 * (c.n - 1))),
         point(rounds("≥", lambda c: 2 * (c.n - 1) if length(c) >= c.n else 0)),

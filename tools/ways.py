@@ -1,0 +1,218 @@
+"""Measure what several ways to solve an exercise cost, to show a learner's own beside them.
+
+Each way runs on real ranks, on the case of the exercise with the most data, and what its trace
+says is written to ``grader/course/costs.json``.  Run it as ``python -m tools.ways`` after a change
+of a solution or of an exercise's cases; a test compares the file with new measurements.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import torch
+import torch.distributed as dist
+
+from grader.core.program import Program
+from grader.course.cases import Case
+from grader.course.chapters import discover
+from grader.course.costs import tree_levels
+from grader.course.exercise import Exercise
+from grader.course.index import COSTS, Catalogue, Comparison, Way
+from grader.course.oracles import nbytes
+from grader.launch.launchers import default_launcher
+from grader.launch.process_world import ProcessWorld
+from grader.launch.world import Job
+from grader.submission.submission import Submission, live_program
+from tools.rounds import ROOT
+
+#: The number of ranks of every comparison.
+RANKS = 8
+
+
+# The plain ways that are no solution of an exercise. ------------------------------
+
+
+def gather_then_broadcast(x: torch.Tensor) -> list[torch.Tensor]:
+    """Gather to rank 0, which sends everything to everyone."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    parts = torch.empty(n, *x.shape, dtype=x.dtype)
+    if rank == 0:
+        parts[0] = x
+        for src in range(1, n):
+            dist.recv(parts[src], src)
+        for dst in range(1, n):
+            dist.send(parts, dst)
+    else:
+        dist.send(x, 0)
+        dist.recv(parts, 0)
+    return list(parts)
+
+
+def reduce_then_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
+    """Reduce everything to rank 0, which sends every rank its chunk."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    mine = torch.stack(chunks)
+    if rank:
+        dist.send(mine, 0)
+        dist.recv(out := torch.empty_like(chunks[0]), 0)
+        return out
+    for src in range(1, n):
+        dist.recv(theirs := torch.empty_like(mine), src)
+        mine += theirs
+    for dst in range(1, n):
+        dist.send(mine[dst], dst)
+    return mine[0]
+
+
+def in_the_same_order(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Send to rank 0 first, then to rank 1, and so on, on every rank."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    out = [torch.empty_like(chunks[rank]) for _ in range(n)]
+    out[rank] = chunks[rank].clone()
+    others = [peer for peer in range(n) if peer != rank]
+    requests = [dist.isend(chunks[peer], peer) for peer in others]
+    requests += [dist.irecv(out[peer], peer) for peer in others]
+    for request in requests:
+        assert request is not None
+        request.wait()
+    return out
+
+
+def central_barrier() -> None:
+    """Tell rank 0, which tells everyone once it has heard of all."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    token = torch.zeros(1)
+    for peer in range(1, n):
+        if rank == 0:
+            dist.recv(token, peer)
+        elif rank == peer:
+            dist.send(token, 0)
+    for peer in range(1, n):
+        if rank == 0:
+            dist.send(token, peer)
+        elif rank == peer:
+            dist.recv(token, 0)
+
+
+# The ways of each exercise: the name of one whose solution it is, or a function. -----
+
+_Ways = Mapping[str, str | Callable[..., Any]]
+
+_TREES: _Ways = {"a loop": "broadcast", "a tree": "tree_broadcast"}
+_GATHERS: _Ways = {
+    "through one rank": gather_then_broadcast,
+    "pairwise": "all_gather",
+    "around a ring": "ring_all_gather",
+}
+_SCATTERS: _Ways = {
+    "through one rank": reduce_then_scatter,
+    "pairwise": "reduce_scatter",
+    "around a ring": "ring_reduce_scatter",
+}
+_REDUCTIONS: _Ways = {"through a root": "all_reduce_rooted", "around a ring": "ring_all_reduce"}
+_REDUCES: _Ways = {"a loop": "reduce", "a tree": "tree_reduce"}
+
+WAYS: Mapping[str, _Ways] = {
+    "broadcast": _TREES,
+    "tree_broadcast": _TREES,
+    "reduce": _REDUCES,
+    "tree_reduce": _REDUCES,
+    "all_gather": _GATHERS,
+    "ring_all_gather": _GATHERS,
+    "reduce_scatter": _SCATTERS,
+    "ring_reduce_scatter": _SCATTERS,
+    "all_reduce_rooted": _REDUCTIONS,
+    "ring_all_reduce": _REDUCTIONS,
+    "all_to_all": {"same order": in_the_same_order, "rotating peers": "all_to_all"},
+    "barrier": {"through one rank": central_barrier, "dissemination": "barrier"},
+}
+
+# Bytes that some rank must send at least, with messages between pairs of ranks: it holds data
+# that must leave it (broadcast, reduce), or the mean of what must arrive (the others; for the
+# all-reduce, Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms*, 2009).
+_LEAST: Mapping[str, Callable[[Case], int | None]] = {
+    "broadcast": lambda c: nbytes(c.x[0]),
+    "tree_broadcast": lambda c: nbytes(c.x[0]),
+    "reduce": lambda c: nbytes(c.x[0]),
+    "tree_reduce": lambda c: nbytes(c.x[0]),
+    "all_gather": lambda c: (c.n - 1) * nbytes(c.x[0]),
+    "ring_all_gather": lambda c: (c.n - 1) * nbytes(c.x[0]),
+    "reduce_scatter": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
+    "ring_reduce_scatter": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
+    "all_reduce_rooted": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
+    "ring_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
+    "all_to_all": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
+    "barrier": lambda c: None,
+}
+
+
+def compared(exercise: Exercise) -> Comparison:
+    """Measure the ways of an exercise.
+
+    Raises:
+        RuntimeError: a way fails.
+    """
+    catalogue = discover()
+    cases = exercise.cases(0, RANKS)
+    case = max(cases, key=lambda case: _data(case))
+    ways = [
+        _measured(name, exercise, case, *_program(way, catalogue))
+        for name, way in WAYS[exercise.name].items()
+    ]
+    # in one round what is known of a rank at most doubles the ranks that know of it
+    least = Way("each at least", None, _LEAST[exercise.name](case), tree_levels(RANKS))
+    return Comparison(case.name, RANKS, (*ways, least))
+
+
+def _data(case: Case) -> int:
+    """Return the bytes of the tensors of rank 0."""
+    return sum(
+        nbytes(tensor)
+        for value in case.arguments(0)
+        for tensor in (value if isinstance(value, list) else [value])
+        if isinstance(tensor, torch.Tensor)
+    )
+
+
+def _program(way: str | Callable[..., Any], catalogue: Catalogue[Exercise]) -> tuple[Program, str]:
+    """Return a way's program, and the name of its function."""
+    if callable(way):
+        return live_program(way), way.__name__
+    path = ROOT / "solutions" / f"{catalogue[way].chapter}.py"
+    return Submission.from_file(path, catalogue).program, way
+
+
+def _measured(name: str, exercise: Exercise, case: Case, program: Program, entry: str) -> Way:
+    job = Job(
+        entry,
+        tuple(case.arguments(rank) for rank in case.ranks),
+        adapter=exercise.packed_adapter(),
+    )
+    with ProcessWorld(default_launcher(), case.n, program) as world:
+        outcome = world.run(job)
+    if outcome.failure is not None:
+        raise RuntimeError(f"{exercise.name}, {name}: {outcome.failure.message}")
+    traffic = outcome.trace.traffic
+    # nanoseconds: the same digits on every machine
+    seconds = round(outcome.trace.seconds, 9)
+    return Way(name, traffic.messages, traffic.max_sent, traffic.rounds, seconds)
+
+
+def text() -> str:
+    """Return the file's content, measured anew."""
+    catalogue = discover()
+    found = {name: compared(catalogue[name]) for name in WAYS}
+    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
+
+
+def main() -> int:
+    """Write the file."""
+    COSTS.write_text(text(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
