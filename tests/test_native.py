@@ -20,7 +20,7 @@ from grader.course.exercise import Exercise
 from grader.judge.judge import Judge, Settings, is_code
 from grader.launch import cpp_build
 from grader.launch.launchers import default_launcher
-from grader.launch.sandbox import missing, new_sandbox
+from grader.launch.sandbox import compiling_command, missing, new_sandbox
 from grader.submission.submission import Submission
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -182,6 +182,69 @@ def test_a_compiler_that_takes_too_long_is_ended(monkeypatch):
     verdict = judge(TWICE + "// another text")
     assert verdict.diagnosis is Diagnosis.TIMEOUT
     assert "the compiler is not done" in verdict.message
+
+
+# Headers that are compiled beforehand. --------------------------------------------
+
+IS_GCC = "Free Software Foundation" in (
+    subprocess.run(
+        [cpp_build.compiler() or "true", "--version"], capture_output=True, text=True, check=False
+    ).stdout
+)
+needs_gcc = pytest.mark.skipif(not IS_GCC, reason="another compiler than GCC")
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A cache of its own, and headers that are quickly compiled."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(cpp_build, "_HEADERS", "inline int beforehand() { return 1; }\n")
+    return tmp_path / "cache"
+
+
+@needs_gcc
+def test_headers_are_compiled_when_they_are_asked_for_the_second_time(small):
+    assert cpp_build.precompiled() is None
+    folder = cpp_build.precompiled()
+    assert folder.is_relative_to(small)
+    made = folder / "answer.h.gch"
+    before = made.stat()
+    assert cpp_build.precompiled() == folder
+    assert made.stat().st_mtime_ns == before.st_mtime_ns
+
+
+@needs_gcc
+def test_headers_that_cannot_be_compiled_are_tried_once(small, monkeypatch):
+    monkeypatch.setattr(cpp_build, "_HEADERS", "#error no\n")
+    assert [cpp_build.precompiled() for _ in range(3)] == [None] * 3
+    (folder,) = (small / "gather-round").iterdir()
+    assert (folder / "failed").exists()
+
+
+@needs_gcc
+def test_a_full_disk_and_a_cache_that_cannot_be_written_cost_nothing(small, monkeypatch):
+    monkeypatch.setattr(cpp_build, "_ROOM", 1 << 62)
+    assert [cpp_build.precompiled() for _ in range(2)] == [None] * 2
+    small.with_name("file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small.with_name("file")))
+    assert [cpp_build.precompiled() for _ in range(2)] == [None] * 2
+
+
+@needs_gcc
+@pytest.mark.parametrize("sandboxed", [False, pytest.param(True, marks=needs_sandbox)])
+def test_a_source_begins_with_the_precompiled_headers(small, sandboxed):
+    """The folder's text is emptied, so that the function can only come from what was compiled."""
+    cpp_build.precompiled()
+    folder = cpp_build.precompiled()
+    header = folder / "answer.h"
+    stamp = header.stat()
+    header.write_text("\n")
+    os.utime(header, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    maker = cpp_build.CppBuilder(sandbox=compiling_command if sandboxed else None)
+    with contextlib.closing(maker):
+        status, library, said = maker._compile("int answer() { return beforehand(); }\n", folder)
+    assert (status, said) == (0, "")
+    assert library.startswith(b"\x7fELF")
 
 
 #: Counts what it can do that it should not: see others' libraries, files and processes.

@@ -113,14 +113,24 @@ def sandbox_command(hidden: Sequence[Path] = (), built: Path | None = None) -> l
     return _bubblewrap(_files(hidden, shown), rights)
 
 
-def compiling_command(hidden: Sequence[Path] = ()) -> list[str]:
+def compiling_command(shown: Sequence[Path], hidden: Sequence[Path] = ()) -> list[str]:
     """Return the command under which a submission's C++ is compiled.
 
     The compiler sees what ranks see, and :data:`SCRATCH`, a folder in memory.  It keeps the
     right to change its user, so that root can become another user inside.
+
+    Args:
+        shown: folders that it sees besides, at the same place.
+        hidden: as of :func:`sandbox_command`.
     """
-    memory = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
-    return _bubblewrap(_files(hidden, memory), ("SETUID", "SETGID"))
+    more = ["--perms", "1777", "--size", str(_SCRATCH), "--tmpfs", SCRATCH]
+    seen = (*map(Path, _SYSTEM), *_python())
+    for folder in shown:
+        if any(folder.is_relative_to(top) for top in seen):
+            continue
+        more += _open_folders(*map(str, reversed(folder.parents[:-1])))
+        more += ["--ro-bind", str(folder), str(folder)]
+    return _bubblewrap(_files(hidden, more), ("SETUID", "SETGID"))
 
 
 def _bubblewrap(files: Sequence[str], rights: Sequence[str]) -> list[str]:
@@ -384,7 +394,12 @@ class Sandbox(Client):
     def _new_cpp_builder(self) -> CppBuilder:
         """Return a builder that compiles in a sandbox and shows its libraries to the ranks."""
         pool = self._pool
-        return CppBuilder(pool.built, BUILT, compiling_command(pool.hidden), self._user)
+        return CppBuilder(
+            pool.built,
+            BUILT,
+            lambda shown: compiling_command(shown, pool.hidden),
+            self._user,
+        )
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """Return the ranks of a world that still run."""
