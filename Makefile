@@ -21,16 +21,15 @@ help: ## what there is to make
 $(VENV)/.course: requirements.lock requirements.txt pyproject.toml tools/install.py
 	$(PYTHON) tools/install.py $(VENV)
 	@touch $@
+	@# once, and not at every start: it takes as long as JupyterLab itself
+	$(BIN)/python -m grader doctor
 
 $(VENV)/.tools: $(VENV)/.course
 	$(PYTHON) tools/install.py $(VENV) --tools
 	@touch $@
 
 lab: $(VENV)/.course ## open the course in JupyterLab
-	@# The doctor runs beside the server.  It starts a world, so that all of torch is in memory when
-	@# the first chapter wants it.  The server's root is the course: chapters show ../imgs, and link
-	@# to ../docs.
-	$(BIN)/python -m grader doctor & \
+	@# the server's root is the course: chapters show ../imgs, and link to ../docs
 	$(BIN)/jupyter lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
