@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import torch
 
 from grader.api import check, points
 from grader.core.errors import DeclarationError, RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
 from grader.course.cases import Kind
 from grader.course.exercise import Exercise
@@ -178,7 +180,7 @@ def test_the_first_error_is_told_with_its_line_of_the_text():
 
 @needs_compiler
 def test_a_compiler_that_takes_too_long_is_ended(monkeypatch):
-    monkeypatch.setattr(cpp_build, "PATIENCE", 0.05)
+    monkeypatch.setattr(cpp_build, "DEFAULTS", replace(DEFAULTS, compiling=0.05))
     verdict = judge(TWICE + "// another text")
     assert verdict.diagnosis is Diagnosis.TIMEOUT
     assert "the compiler is not done" in verdict.message

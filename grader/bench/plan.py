@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.errors import RequestError
+from grader.core.resource_limits import DEFAULTS
 from grader.course.bandwidth import FACTORS
 
 __all__ = [
@@ -108,7 +109,7 @@ class BenchPlan:
     dtype: str = "float32"
     warmup: int = 5
     iterations: int = 20
-    timeout: float = 60.0
+    timeout: float = DEFAULTS.bench
     backend: str = "gloo"
     file: str | None = None
     program: bytes = field(default=b"", repr=False)
@@ -237,7 +238,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=count,
         default=60,
         metavar="S",
-        help="seconds that one size may take (default 60)",
+        help=f"seconds that one size may take (default {DEFAULTS.bench:g})",
     )
     add("--csv", type=Path, metavar="PATH", help="write the table to a CSV file")
     add("--plot", type=Path, metavar="PATH", help="draw the bus bandwidth against the size")

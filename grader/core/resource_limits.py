@@ -31,9 +31,17 @@ class ResourceLimits:
         simulated_answer: seconds of ``python -m grader simulate``.
         setup: seconds in which every rank must have joined its group and loaded the program.
         parsing: seconds in which a submission must have been parsed.
+        compiling: seconds in which a submission's C++ must have been compiled, on a machine that
+            is busy with other work.
+        compiler: seconds of processor time for each of the compiler's processes; torch's headers
+            take 20.
+        bench: seconds that one size of ``bench`` may take (``bench --timeout``).
         rank_memory: bytes that one rank may allocate.
         submission_memory: bytes that all ranks of a submission may use together, in a
             grading (``grade --memory``).
+        compiler_memory: bytes that each of the compiler's processes may map; torch's headers
+            take 1.5 GB.
+        compiler_file: the largest file in bytes that they may write, such as the library.
         simulation_memory: bytes that all simulated ranks together may allocate.
         output: bytes that a rank may print.
         answer: bytes of the tensors that a rank may return.
@@ -50,8 +58,13 @@ class ResourceLimits:
     simulated_answer: float = 600.0
     setup: float = 30.0
     parsing: float = 20.0
+    compiling: float = 300.0
+    compiler: int = 90
+    bench: float = 60.0
     rank_memory: int = 2 << 30
     submission_memory: int = 4 << 30
+    compiler_memory: int = 4 << 30
+    compiler_file: int = 64 << 20
     simulation_memory: int = 8 << 30
     output: int = 64 << 10
     answer: int = 256 << 20

@@ -34,15 +34,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.core.program import NAMESPACE
+from grader.core.resource_limits import DEFAULTS
 from grader.core.source_locations import SANDBOX
 
 __all__ = ["SCRATCH", "Built", "CppBuilder", "CppSource", "compiler", "missing"]
 
 #: Where a compiler writes in a sandbox; no folder that could hold a Python, as /tmp may.
 SCRATCH = "/scratch"
-
-#: Seconds that a compiler may take, on a machine that is busy with other work.
-PATIENCE = 300.0
 
 #: The script that runs the compiler: its path here, and in a sandbox.
 _PROGRAM = str(Path(__file__).resolve().parent.parent / "server" / "compiler.py")
@@ -174,7 +172,7 @@ class CppBuilder:
             try:
                 status, library, said = self._compile(_unit(source, header), ready)
             except subprocess.TimeoutExpired:
-                told = f"the compiler is not done after {PATIENCE:.0f} s"
+                told = f"the compiler is not done after {DEFAULTS.compiling:.0f} s"
                 return Built(complaint=told, late=True)
             if status == 0:
                 return Built(library=self._keep(library))
@@ -205,13 +203,17 @@ class CppBuilder:
             process = subprocess.Popen(
                 [
                     *sandbox, sys.executable, "-I", program, user, where,
+                    str(DEFAULTS.compiler), str(DEFAULTS.compiler_memory),
+                    str(DEFAULTS.compiler_file),
                     str(compiler()), *_flags(), *included, *_linking(),
                 ],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 start_new_session=True,
             )  # fmt: skip
             try:
-                library, said = process.communicate(unit.encode("utf-8", "replace"), PATIENCE)
+                library, said = process.communicate(
+                    unit.encode("utf-8", "replace"), DEFAULTS.compiling
+                )
             except BaseException:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -285,7 +287,7 @@ def _precompile(folder: Path, made: Path) -> bool:
     header.write_text(_HEADERS, encoding="utf-8")
     command = [str(compiler()), *_flags(), "-x", "c++-header", str(header), "-o", str(unfinished)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=DEFAULTS.compiling, check=False)
     except subprocess.TimeoutExpired:
         return False  # the machine may be busy: it is tried again
     if done.returncode != 0:

@@ -2,9 +2,10 @@
 
 It is run as a script by its path (``launch/cpp_build.py``) and imports nothing of this package, so
 that it starts fast; therefore it is a module of its own.  Its arguments are a user id to take
-(``-`` for none), a folder to work in, and the compiler's command.  The source comes on standard
-input; the library goes to standard output, and the beginning of the compiler's output to standard
-error.  Nothing that is compiled ever runs here.
+(``-`` for none), a folder to work in, three of :class:`grader.core.resource_limits.ResourceLimits`
+(``compiler``, ``compiler_memory`` and ``compiler_file``), and the compiler's command.  The source
+comes on standard input; the library goes to standard output, and the beginning of the compiler's
+output to standard error.  Nothing that is compiled ever runs here.
 """
 
 from __future__ import annotations
@@ -17,15 +18,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Seconds of processor time for each of the compiler's processes; torch's headers take 20 s.
-CPU_SECONDS = 90
-
-#: Bytes that each of them may map; torch's headers take 1.5 GB.
-MEMORY = 4 << 30
-
-#: Largest size in bytes of a file that they write, such as the library.
-LARGEST = 64 << 20
-
 #: Bytes of the compiler's output that are passed on.
 TOLD = 1 << 16
 
@@ -33,16 +25,16 @@ TOLD = 1 << 16
 LIBRARY = "answer.so"
 
 
-def main(user: str, folder: str, *command: str) -> int:
+def main(user: str, folder: str, seconds: str, memory: str, largest: str, *command: str) -> int:
     """Compile, and return the compiler's exit status."""
     if user != "-":
         os.setgroups([])
         os.setresgid(int(user), int(user), int(user))
         os.setresuid(int(user), int(user), int(user))
     for kind, limit in (
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_FSIZE, LARGEST),
+        (resource.RLIMIT_CPU, int(seconds)),
+        (resource.RLIMIT_AS, int(memory)),
+        (resource.RLIMIT_FSIZE, int(largest)),
         (resource.RLIMIT_CORE, 0),
     ):
         with contextlib.suppress(ValueError, OSError):  # macOS knows no limit on memory
