@@ -267,7 +267,7 @@
       this.speed.value = "1800";
       this.caption = element(home, "p", { class: "gr-caption", "aria-live": "polite" });
       if (film.note) element(home, "p", { class: "gr-first" }, film.note);
-      this.stage = element(home, "div", { class: "gr-stage", tabindex: 0, role: "group", "aria-label": "Picture: arrow keys step, space plays" });
+      this.stage = element(home, "div", { class: "gr-stage", tabindex: 0, role: "group", "aria-label": "Picture: arrow keys step, space plays, escape leaves" });
       this.pictures = this.films.map((of) => new Picture(this.stage, of));
       const legend = element(home, "p", { class: "gr-legend" });
       for (const [look, words] of [["gr-is-sent", "sent in this round"], ["gr-is-changed", "changed by this round"],
@@ -287,11 +287,20 @@
       // in JupyterLab, Enter would edit the cell and an arrow leave it
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       event.stopPropagation();
+      if (event.key === "Escape") return this.leave(event);
       const tag = event.target.tagName, onControl = tag === "INPUT" || tag === "SELECT";
       const to = { ArrowRight: this.step + 1, ArrowLeft: this.step - 1, Home: 0, End: this.last }[event.key];
       if (event.key === " " && !onControl && tag !== "BUTTON" && tag !== "SUMMARY") this.play();
       else if (to !== undefined && !onControl) this.go(to);
       else return;
+      event.preventDefault();
+    }
+
+    // Give the keyboard back to what the player stands in: in JupyterLab, its cell.
+    leave(event) {
+      const around = event.currentTarget.parentElement?.closest("[tabindex]");
+      if (!around) return;
+      around.focus();
       event.preventDefault();
     }
 
