@@ -446,8 +446,9 @@ def test_a_run_that_hangs_is_shown_beside_a_right_one_up_to_where_it_stands_stil
     ]
     text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
     own, reference = json.loads(text)
-    assert own["halts"] == {"3": ["waits", "for 1"]}
-    assert own["halt"] == f"It hangs here: rank 3 waits to receive from rank 1 at line {line}."
+    says = f"waits to receive from rank 1 at line {line}"
+    assert own["halts"] == {"3": ["waits", "for 1", says]}
+    assert own["halt"] == f"It hangs here: rank 3 {says}."
     assert own["difference"]["step"] == reference["difference"]["step"] == 3
     assert "halt" not in reference
     assert "where it hangs</text>" in shown.picture

@@ -490,8 +490,10 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
 def _cell(exercise: str, verdict: ExerciseVerdict | None) -> _Cell:
     if verdict is None:
         return _Cell(exercise, "", "", "", -1.0)
-    kind = look_of(verdict).value
-    mark = points(verdict.score) if kind == "partly" else MARKS[kind]
+    look = look_of(verdict)
+    kind, mark = look.value, look.mark
+    if look is Look.PARTLY:
+        mark += f" {points(verdict.score)}"
     word = verdict.diagnosis.words if verdict.diagnosis else WORDS[kind]
     return _Cell(exercise, kind, mark, word, verdict.score)
 

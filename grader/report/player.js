@@ -150,7 +150,8 @@
 
     // Say below each rank that goes no further what it waits for.
     halts(labels) {
-      for (const [rank, lines] of Object.entries(labels)) {
+      for (const [rank, [...lines]] of Object.entries(labels)) {
+        lines.pop();
         const x = this.x(Number(rank)), middle = x + this.cell / 2;
         element(this.svg, "rect", { x: x - 4, y: this.floor + 1, width: this.cell + 8, height: HALT - 4, rx: 5, class: "gr-halt" });
         lines.forEach((line, i) => element(this.svg, "text", { x: middle, y: this.floor + 15 + 13 * i, class: "gr-rank gr-small" }, line));
@@ -383,6 +384,12 @@
           const place = site ? `, ${site}` : "";
           element(this.list, "li", {}, `${whose}rank ${from} → rank ${to}: ${this.films[i].contents[what][0]}, ${size}${place}`);
         }));
+        this.films.forEach(({ name, halts, frames }) => {
+          if (!halts || step < frames.length - 1) return;
+          for (const [rank, [, , says]] of Object.entries(halts)) {
+            element(this.list, "li", {}, `${this.films.length > 1 ? `${name}: ` : ""}rank ${rank} ${says}`);
+          }
+        });
       }
       this.pictures.forEach((picture) => picture.show(step, name, travels));
     }

@@ -165,7 +165,7 @@ class Frame:
 
 
 #: Ranks of which a sentence says why they go no further; of more it names the ranks alone.
-_MOST_SAID = 4
+_MOST_SAID = 2
 
 
 @dataclass(frozen=True)
@@ -979,7 +979,7 @@ def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
             data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
     if film.halts:
         films[0]["halt"] = film.halt
-        films[0]["halts"] = {rank: halt.label for rank, halt in film.halts.items()}
+        films[0]["halts"] = {rank: [*halt.label, halt.says] for rank, halt in film.halts.items()}
     if reference is not None:
         films[0]["note"] = SAME if difference is None else difference.says
     text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
