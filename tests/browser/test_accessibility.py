@@ -14,6 +14,8 @@ from PIL import Image, ImageStat
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from grader import replay, run, timeline
+from grader.core.verdict import Wait
+from grader.report.graph import graph_image
 from tests.browser.lab import Reader, Server
 from tests.browser.test_lab import REPLAY, RIGHT, WRONG
 from tests.browser.test_pages import shift_twice
@@ -128,6 +130,27 @@ def test_pictures_follow_the_theme_of_jupyterlab(themed: Server, page: Page) -> 
     # and that of the page where it is printed
     page.emulate_media(media="print")
     assert not is_dark(cell.output.locator(".gr-stage"))
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize(
+    "named, dark",
+    [
+        ('class="vscode-light"', False),
+        ('class="vscode-dark"', True),
+        ('data-theme="light"', False),
+        ('data-theme="dark"', True),
+        ('data-theme="auto"', None),
+        ("", None),
+    ],
+)
+def test_a_graph_follows_the_theme_that_a_page_names_or_else_the_system(
+    page: Page, named: str, dark: bool | None, system: str
+) -> None:
+    page.emulate_media(color_scheme=system)
+    waits = (Wait(0, (1,), "waits", call="send"), Wait(1, (0,), "waits", call="send"))
+    page.set_content(f"<body {named}>{graph_image(waits, (0, 1))}</body>")
+    assert is_dark(page.get_by_role("img")) == (system == "dark" if dark is None else dark)
 
 
 def is_dark(place: Locator) -> bool:
