@@ -33,11 +33,11 @@ class _Images(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         assert tag in ("div", "strong", "ul", "li", "span", "table", "thead", "tbody", "tr", "th",
-                       "td", "pre", "img", "b", "details", "summary")  # fmt: skip
+                       "td", "pre", "img", "b", "details", "summary", "style")  # fmt: skip
         names = [name for name, _ in attributes]
         assert len(names) == len(set(names))
         if tag == "img":
-            assert names == ["alt", "style", "src"]
+            assert names == ["class", "alt", "style", "src"]
             self.found.append(dict(attributes))
 
 
@@ -53,7 +53,7 @@ class Picture:
         assert {element.tag for element in self.root.iter()} <= {
             SVG + tag for tag in ("svg", "style", "g", "rect", "path", "text")
         }
-        # every colour has one that takes its place on a dark system
+        # every colour has one that takes its place on a dark page
         style = self.root.find(SVG + "style").text
         for element in self.root.iter():
             for name in ("fill", "stroke"):

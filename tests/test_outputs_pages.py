@@ -9,9 +9,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grader.classroom.pages import class_page, feedback, figures, outcome
+from grader.classroom.pages import class_page, feedback, figures
 from grader.classroom.results import ClassResults, SubmissionRow
 from grader.core.verdict import Diagnosis, Status
+from grader.report.looks import THEME_STYLE, Look
+from grader.report.summary import look_of
+from grader.report.text import exercise_report, plain
 from tests.classes import (
     SEED,
     failed,
@@ -66,7 +69,8 @@ def hostile():
 def test_nothing_of_a_strangers_becomes_an_element_or_a_handler(hostile):
     for page, reader in hostile:
         assert len(reader.all("script")) == (1 if page is hostile[0][0] else 0)
-        assert len(reader.all("style")) == 1
+        # the page's own, and that of every graph
+        assert len(reader.all("style")) == 1 + page.count(THEME_STYLE)
         for tag, attributes in reader.elements:
             assert not [name for name in attributes if name.startswith("on")], tag
             source = attributes.get("src", "data:image/svg+xml")
@@ -237,11 +241,25 @@ def test_only_what_changed_is_a_change():
     assert (change.row.key, change.now.name, change.points) == ("bob", "broadcast", -0.75)
 
 
-def test_every_verdict_has_an_outcome():
-    assert outcome(passed()) == "passed"
-    assert outcome(failed("", score=0.5)) == "partly"
-    assert outcome(failed("")) == "failed"
-    assert outcome(failed("", diagnosis=Diagnosis.TIMEOUT)) == "hung"
-    assert outcome(failed("", diagnosis=Diagnosis.MISSING)) == "empty"
-    assert outcome(without_points(Status.ERROR, "")) == "error"
-    assert outcome(without_points(Status.SKIPPED, "")) == "skipped"
+@pytest.mark.parametrize(
+    "verdict, look",
+    [
+        (passed(), Look.PASSED),
+        (failed("", score=0.5), Look.PARTLY),
+        (failed(""), Look.FAILED),
+        (failed("", diagnosis=Diagnosis.TIMEOUT), Look.HUNG),
+        (failed("", diagnosis=Diagnosis.MISSING), Look.UNTOUCHED),
+        (without_points(Status.ERROR, ""), Look.ERROR),
+        (without_points(Status.SKIPPED, ""), Look.SKIPPED),
+    ],
+)
+def test_an_outcome_has_one_mark_on_card_and_page_and_in_text(verdict, look):
+    assert look_of(verdict) is look
+    row = SubmissionRow("one", "One", exercises=(verdict,))
+    text = feedback(ClassResults("t", "now", (row,)), row)
+    assert (
+        f'<span class="{look.value}" style="flex-grow: 1"><b aria-hidden="true">{look.mark}<'
+        in text
+    )
+    assert f'<span style="color: {look.colour}; font-weight: bold;">{look.mark}</span>' in text
+    assert plain(exercise_report(verdict)).split()[0] == look.mark

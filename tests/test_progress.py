@@ -122,7 +122,7 @@ def test_checks_are_entered_and_what_passed_stays_passed(course):
     assert process("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
-    assert re.search(r"✗ broadcast +tried, best 0\.", shown)
+    assert re.search(r"½ broadcast +tried, best 0\.", shown)
     assert grader("check", "notebooks/right.py", cwd=course).returncode == 0
     assert states(course) == {"broadcast": "passed"}
     grader("check", "notebooks/wrong.py", cwd=course)

@@ -17,8 +17,10 @@ from grader.api import run
 from grader.api.replay import WATCHED, Replay, replay
 from grader.core.errors import RequestError, RunFailed
 from grader.core.values import MOST_RANKS, tag_of, tagged
+from grader.core.verdict import Diagnosis, Failure
 from grader.report.replay import Deed, film, page, player, still
-from tests.conftest import play
+from grader.trace.trace import CallSpan, Trace
+from tests.conftest import line_in, play
 
 # Tags. ----------------------------------------------------------------------------
 
@@ -420,6 +422,87 @@ def test_a_message_with_other_contents_and_a_missing_result_are_told():
     )
 
 
+# A run that hangs. ------------------------------------------------------------------
+
+
+def test_a_run_that_hangs_is_shown_beside_a_right_one_up_to_where_it_stands_still():
+    def broadcast(x, src):  # forgets the last rank
+        if dist.get_rank() == src:
+            for dst in range(dist.get_world_size() - 1):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+
+    shown = replay(broadcast, 4)
+    line = line_in(broadcast, "dist.recv")
+    assert repr(shown).splitlines() == [
+        "round 1:  1→0 B0 B1",
+        "round 2:  1→2 B0 B1",
+        *(f"rank {rank} ends with  B0 B1" for rank in range(3)),
+        f"rank 3 waits to receive from rank 1 at line {line}, and holds  D0 D1",
+        "The first difference is in round 3: in the reference rank 1 sends B0 B1 to rank 3, here it"
+        " does not. It never ends: rank 3 goes no further.",
+    ]
+    text = html.unescape(re.search(r'data-replay="([^"]*)"', shown._repr_html_())[1])
+    own, reference = json.loads(text)
+    says = f"waits to receive from rank 1 at line {line}"
+    assert own["halts"] == {"3": ["waits", "for 1", says]}
+    assert own["halt"] == f"It hangs here: rank 3 {says}."
+    assert own["difference"]["step"] == reference["difference"]["step"] == 3
+    assert "halt" not in reference
+    assert "where it hangs</text>" in shown.picture
+    assert ">for 1</text>" in shown.picture
+
+
+def test_a_run_that_hangs_although_every_message_is_right_says_so():
+    def broadcast(x, src):  # waits for one more
+        if dist.get_rank() == src:
+            for dst in range(dist.get_world_size()):
+                if dst != src:
+                    dist.send(x, dst)
+        else:
+            dist.recv(x, src)
+        if dist.get_rank() == 2:
+            dist.recv(torch.empty(2))
+
+    shown = replay(broadcast, 4)
+    assert repr(shown).endswith(
+        "\nEvery message is as in the reference. It never ends: rank 2 goes no further."
+    )
+    assert shown.film.halts[2].label == ("waits", "for any")
+
+
+def test_a_run_that_hangs_needs_no_message_and_no_reference():
+    shown = replay(hangs, 2, torch.ones(1))
+    line = line_in(hangs, "dist.recv")
+    assert repr(shown).splitlines() == [
+        f"rank {rank} waits to receive from rank {1 - rank} at line {line}, and holds  1"
+        for rank in range(2)
+    ]
+    again = replay(run(hangs, 2, torch.ones(1), may_fail=True))
+    assert again.film.halt == shown.film.halt != ""
+
+
+def test_of_many_ranks_that_hang_a_sentence_names_the_numbers():
+    shown = replay(hangs_all, 6)
+    assert shown.film.halt == "It hangs here: ranks 0, 1, 2, 3, 4 and 5 go no further."
+    assert {halt.label for halt in shown.film.halts.values()} >= {("waits", "for 1")}
+
+
+def test_at_a_time_limit_the_ranks_that_had_not_ended_are_named():
+    spans = (CallSpan(1, 2, "returned"), CallSpan(1), CallSpan())
+    trace = Trace(((),) * 3, call_spans=spans)
+    shown = film(trace, "f", tags=False, failure=Failure(Diagnosis.TIMEOUT, "too long"))
+    assert shown.table() == "rank 1 had not ended when its time was over"
+    other = film(trace, "f", tags=False, failure=Failure(Diagnosis.EXCEPTION, "raised"))
+    assert other.table() == "no messages"
+
+
+def hangs_all():
+    dist.recv(torch.ones(1), (dist.get_rank() + 1) % dist.get_world_size())
+
+
 def pass_on(x):
     other = 1 - dist.get_rank()
     if other:
@@ -438,6 +521,10 @@ def test_a_finished_run_shows_its_messages():
     assert repr(shown) == "round 1:  0→1 data"
 
 
+def raises():
+    raise ValueError("no")
+
+
 def hangs(x):
     dist.recv(x, 1 - dist.get_rank())
 
@@ -449,7 +536,7 @@ def hangs(x):
         ((pass_on, 0), RequestError, "1 to 64 ranks"),
         ((pass_on, 9, torch.ones(1)), RequestError, "up to 8 ranks"),
         ((3, 2), RequestError, "a function or a run"),
-        ((hangs, 2, torch.ones(1)), RunFailed, "deadlock"),
+        ((raises, 2), RunFailed, "ValueError: no"),
     ],
 )
 def test_what_cannot_be_replayed_is_said(arguments, error, text):

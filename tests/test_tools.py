@@ -17,6 +17,7 @@ from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import discover
 from tools import course, notebooks, pictures
 from tools.chapter import Chapter, ChapterError, to_text
+from tools.pictures.common import GROUND
 
 ROOT = Path(__file__).resolve().parent.parent
 TOY = ROOT / "tests" / "toy" / "solutions"
@@ -213,7 +214,18 @@ def test_a_picture_can_be_drawn_again_and_is_the_stored_one(name, tmp_path):
     assert drawn.shape == stored.shape, "run make imgs"
     # fonts are rendered a little differently from version to version
     assert np.abs(drawn - stored).mean() < 0.01, "run make imgs"
-    assert drawn[..., 3].min() == 1.0, "the background is not opaque"
+    # a card on any page: round corners that let the page through, and an opaque ground
+    opaque = drawn[..., 3]
+    assert [opaque[y, x] for y in (0, -1) for x in (0, -1)] == [0] * 4
+    assert (opaque == 1).mean() > 0.99
+    assert tuple(np.rint(255 * drawn[8, 40, :3])) == GROUND
+
+
+def test_the_same_picture_is_drawn_with_the_same_bytes(tmp_path):
+    for run in ("one", "two"):
+        assert pictures.main(["broadcast", "--to", str(tmp_path / run)]) == 0
+    one, two = ((tmp_path / run / "broadcast.png").read_bytes() for run in ("one", "two"))
+    assert one == two
 
 
 def test_links_between_chapters_lead_somewhere():

@@ -343,11 +343,12 @@ def _page(plan: TrainingPlan, fault: str = "") -> str:
     if fault:
         status = f"{Look.FAILED.mark} {escape(fault)}. Below: the last plan that can be."
     keys = plan.memory._asdict()
-    cells = "".join(
-        f'<tr><th scope="row">{_key(name) if name in keys else ""}{escape(name)}</th>'
-        f"<td>{escape(value)}</td></tr>"
-        for name, value in _sizes(plan)
-    )
+    cells = ""
+    for name, value in _sizes(plan):
+        key = _key(name) if name in keys else ""
+        # a row without a name goes on with the one above
+        head = f'<th scope="row">{key}{escape(name)}</th>' if name else "<td></td>"
+        cells += f"<tr>{head}<td>{escape(value)}</td></tr>"
     sent = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(verdict)}: {escape(what)}</td></tr>'
         for name, verdict, what in _overlaps(plan)

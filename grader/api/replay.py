@@ -14,6 +14,7 @@ from grader.core.errors import RequestError, RunFailed
 from grader.core.resource_limits import valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import MOST_RANKS
+from grader.core.verdict import Diagnosis
 from grader.course.exercise import Exercise
 from grader.launch.process_world import ProcessWorld
 from grader.launch.world import Job
@@ -26,6 +27,10 @@ __all__ = ["Replay", "replay"]
 
 #: Elements of the largest tensor whose contents are recorded.
 WATCHED = 64
+
+
+#: Failures of runs that go on for ever, and of which a replay shows how far they come.
+_HANGS = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
 
 
 class Replay:
@@ -86,12 +91,16 @@ def replay(
             answer, and shown beside it where the two differ.  A recorded run holds what
             travels and what ranks hold, and no code.
 
+    A run that hangs is shown up to where it stands still, with the ranks that wait.
+
     Raises:
         RequestError: there is nothing to run, or nothing to run it on.
-        RunFailed: the run failed.
+        RunFailed: the run failed in another way than by hanging.
     """
-    if isinstance(what, (Run, Trace)):
-        return Replay(film(what.trace if isinstance(what, Run) else what, "a run", tags=False))
+    if isinstance(what, Run):
+        return Replay(film(what.trace, "a run", tags=False, failure=what.failure))
+    if isinstance(what, Trace):
+        return Replay(film(what, "a run", tags=False))
     name = getattr(what, "__name__", None)
     if not callable(what) or not isinstance(name, str):
         raise RequestError(f"replay takes a function or a run, not a {type(what).__name__}")
@@ -137,10 +146,10 @@ def _filmed(
     job = Job(name, columns, allowed=allowed, adapter=adapter, watched=WATCHED)
     with stoppable() as launcher, ProcessWorld(launcher, size, live_program(function)) as world:
         outcome = world.run(job)
-    if outcome.failure is not None:
+    if outcome.failure is not None and outcome.failure.diagnosis not in _HANGS:
         failure = with_source(outcome.failure, live_line)
         raise RunFailed(failure_text(failure), failure)
-    return film(outcome.trace, name, exercise is not None, names, roots)
+    return film(outcome.trace, name, exercise is not None, names, roots, outcome.failure)
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

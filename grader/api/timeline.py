@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 from grader.api import Run, shows_results
 from grader.core.errors import RequestError
-from grader.report.drawing import darkened
-from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, unit_of
+from grader.report.looks import themed_image
+from grader.report.timeline import CODE, Lane, Lanes, lanes, timeline_png, timeline_svg, unit_of
 from grader.trace.trace import Trace
 
 __all__ = ["Timeline", "timeline"]
@@ -48,7 +47,7 @@ class Timeline:
 
     @cached_property
     def picture(self) -> bytes:
-        """The run as a PNG on a white ground; a dark page shows it with light and dark swapped."""
+        """The run as a PNG on a white ground; a page in a dark theme shows it on a dark one."""
         return timeline_png(self.lanes)
 
     def in_words(self) -> str:
@@ -84,8 +83,8 @@ class Timeline:
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # the HTML needs no script, style or vector image, so that a notebook
-        # that is not trusted shows it too; printed pages use the PNG
+        # the HTML needs no script and shows an image, so that a notebook that
+        # is not trusted shows it too; printed pages use the PNG
         return {
             "text/html": self._html(),
             "image/png": self.picture,
@@ -93,9 +92,8 @@ class Timeline:
         }
 
     def _html(self) -> str:
-        light, dark = (
-            f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
-            for picture in (self.picture, darkened(self.picture))
+        picture = themed_image(
+            timeline_svg(self.picture), self.in_words(), look="; border-radius: 6px"
         )
         heads = "".join(
             f'<th scope="col" style="{_CELL}">{name}</th>'
@@ -104,11 +102,7 @@ class Timeline:
         rows = "".join(_row(rank, lane) for rank, lane in enumerate(self.lanes.lanes))
         return (
             '<div style="font-family: var(--jp-ui-font-family, system-ui, sans-serif)">\n'
-            # where the source is removed, as in a notebook that is not trusted, the light one
-            # stays: each has a ground of its own, so that any page suits it
-            f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-            f'<img alt="{html.escape(self.in_words())}" style="max-width: 100%; border-radius: 6px"'
-            f' src="{light}"></picture>\n'
+            f"{picture}\n"
             "<details><summary>The same as a table</summary>\n"
             '<table style="border-collapse: collapse">'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>\n"

@@ -43,7 +43,7 @@ from grader.core.verdict import CaseVerdict, Diagnosis, ExerciseVerdict, Status
 from grader.report.html import exercise_html
 from grader.report.json import to_json
 from grader.report.looks import Look
-from grader.report.summary import in_words, points, visible
+from grader.report.summary import hung, in_words, look_of, points, visible
 
 __all__ = [
     "Bin",
@@ -58,8 +58,6 @@ __all__ = [
     "class_page",
     "feedback",
     "figures",
-    "hung",
-    "outcome",
     "page",
     "replace_file",
     "similar_page",
@@ -157,9 +155,6 @@ _BINS = 10
 
 #: Mistakes that are named for an exercise, and rows of the lists of the slowest.
 _MOST, _SLOWEST = 3, 8
-
-_HUNG = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
-_EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
 
 
 @dataclass(frozen=True)
@@ -298,22 +293,6 @@ def figures(results: ClassResults) -> ClassFigures:
     )
 
 
-def hung(verdict: ExerciseVerdict) -> bool:
-    """Return whether an answer ended in a deadlock or a timeout."""
-    return verdict.status is Status.FAILED and verdict.diagnosis in _HUNG
-
-
-def outcome(verdict: ExerciseVerdict) -> str:
-    """Return the word for an exercise's outcome, one of :data:`MARKS`, the same on every page."""
-    if verdict.status is not Status.FAILED:
-        return str(verdict.status)
-    if hung(verdict):
-        return "hung"
-    if verdict.diagnosis in _EMPTY:
-        return "empty"
-    return "partly" if verdict.score > 0 else "failed"
-
-
 def changes(row: SubmissionRow) -> list[GradeChange]:
     """Return the verdicts of a submission that differ from an earlier grading's."""
     found = []
@@ -333,7 +312,7 @@ def _exercise(asked: RequestedExercise, rows: Iterable[SubmissionRow]) -> Exerci
         ExerciseOutcome(row, row.by_name[asked.name]) for row in rows if asked.name in row.by_name
     ]
     verdicts = [one.verdict for one in found]
-    outcomes = Counter(map(outcome, verdicts))
+    outcomes = Counter(look_of(verdict).value for verdict in verdicts)
     unjudged = outcomes["error"] + outcomes["skipped"]
     seconds = [v.seconds for v in verdicts if v.seconds > 0]
     return ExerciseFigures(
@@ -356,7 +335,7 @@ def _mistakes(outcomes: Iterable[ExerciseOutcome]) -> tuple[MistakeCount, ...]:
     found: dict[tuple[Diagnosis, str], list[SubmissionRow]] = {}
     for row, verdict in ((one.row, one.verdict) for one in outcomes):
         if verdict.status is Status.FAILED and verdict.diagnosis is not None:
-            hint = "" if verdict.diagnosis in _EMPTY else verdict.hint
+            hint = "" if look_of(verdict) is Look.UNTOUCHED else verdict.hint
             found.setdefault((verdict.diagnosis, hint), []).append(row)
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     return tuple(MistakeCount(*what, tuple(rows)) for what, rows in ordered[:_MOST])
@@ -435,7 +414,7 @@ def class_page(results: ClassResults, pairs: Sequence[Pair] = ()) -> str:
         lines=lines,
         tags=[(tag, name) for tag, name in _TAGS.items() if tag in used],
         outcomes=_outcomes,
-        outcome=outcome,
+        outcome=lambda verdict: look_of(verdict).value,
         marks=MARKS,
         words=WORDS,
     )
@@ -511,8 +490,10 @@ def _line(results: ClassResults, row: SubmissionRow) -> _Line:
 def _cell(exercise: str, verdict: ExerciseVerdict | None) -> _Cell:
     if verdict is None:
         return _Cell(exercise, "", "", "", -1.0)
-    kind = outcome(verdict)
-    mark = points(verdict.score) if kind == "partly" else MARKS[kind]
+    look = look_of(verdict)
+    kind, mark = look.value, look.mark
+    if look is Look.PARTLY:
+        mark += f" {points(verdict.score)}"
     word = verdict.diagnosis.words if verdict.diagnosis else WORDS[kind]
     return _Cell(exercise, kind, mark, word, verdict.score)
 
@@ -544,7 +525,7 @@ def _known(results: ClassResults, pairs: Sequence[Pair]) -> list[Pair]:
 def feedback(results: ClassResults, row: SubmissionRow) -> str:
     """Return one student's page, which needs no other file."""
     before = {change.now.name: change.before for change in changes(row)}
-    counts = Counter(outcome(verdict) for verdict in row.exercises)
+    counts = Counter(look_of(verdict).value for verdict in row.exercises)
     missing = [asked for asked in results.asked if asked.name not in row.by_name]
     counts["empty"] += len(missing)
     # where the grader failed altogether, the page lists no exercises as missing
@@ -577,7 +558,7 @@ def _result(case: CaseVerdict) -> str:
 def _kind(case: CaseVerdict) -> str:
     if not case.judged:
         return "empty"
-    if case.status is Status.FAILED and case.diagnosis in (Diagnosis.DEADLOCK, Diagnosis.TIMEOUT):
+    if hung(case):
         return "hung"
     return str(case.status)
 

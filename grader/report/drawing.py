@@ -2,8 +2,8 @@
 
 Colours are those of Okabe and Ito, which colour-blind readers can tell apart
 (https://jfly.uni-koeln.de/color/), and every coloured shape carries a label
-as well.  The background is opaque white, so that pictures look the same in light
-and dark themes.
+as well.  The background is opaque white; the course's pictures are put on a card
+(``tools/pictures/common.py``), and time lines are darkened for dark pages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Cell", "Sheet", "before_after", "colour_of", "darkened", "stacked"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#666666")
 INK = "#222222"
-FAINT = "#767676"
+FAINT = "#6a6a6a"
 
 #: Pixels per inch, enough for screens with two dots per pixel.
 DPI = 160

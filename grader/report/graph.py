@@ -1,9 +1,8 @@
 """The wait-for graph of a deadlock as a picture.
 
-It is an ``img`` element with a ground of its own, white or dark as the system asks.  Notebooks
-that are not trusted remove vector graphics from HTML, but keep images, and a page's style and ids
-do not affect images.  The SVG is written by hand, so that the same deadlock gives the same bytes on
-every machine.
+It is an ``img`` element with a ground of its own, white or dark as the page is (see
+:mod:`grader.report.looks`); a page's style and ids do not affect what is in it.  The SVG is written
+by hand, so that the same deadlock gives the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from grader.core.verdict import Wait
+from grader.report.looks import dark_style, themed_image
 from grader.report.summary import listed, visible
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "Layout",
     "Point",
     "Rect",
-    "dark_style",
     "graph_image",
     "graph_svg",
     "graph_words",
@@ -262,19 +260,6 @@ def _from_corner(
 # The graph as a picture. ----------------------------------------------------------
 
 
-def dark_style(colours: Mapping[str, str]) -> str:
-    """Return the style of an SVG image that has other colours on a dark system.
-
-    Args:
-        colours: for every colour that is drawn the one that takes its place.
-    """
-    rules = "".join(
-        f"[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}"
-        for light, dark in colours.items()
-    )
-    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
-
-
 #: Largest number of ranks drawn; of a larger deadlock only the cycle is drawn, if it fits.
 MOST_RANKS = 12
 
@@ -293,8 +278,7 @@ _CIRCLE, _INK, _FAINT = "#b34700", "#222222", "#666666"
 #: Boxes of ranks in the cycle, and of others that wait.
 _CIRCLED, _WAITING = "#fbeee6", "#f4f4f4"
 
-#: The same colours for a reader whose system is set to dark; what does not know styles keeps the
-#: light ones.
+#: The same colours for a dark page; what does not know styles keeps the light ones.
 _DARK = dark_style(
     {
         **{"white": "#111111", _INK: "#eeeeee", _FAINT: "#a8a8a8"},
@@ -334,12 +318,7 @@ class _Graph:
 def graph_image(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
     """Return the graph as an ``img`` element; empty if there is nothing to draw, or too much."""
     graph = _chosen(waits, cycle, ended)
-    if graph is None:
-        return ""
-    # these characters stay readable in a stored notebook, and none ends the attribute
-    source = quote(_svg(graph), safe=" ='/:;,()-.")
-    words = html.escape(_words(graph))
-    return f'<img alt="{words}" style="max-width: 100%" src="data:image/svg+xml,{source}" />'
+    return "" if graph is None else themed_image(_svg(graph), _words(graph))
 
 
 def graph_words(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:

@@ -40,6 +40,7 @@ from grader.report.summary import (
     output_lines,
     praise_of,
     progress_cells,
+    progress_look,
     rank_rows,
     shown,
     sum_of,
@@ -50,12 +51,6 @@ from grader.report.summary import (
 )
 
 __all__ = ["exercise_html", "failure_html", "hints_html", "prediction_html", "progress_html"]
-
-_STATES = {
-    ProgressState.PASSED: Look.PASSED,
-    ProgressState.TRIED: Look.FAILED,
-    ProgressState.UNTOUCHED: Look.UNTOUCHED,
-}
 
 _STYLE = (
     "font-family: var(--jp-ui-font-family, system-ui, sans-serif); line-height: 1.5;"
@@ -391,7 +386,7 @@ def _chapter_row(
     passed = sum(progress.state is ProgressState.PASSED for progress in exercises)
     names = []
     for progress in exercises:
-        look = _STATES[progress.state]
+        look = progress_look(progress)
         state, when = progress_cells(progress)
         # what a mark means is said where it is not plain
         said = f" ({escape(state)})" if progress.entry and state != look.word else ""

@@ -1,12 +1,69 @@
-"""How outcomes look: one mark, one word and one colour each, the same in every report."""
+"""How things look: the outcomes' marks, words and colours, and the theme that pictures follow.
+
+A page says in CSS whether it is light or dark, with the property ``color-scheme``, and everything
+shown here follows it: replays by the function ``light-dark()``, graphs, timelines and still
+pictures as SVG images, in which a browser answers ``prefers-color-scheme`` by that property of
+their ``img``.  JupyterLab, VS Code and Sphinx's themes do not set it; they name their theme in an
+attribute or a class, which :data:`THEME_STYLE` translates.
+"""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Mapping
 from enum import Enum
+from urllib.parse import quote
 
 from grader.core.verdict import Status
 
-__all__ = ["Look"]
+__all__ = ["Look", "THEME", "THEME_STYLE", "dark_style", "themed_image"]
+
+
+# The theme of the page. -----------------------------------------------------------
+
+#: The class of an element that follows the page's theme.
+THEME = "gather-round"
+
+#: The rules that make it do so; a page that names no theme follows the system, and paper is white.
+THEME_STYLE = f"""<style>.{THEME} {{ color-scheme: light dark; }}
+:is([data-jp-theme-light="true"], [data-theme="light"], .vscode-light) .{THEME} {{ color-scheme: light; }}
+:is([data-jp-theme-light="false"], [data-theme="dark"], .vscode-dark) .{THEME} {{ color-scheme: dark; }}
+@media print {{ .{THEME}.{THEME}.{THEME} {{ color-scheme: light; }} }}</style>"""  # noqa: E501
+
+
+def dark_style(colours: Mapping[str, str]) -> str:
+    """Return the style of an SVG image that has other colours on a dark page.
+
+    Args:
+        colours: for every colour that is drawn the one that takes its place.
+    """
+    rules = "".join(
+        f"[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}"
+        for light, dark in colours.items()
+    )
+    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+
+
+def themed_image(svg: str, words: str, look: str = "") -> str:
+    """Return an SVG as an ``img`` element that follows the page's theme.
+
+    Notebooks that are not trusted remove vector graphics and styles from HTML, but keep images; the
+    image follows the system there.
+
+    Args:
+        svg: the picture, with a ground of its own in either theme.
+        words: what it shows, for readers who cannot see it.
+        look: further CSS of the element.
+    """
+    # these characters stay readable in a stored notebook, and none ends the attribute
+    source = quote(svg, safe=" ='/:;,()-.+")
+    return (
+        f'{THEME_STYLE}<img class="{THEME}" alt="{html.escape(words)}"'
+        f' style="max-width: 100%{look}" src="data:image/svg+xml,{source}" />'
+    )
+
+
+# Outcomes. ------------------------------------------------------------------------
 
 # JupyterLab's own colours, in either of its themes; elsewhere those of the page's scheme. Of its
 # reds only this one can be read as text on both grounds.
@@ -42,7 +99,7 @@ class Look(str, Enum):
         return member
 
     PASSED = "passed", "✓", "passed", "green", _GREEN
-    PARTLY = "partly", "½", "some points", "red", _RED
+    PARTLY = "partly", "½", "some points", "yellow", _AMBER
     FAILED = "failed", "✗", "failed", "red", _RED
     HUNG = "hung", "∞", "hung", "red", _RED
     UNTOUCHED = (

@@ -2,8 +2,9 @@
 // element's data-replay attribute, so it needs no kernel and no network.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  // pixels: a cell's height, an arrowhead, a lane for messages that pass over ranks, the margin
-  const CELL = 28, HEAD = 9, LANE = 18, MARGIN = 22, HEADING = 16;
+  // pixels: a cell's height, an arrowhead, a lane for messages that pass over ranks, the margin, a
+  // heading, and the words where a run hangs
+  const CELL = 28, HEAD = 9, LANE = 18, MARGIN = 22, HEADING = 16, HALT = 38;
   // share of a round for which its messages travel
   const TRAVEL = 0.55;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -84,6 +85,9 @@
         this.rows.push(y + 4);
         y += CELL + 8;
       }
+      // where a run hangs, words stand below the ranks that go no further
+      this.floor = y;
+      if (film.halts) y += HALT;
       this.width = 2 * MARGIN + film.ranks * this.cell + (film.ranks - 1) * this.gap;
       this.svg.setAttribute("viewBox", `0 0 ${this.width} ${y}`);
       this.svg.setAttribute("width", this.width);
@@ -100,12 +104,15 @@
       const arrows = round ? round.arrows : [];
       const told = arrows.map(([from, to, what]) => `${from} → ${to}: ${film.contents[what][0]}`);
       svg.replaceChildren();
-      svg.setAttribute("aria-label", [film.name, name, round?.says.replace(/\.$/, ""), told.join(", ")].filter(Boolean).join(". "));
+      const halts = film.halts && step >= film.frames.length - 1 && !travels;
+      svg.setAttribute("aria-label", [film.name, name, round?.says.replace(/\.$/, ""), told.join(", "),
+        halts ? film.halt : ""].filter(Boolean).join(". "));
       const sent = new Set(arrows.filter((a) => a[5] !== null).flatMap((a) => spread(a).map((i) => `${a[0]}/${a[5] + i}`)));
       const changed = travels || !round ? [] : round.changed;
       cells.forEach((column, rank) => this.column(column, rank, sent, new Set(changed[rank])));
       if (film.difference?.step === step && !travels) this.differs(film.difference.cells);
       this.odd = new Set(film.difference?.step === step ? film.difference.arrows.map((ends) => `${ends}`) : []);
+      if (halts) this.halts(film.halts);
       this.chunks = arrows.map((arrow) => this.arrow(arrow, arrows, this.lanes[step - 1].get(arrow), travels));
     }
 
@@ -139,6 +146,16 @@
         x: x + i * part, y, width: part, height, class: `gr-data gr-data${owner % 8}`,
       }));
       element(parent, "rect", { x, y, width, height, class: look });
+    }
+
+    // Say below each rank that goes no further what it waits for.
+    halts(labels) {
+      for (const [rank, [...lines]] of Object.entries(labels)) {
+        lines.pop();
+        const x = this.x(Number(rank)), middle = x + this.cell / 2;
+        element(this.svg, "rect", { x: x - 4, y: this.floor + 1, width: this.cell + 8, height: HALT - 4, rx: 5, class: "gr-halt" });
+        lines.forEach((line, i) => element(this.svg, "text", { x: middle, y: this.floor + 15 + 13 * i, class: "gr-rank gr-small" }, line));
+      }
     }
 
     // Frame the cells that are not as in the run beside this one.
@@ -251,7 +268,7 @@
       this.speed.value = "1800";
       this.caption = element(home, "p", { class: "gr-caption", "aria-live": "polite" });
       if (film.note) element(home, "p", { class: "gr-first" }, film.note);
-      this.stage = element(home, "div", { class: "gr-stage", tabindex: 0, role: "group", "aria-label": "Picture: arrow keys step, space plays" });
+      this.stage = element(home, "div", { class: "gr-stage", tabindex: 0, role: "group", "aria-label": "Picture: arrow keys step, space plays, escape leaves" });
       this.pictures = this.films.map((of) => new Picture(this.stage, of));
       const legend = element(home, "p", { class: "gr-legend" });
       for (const [look, words] of [["gr-is-sent", "sent in this round"], ["gr-is-changed", "changed by this round"],
@@ -271,11 +288,20 @@
       // in JupyterLab, Enter would edit the cell and an arrow leave it
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       event.stopPropagation();
+      if (event.key === "Escape") return this.leave(event);
       const tag = event.target.tagName, onControl = tag === "INPUT" || tag === "SELECT";
       const to = { ArrowRight: this.step + 1, ArrowLeft: this.step - 1, Home: 0, End: this.last }[event.key];
       if (event.key === " " && !onControl && tag !== "BUTTON" && tag !== "SUMMARY") this.play();
       else if (to !== undefined && !onControl) this.go(to);
       else return;
+      event.preventDefault();
+    }
+
+    // Give the keyboard back to what the player stands in: in JupyterLab, its cell.
+    leave(event) {
+      const around = event.currentTarget.parentElement?.closest("[tabindex]");
+      if (!around) return;
+      around.focus();
       event.preventDefault();
     }
 
@@ -336,7 +362,8 @@
       this.step = step;
       this.slider.value = step;
       const rounds = last === 1 ? "1 round" : `${last} rounds`;
-      const name = step ? `Round ${step} of ${last}${step === last ? ", the end" : ""}`
+      const end = this.films.length === 1 && this.films[0].halt ? ", where it hangs" : ", the end";
+      const name = step ? `Round ${step} of ${last}${step === last ? end : ""}`
         : last ? `Start, before ${rounds}` : "No messages";
       this.slider.setAttribute("aria-valuetext", name);
       const shown = this.films.map((film) => step > 0 && step < film.frames.length ? film.frames[step - 1] : null);
@@ -346,8 +373,10 @@
         element(this.caption, "strong", {}, `${name}${shown[0]?.phase ? ` · ${shown[0].phase} phase` : ""}`);
         shown.forEach((frame, i) => {
           const whose = this.films.length > 1 ? `${this.films[i].name}: ` : "";
-          const says = frame ? frame.says : step && whose ? "has ended." : "";
+          const { halt, frames } = this.films[i], over = step >= frames.length - 1;
+          const says = frame ? frame.says : step && whose && !halt ? "has ended." : "";
           if (says) element(this.caption, "span", {}, `${whose}${says}`);
+          if (halt && over) element(this.caption, "span", { class: "gr-hangs" }, `${whose}${halt}`);
         });
         this.list.replaceChildren();
         shown.forEach((frame, i) => (frame ? frame.arrows : []).forEach(([from, to, what, size, site]) => {
@@ -355,6 +384,12 @@
           const place = site ? `, ${site}` : "";
           element(this.list, "li", {}, `${whose}rank ${from} → rank ${to}: ${this.films[i].contents[what][0]}, ${size}${place}`);
         }));
+        this.films.forEach(({ name, halts, frames }) => {
+          if (!halts || step < frames.length - 1) return;
+          for (const [rank, [, , says]] of Object.entries(halts)) {
+            element(this.list, "li", {}, `${this.films.length > 1 ? `${name}: ` : ""}rank ${rank} ${says}`);
+          }
+        });
       }
       this.pictures.forEach((picture) => picture.show(step, name, travels));
     }

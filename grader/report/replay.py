@@ -9,6 +9,8 @@ What a round does is told from the numbers before and after it, and only where t
 a cell that holds its old number plus the one that arrived was added to.  A phase such as
 "reduce-scatter" is named only if the names of its data say so at both of its ends.
 
+A run that hangs has rounds up to where it stands still; there, the ranks that wait are marked.
+
 The rounds are shown as HTML to step through, without a kernel, a network or an id.  The
 script finds its element by class, and all it shows is in the element, so that the same text
 works in JupyterLab, in an exported page, and twice on one page.  Where scripts do not run (a
@@ -20,7 +22,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -28,11 +30,11 @@ from importlib import resources
 from itertools import groupby
 from math import nan
 from typing import Any
-from urllib.parse import quote
 
 from grader.core.events import Held, Seen
 from grader.core.values import Tag, show, tag_of
-from grader.report.graph import dark_style
+from grader.core.verdict import Diagnosis, Failure
+from grader.report.looks import THEME, THEME_STYLE, dark_style, themed_image
 from grader.report.summary import listed
 from grader.trace.trace import Operation, Trace
 
@@ -43,6 +45,7 @@ __all__ = [
     "Divergence",
     "Frame",
     "FrameSequence",
+    "Halt",
     "MOST_CELLS",
     "SAME",
     "compared",
@@ -161,6 +164,23 @@ class Frame:
         return deeds.pop() if len(deeds) == 1 else None
 
 
+#: Ranks of which a sentence says why they go no further; of more it names the ranks alone.
+_MOST_SAID = 2
+
+
+@dataclass(frozen=True)
+class Halt:
+    """Why a rank of a run that hangs goes no further.
+
+    Attributes:
+        label: two short lines to stand below its column: "waits", "for 1".
+        says: what it does: "waits to send to rank 1 at line 5".
+    """
+
+    label: tuple[str, str]
+    says: str
+
+
 @dataclass(frozen=True)
 class FrameSequence:
     """A run: a frame for every round, and one of how it ends.
@@ -171,6 +191,7 @@ class FrameSequence:
         frames: the rounds; the last has no messages.
         ring: whether ranks talk to their neighbours on a ring alone.
         roots: what else is said of some ranks: ``{1: "src"}``.
+        halts: of a run that hangs, the ranks that never end.
     """
 
     title: str
@@ -178,6 +199,7 @@ class FrameSequence:
     frames: tuple[Frame, ...]
     ring: bool = False
     roots: Mapping[int, str] = field(default_factory=dict)
+    halts: Mapping[int, Halt] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:
@@ -199,10 +221,23 @@ class FrameSequence:
             routes = [f"{a.source}→{a.destination} {a.content.text}" for a in frame.arrows]
             lines.append(f"round {number}:  " + ",  ".join(routes))
         for rank, column in enumerate(self.frames[-1].cells):
-            cells = [cell.text or "·" for cell in column if cell is not None]
-            if cells:
-                lines.append(f"rank {rank} ends with  {' '.join(cells)}")
+            cells = " ".join(cell.text or "·" for cell in column if cell is not None)
+            if rank in self.halts:
+                holds = f", and holds  {cells}" if cells else ""
+                lines.append(f"rank {rank} {self.halts[rank].says}{holds}")
+            elif cells:
+                lines.append(f"rank {rank} ends with  {cells}")
         return "\n".join(lines) or "no messages"
+
+    @property
+    def halt(self) -> str:
+        """Where a run that hangs stands still, in a sentence; empty if it ends."""
+        if not self.halts:
+            return ""
+        if len(self.halts) > _MOST_SAID:
+            return f"It hangs here: {_subject(self.halts)} no further."
+        said = "; ".join(f"rank {rank} {halt.says}" for rank, halt in self.halts.items())
+        return f"It hangs here: {said}."
 
 
 def _lowered(sentence: str) -> str:
@@ -230,6 +265,7 @@ def film(
     tags: bool,
     names: Sequence[str] = (),
     roots: Mapping[int, str] | None = None,
+    failure: Failure | None = None,
 ) -> FrameSequence:
     """Return the rounds of a watched run.
 
@@ -239,6 +275,7 @@ def film(
         tags: whether the values are tags, see :class:`grader.core.values.Tag`.
         names: of the function's arguments.
         roots: what else is said of some ranks, see :class:`FrameSequence`.
+        failure: why the run failed, if it did; of one that hung, ranks that never end are named.
     """
     snapshots = trace.tensor_snapshots or ((),) * trace.world_size
     regions = [list(_regions(of)) for of in snapshots]
@@ -256,7 +293,21 @@ def film(
         tuple(_with_phases(frames)) if tags else tuple(frames),
         not trace.strangers(),
         roots or {},
+        dict(_halts(trace, failure)) if failure is not None else {},
     )
+
+
+def _halts(trace: Trace, failure: Failure) -> Iterator[tuple[int, Halt]]:
+    """Yield the ranks that wait in a deadlock, or had not ended at a time limit."""
+    if failure.diagnosis is Diagnosis.DEADLOCK:
+        for wait in sorted(failure.waits, key=lambda wait: wait.rank):
+            which = "any" if wait.any_of else "all"
+            whom = str(wait.peers[0]) if len(wait.peers) == 1 else which
+            yield wait.rank, Halt(("waits", f"for {whom}"), wait.text)
+    elif failure.diagnosis is Diagnosis.TIMEOUT:
+        for rank, span in enumerate(trace.call_spans):
+            if span.entered is not None and span.left is None:
+                yield rank, Halt(("has not", "ended"), "had not ended when its time was over")
 
 
 def _frames(
@@ -617,7 +668,9 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
     """
     wrong = _cells_differ(own, reference, own.rounds, reference.rounds, results=True)
     end = "Both end with the same data." if not wrong else f"It ends with other data: {wrong[0]}."
-    if own.rounds != reference.rounds:
+    if own.halts:
+        end = f"It never ends: {_subject(own.halts)} no further."
+    elif own.rounds != reference.rounds:
         end += f" Yours takes {_count(own.rounds)}, the reference {reference.rounds}."
     for step in range(1, max(own.rounds, reference.rounds) + 1):
         found = _messages_differ(own, reference, step)
@@ -627,10 +680,18 @@ def compared(own: FrameSequence, reference: FrameSequence) -> Divergence | None:
         if cells:
             says = f"The first difference is in round {step}: afterwards {cells[0]}. {end}"
             return Divergence(says, step, cells[1], cells[2])
+    if own.halts:
+        return Divergence(f"Every message is as in the reference. {end}", own.rounds)
     if wrong:
         says = f"Every message is as in the reference, but at the end {wrong[0]}."
         return Divergence(says, own.rounds, wrong[1], wrong[2])
     return None
+
+
+def _subject(ranks: Iterable[int]) -> str:
+    """Return "rank 1 goes" or "ranks 0 and 1 go"."""
+    found = [*ranks]
+    return f"rank {found[0]} goes" if len(found) == 1 else f"ranks {listed(found)} go"
 
 
 def _count(rounds: int) -> str:
@@ -734,8 +795,8 @@ def _number_content(value: float) -> Content:
 #: Pixels: of a cell, between ranks, and around the picture.
 _WIDTH, _HEIGHT, _GAP, _MARGIN = 60, 22, 32, 12
 
-#: Pixels above and below the cells of a round.
-_ABOVE, _BELOW = 50, 6
+#: Pixels above and below the cells of a round, and of the words below where a run hangs.
+_ABOVE, _BELOW, _HALT = 50, 6, 34
 
 #: Largest height of a picture; beyond it rounds before the end are left out.
 _TALLEST = 2400
@@ -748,7 +809,7 @@ _FILLS = (
     "#a6cfe6", "#f7d9a6", "#a6dac8", "#ecd0de", "#c4e4f7", "#f0c3a6", "#dbdbb8", "#cccccc",
 )  # fmt: skip
 
-#: What takes their place on a dark system.
+#: What takes their place on a dark page.
 _DARK_FILLS = (
     "#0b4a73", "#6b4700", "#00563f", "#6e3a56", "#28627f", "#7a3600", "#55551c", "#4a4a4a",
 )  # fmt: skip
@@ -767,11 +828,11 @@ def strip(film: FrameSequence) -> str:
     """Return the rounds as SVG; each panel shows what ranks hold and what they send.
 
     It is written by hand, so that the same run gives the same bytes on every machine, and has a
-    ground of its own, white or dark as the system asks.
+    ground of its own, white or dark as the page is.
     """
     rows = max(1, sum(count for _, count in film.headings))
     wide = film.ranks * (_WIDTH + _GAP) + _GAP
-    high = rows * _HEIGHT + _ABOVE + _BELOW
+    high = rows * _HEIGHT + _ABOVE + _BELOW + (_HALT if film.halts else 0)
     across = max(1, min(len(film.frames), _PAGE // wide))
     room = max(2, across * (_TALLEST // high))
     numbers = list(range(len(film.frames)))
@@ -787,7 +848,9 @@ def strip(film: FrameSequence) -> str:
     ]
     for i, number in enumerate(numbers):
         ends = number == film.rounds
-        name = "the end" if ends else f"round {number + 1} of {film.rounds}"
+        name = f"round {number + 1} of {film.rounds}"
+        if ends:
+            name = "where it hangs" if film.halts else "the end"
         left, top = _MARGIN + i % across * wide, _MARGIN + i // across * high
         parts.append(
             f"<g transform='translate({left} {top})'>"
@@ -799,11 +862,10 @@ def strip(film: FrameSequence) -> str:
 
 def still(film: FrameSequence) -> str:
     """Return the rounds as an ``img`` element that is folded away, with the rounds as its text."""
-    source = quote(strip(film), safe=" ='/:;,()-.")
-    words = html.escape("Every round as a picture. " + film.table().replace("\n", "; "))
+    words = "Every round as a picture. " + film.table().replace("\n", "; ")
     return (
         "<details><summary>All rounds in one picture</summary>\n"
-        f'<img alt="{words}" style="max-width: 100%" src="data:image/svg+xml,{source}">\n</details>'
+        f"{themed_image(strip(film), words)}\n</details>"
     )
 
 
@@ -816,6 +878,16 @@ def _panel(film: FrameSequence, frame: Frame) -> Iterator[str]:
                 yield _cell(cell, x, _ABOVE + row * _HEIGHT)
     for arrow in frame.arrows:
         yield _arrow(arrow, film)
+    if frame is film.frames[-1]:
+        rows = max(1, sum(count for _, count in film.headings))
+        for rank, halt in film.halts.items():
+            x, y = _GAP + rank * (_WIDTH + _GAP), _ABOVE + rows * _HEIGHT
+            yield (
+                f"<rect x='{x}' y='{y + 5}' width='{_WIDTH}' height='30' rx='4' fill='none'"
+                f" stroke='{_INK}' stroke-width='2'/>"
+            )
+            for i, line in enumerate(halt.label):
+                yield f"<text x='{x + _WIDTH / 2:g}' y='{y + 18 + 12 * i}'>{line}</text>"
 
 
 def _cell(cell: Content, x: int, y: int) -> str:
@@ -905,13 +977,16 @@ def player(film: FrameSequence, reference: FrameSequence | None = None) -> str:
         ):
             data["name"] = name
             data["difference"] = {"step": difference.step, "cells": cells, "arrows": arrows}
+    if film.halts:
+        films[0]["halt"] = film.halt
+        films[0]["halts"] = {rank: [*halt.label, halt.says] for rank, halt in film.halts.items()}
     if reference is not None:
         films[0]["note"] = SAME if difference is None else difference.says
     text = html.escape(json.dumps(films, separators=(",", ":"), ensure_ascii=False))
     return (
-        f"<style>{_asset('player.css')}</style>\n"
+        f"{THEME_STYLE}\n<style>{_asset('player.css')}</style>\n"
         # JupyterLab's own shortcuts would capture the arrow keys
-        '<div class="gather-round-replay" data-lm-suppress-shortcuts="true"'
+        f'<div class="{THEME} gather-round-replay" data-lm-suppress-shortcuts="true"'
         f' data-replay="{text}">'
         f"<pre>{html.escape(told(film, reference))}</pre></div>\n"
         f"<script>{_asset('player.js')}</script>"

@@ -35,6 +35,7 @@ __all__ = [
     "grid",
     "grid_words",
     "headline",
+    "hung",
     "in_words",
     "key_traffic",
     "ladder",
@@ -46,6 +47,7 @@ __all__ = [
     "points",
     "praise_of",
     "progress_cells",
+    "progress_look",
     "rank_rows",
     "shown",
     "sum_of",
@@ -129,9 +131,32 @@ def untouched(verdict: ExerciseVerdict) -> bool:
     return verdict.status is Status.FAILED and verdict.diagnosis is Diagnosis.NOT_ATTEMPTED
 
 
+def hung(verdict: ExerciseVerdict | CaseVerdict) -> bool:
+    """Return whether an answer, or a case of it, ended in a deadlock or a timeout."""
+    return verdict.status is Status.FAILED and verdict.diagnosis in _HUNG
+
+
+_HUNG = frozenset({Diagnosis.DEADLOCK, Diagnosis.TIMEOUT})
+_EMPTY = frozenset({Diagnosis.NOT_ATTEMPTED, Diagnosis.MISSING})
+
+
 def look_of(verdict: ExerciseVerdict) -> Look:
-    """Return how an exercise came out."""
-    return Look.UNTOUCHED if untouched(verdict) else Look.of(verdict.status)
+    """Return how an exercise came out: the same on its card, on the class's pages and in text."""
+    if verdict.status is not Status.FAILED:
+        return Look.of(verdict.status)
+    if hung(verdict):
+        return Look.HUNG
+    if verdict.diagnosis in _EMPTY:
+        return Look.UNTOUCHED
+    return Look.PARTLY if verdict.score > 0 else Look.FAILED
+
+
+def progress_look(progress: ExerciseProgress) -> Look:
+    """Return how far a learner has come with an exercise, by the best of all checks."""
+    if progress.state is ProgressState.TRIED:
+        assert progress.entry is not None
+        return Look.PARTLY if progress.entry.best > 0 else Look.FAILED
+    return Look.PASSED if progress.state is ProgressState.PASSED else Look.UNTOUCHED
 
 
 @dataclass(frozen=True)

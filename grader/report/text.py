@@ -41,6 +41,7 @@ from grader.report.summary import (
     points,
     praise_of,
     progress_cells,
+    progress_look,
     rank_rows,
     shown,
     sum_of,
@@ -69,12 +70,6 @@ WIDTH = 80
 
 #: Indent of the rows of the ranks.
 _ROWS = 4
-
-_STATES = {
-    ProgressState.PASSED: Look.PASSED,
-    ProgressState.TRIED: Look.FAILED,
-    ProgressState.UNTOUCHED: Look.UNTOUCHED,
-}
 
 
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
@@ -276,7 +271,7 @@ def progress_report(overview: CourseProgress) -> RenderableType:
         table.add_column(width=25)
         table.add_column(no_wrap=True, style="dim")
         for progress in exercises:
-            look = _STATES[progress.state]
+            look = progress_look(progress)
             state, when = progress_cells(progress)
             name = Text.assemble((look.mark, look.terminal), " ", progress.exercise.name)
             table.add_row(name, Text(state, style=look.terminal), when)

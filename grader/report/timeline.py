@@ -11,20 +11,34 @@ once is in flight from its call until its rank has seen it complete.
 
 from __future__ import annotations
 
+import base64
+import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
 from grader.core.errors import RequestError
 from grader.core.verdict import Failure, Site
-from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
+from grader.report.drawing import FAINT, INK, Sheet, colour_of, darkened, tint
 from grader.report.looks import Look
 from grader.trace.trace import CallSpan, Operation, Trace
 
-__all__ = ["Bar", "CODE", "Lane", "Lanes", "Line", "Mark", "lanes", "timeline_png", "unit_of"]
+__all__ = [
+    "Bar",
+    "CODE",
+    "Lane",
+    "Lanes",
+    "Line",
+    "Mark",
+    "lanes",
+    "timeline_png",
+    "timeline_svg",
+    "unit_of",
+]
 
 
 # The run as data. -----------------------------------------------------------------
@@ -366,8 +380,24 @@ def unit_of(nanoseconds: float) -> tuple[float, str]:
 
 
 def timeline_png(lanes: Lanes) -> bytes:
-    """Return the run as a PNG on a white ground; :func:`darkened` makes that for dark pages."""
+    """Return the run as a PNG on a white ground."""
     return _Drawing(lanes).sheet.small_png(_DPI)
+
+
+def timeline_svg(png: bytes) -> str:
+    """Return a run's PNG as an SVG that shows it on a white ground, and on a dark page darkened."""
+    width, height = Image.open(io.BytesIO(png)).size
+    size = f"width='{width}' height='{height}'"
+    dark, light = (
+        f"href='data:image/png;base64,{base64.b64encode(picture).decode('ascii')}'"
+        for picture in (darkened(png), png)
+    )
+    # the light one on top: what does not know styles shows that
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' {size} viewBox='0 0 {width} {height}'>"
+        "<style>@media (prefers-color-scheme:dark){.light{display:none}}</style>"
+        f"<image {size} {dark}/><image class='light' {size} {light}/></svg>"
+    )
 
 
 class _Drawing:

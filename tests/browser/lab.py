@@ -49,12 +49,14 @@ class Server:
         port: where the server begins to look for a free port; 0 lets the system choose.
 
     Attributes:
+        theme: ``Light`` or ``Dark``.
         course: the copy.
         pid: the process of JupyterLab itself, below ``make``.
         printed: the address that a learner is told to open, as it stands in the terminal.
     """
 
     def __init__(self, home: Path, theme: str = "Light", port: int = 0) -> None:
+        self.theme = theme
         self.course = home / "course"
         for name in ("notebooks", "solutions", "imgs", "docs"):
             shutil.copytree(ROOT / name, self.course / name)
@@ -276,6 +278,11 @@ class Cell:
     def output(self) -> Locator:
         """What the cell shows."""
         return self._place.locator(".jp-OutputArea-output")
+
+    @property
+    def outputs(self) -> Locator:
+        """Where all of its outputs are."""
+        return self._place.locator(".jp-OutputArea").first
 
     def write(self, code: str) -> None:
         """Replace the cell's code."""

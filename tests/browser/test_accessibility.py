@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from PIL import Image, ImageStat
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from grader import replay
+from grader import replay, run, timeline
+from grader.core.verdict import Wait
+from grader.report.graph import graph_image
 from tests.browser.lab import Reader, Server
 from tests.browser.test_lab import REPLAY, RIGHT, WRONG
 from tests.browser.test_pages import shift_twice
@@ -26,15 +30,58 @@ DEADLOCK = """def pass_on():
 
 run(pass_on, 3, may_fail=True)"""
 
+STUB = """def broadcast(x, src):
+    raise NotImplementedError
+
+
+check(broadcast)"""
+
+HUNG = """def broadcast(x, src):
+    if dist.get_world_size() > 1:
+        dist.recv(x, (dist.get_rank() + 1) % dist.get_world_size())
+
+
+check(broadcast)"""
+
+HUNG_REPLAY = HUNG.replace("check(broadcast)", "from grader import replay\n\nreplay(broadcast, 4)")
+
+TIMELINE = DEADLOCK.replace("run(", "from grader import timeline\n\ntimeline(run(") + ")"
+
+EXPECTED = """predict("all have the `same`")
+run(lambda: dist.get_rank(), 2)"""
+
+HINTS = """from grader import hint
+
+hint("broadcast")
+hint("broadcast")"""
+
+PROGRESS = """from grader import progress
+
+progress()"""
+
+#: What the grader shows in a notebook, and a text by which it is known to be there.
+SHOWN = {
+    "untouched": (STUB, "○ broadcast"),
+    "wrong": (WRONG, "½ broadcast"),
+    "right": (RIGHT, "✓ broadcast"),
+    "hung": (HUNG, "∞ broadcast"),
+    "graph": (DEADLOCK, "deadlock"),
+    "replay": (REPLAY, "Start, before"),
+    "replay of a run that hangs": (HUNG_REPLAY, "It hangs here"),
+    "timeline": (TIMELINE, "The same as a table"),
+    "prediction": (EXPECTED, "You predicted"),
+    "hints": (HINTS, "broadcast: hint"),
+    "progress": (PROGRESS, "exercises passed"),
+}
+
 
 def findings(page: Page, where: str | None = None) -> list[str]:
-    """What axe finds serious or critical, each with the elements it means."""
+    """What axe finds, however minor, each with the elements it means."""
     response: dict[str, Any] = Axe().run(page, context=where).response
     assert response["passes"], "axe has looked at nothing"
     return [
         f"{v['impact']}: {v['help']}: {[node['html'] for node in v['nodes']]}"
         for v in response["violations"]
-        if v["impact"] in ("serious", "critical")
     ]
 
 
@@ -47,22 +94,73 @@ def themed(
     found.close()
 
 
-def test_verdicts_and_replays_in_jupyterlab(themed: Server, page: Page) -> None:
+def test_all_that_is_shown_in_jupyterlab(themed: Server, page: Page) -> None:
     reader = Reader(themed, page)
     reader.open("notebooks/02_broadcast.ipynb")
     reader.cell("from grader import check").run()
     cell = reader.cell("Everyone's x becomes src's x.")
-    for code, shown in (
-        (WRONG, "✗ broadcast"),
-        (RIGHT, "✓ broadcast"),
-        (DEADLOCK, "deadlock"),
-        (REPLAY, "Start, before"),
+    found = {}
+    for name, (code, shown) in SHOWN.items():
+        cell.write(code)
+        cell.run()
+        expect(cell.output.filter(has_text=shown)).to_have_count(1)
+        # what can be unfolded is looked at, too
+        for summary in cell.output.locator("summary").all():
+            summary.click()
+        cell.outputs.evaluate("outputs => outputs.id = 'looked-at'")
+        found[name] = findings(page, "#looked-at")
+    assert found == {name: [] for name in SHOWN}
+
+
+def test_pictures_follow_the_theme_of_jupyterlab(themed: Server, page: Page) -> None:
+    # the system says the opposite
+    page.emulate_media(color_scheme="light" if themed.theme == "Dark" else "dark")
+    reader = Reader(themed, page)
+    reader.open("notebooks/02_broadcast.ipynb")
+    reader.cell("from grader import check").run()
+    cell = reader.cell("Everyone's x becomes src's x.")
+    for code, picture in (
+        (DEADLOCK, cell.output.get_by_role("img", name="Who waits for whom.")),
+        (TIMELINE, cell.output.get_by_role("img", name="Time line of 3 ranks")),
+        (REPLAY, cell.output.locator(".gr-stage")),
     ):
         cell.write(code)
         cell.run()
-        expect(cell.output.first).to_contain_text(shown)
-        cell.output.first.evaluate("output => output.id = 'looked-at'")
-        assert findings(page, "#looked-at") == []
+        assert is_dark(picture) == (themed.theme == "Dark")
+    # and that of the page where it is printed
+    page.emulate_media(media="print")
+    assert not is_dark(cell.output.locator(".gr-stage"))
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize(
+    "named, dark",
+    [
+        ('class="vscode-light"', False),
+        ('class="vscode-dark"', True),
+        ('data-theme="light"', False),
+        ('data-theme="dark"', True),
+        ('data-theme="auto"', None),
+        ("", None),
+    ],
+)
+def test_a_graph_follows_the_theme_that_a_page_names_or_else_the_system(
+    page: Page, named: str, dark: bool | None, system: str
+) -> None:
+    page.emulate_media(color_scheme=system)
+    waits = (Wait(0, (1,), "waits", call="send"), Wait(1, (0,), "waits", call="send"))
+    page.set_content(f"<body {named}>{graph_image(waits, (0, 1))}</body>")
+    assert is_dark(page.get_by_role("img")) == (system == "dark" if dark is None else dark)
+
+
+def is_dark(place: Locator) -> bool:
+    """Whether the ground of what is drawn there is dark: most of it is ground."""
+    expect(place).to_be_visible()
+    place.scroll_into_view_if_needed()
+    grey = Image.open(io.BytesIO(place.screenshot())).convert("L")
+    (ground,) = ImageStat.Stat(grey).median
+    assert not 80 < ground < 180, "neither light nor dark"
+    return ground < 128
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -72,6 +170,17 @@ def test_a_saved_replay(page: Page, tmp_path: Path, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto(target.as_uri())
     assert findings(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_saved_timeline(page: Page, tmp_path: Path, scheme: str) -> None:
+    target = tmp_path / "timeline.html"
+    timeline(run(shift_twice, 3, torch.ones(2))).save(target)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(target.as_uri())
+    page.locator("summary").click()
+    assert findings(page) == []
+    assert is_dark(page.get_by_role("img")) == (scheme == "dark")
 
 
 def test_an_exported_chapter(server: Server, page: Page, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from grader.classroom.pages import write
 from grader.classroom.results import ClassResults
+from grader.classroom.similarity import Pair
 from tests.browser.test_accessibility import findings
 from tests.classes import HOSTILE, hostile_class, large_class, small_class
 
@@ -31,8 +33,8 @@ def opened(page: Page, tmp_path: Path):
         [request.url] if not request.url.startswith(("file:", "data:")) else []
     ))  # fmt: skip
 
-    def open_(results: ClassResults, name: str = "class.html") -> Page:
-        write(results, tmp_path)
+    def open_(results: ClassResults, name: str = "class.html", pairs: Sequence[Pair] = ()) -> Page:
+        write(results, tmp_path, pairs)
         page.goto((tmp_path / name).as_uri())
         return page
 
@@ -148,10 +150,12 @@ def test_without_scripts_everything_is_there(browser: Browser, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["class.html", "feedback/bob.html", "feedback/dee.html"])
+@pytest.mark.parametrize(
+    "name", ["class.html", "similar.html", "feedback/bob.html", "feedback/dee.html"]
+)
 def test_axe_finds_nothing(opened, page: Page, scheme: str, name: str) -> None:
     page.emulate_media(color_scheme=scheme)
-    opened(small_class(), name)
+    opened(small_class(), name, [Pair("ada", "bob", 0.913, 12.5, ("broadcast",))])
     for summary in page.locator("summary").all():
         summary.click()
     assert findings(page) == []

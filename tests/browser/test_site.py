@@ -14,8 +14,10 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Page, expect
 
+from grader.core.verdict import Wait
+from grader.report.graph import graph_image
 from tests.browser.replays import Watched
-from tests.browser.test_accessibility import findings
+from tests.browser.test_accessibility import findings, is_dark
 from tools.site.__main__ import EDITIONS, ROOT
 
 #: One worker has the browser.
@@ -110,7 +112,23 @@ def test_on_paper_there_is_the_chapter_alone(read, page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(read, page: Page, scheme: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["index", "solutions/index", "notebooks/02_broadcast", "solutions/02_broadcast"]
+)
+def test_axe_finds_nothing(read, page: Page, scheme: str, name: str) -> None:
     page.emulate_media(color_scheme=scheme)
-    read("solutions/02_broadcast.html")
+    read(f"{name}.html")
     assert findings(page, "article") == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_follow_the_theme_that_the_reader_chose(read, page: Page, theme: str) -> None:
+    # the system says the opposite
+    page.emulate_media(color_scheme="dark" if theme == "light" else "light")
+    read("solutions/02_broadcast.html")
+    page.evaluate("theme => document.body.dataset.theme = theme", theme)
+    waits = (Wait(0, (1,), "waits", call="send"), Wait(1, (0,), "waits", call="send"))
+    page.locator("article").evaluate(
+        "(home, html) => home.insertAdjacentHTML('afterbegin', html)", graph_image(waits, (0, 1))
+    )
+    assert is_dark(page.get_by_role("img", name="Who waits for whom.").first) == (theme == "dark")

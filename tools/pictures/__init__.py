@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grader.report.drawing import Sheet
+from tools.pictures.common import card
 
 __all__ = ["PICTURES", "main"]
 
@@ -40,5 +41,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     request.to.mkdir(parents=True, exist_ok=True)
     for name in request.names or PICTURES:
-        PICTURES[name]().save(request.to / f"{name}.png")
+        (request.to / f"{name}.png").write_bytes(card(PICTURES[name]()))
     return 0
