@@ -13,7 +13,7 @@
 #
 # **You need** some Python and a little PyTorch: what a tensor is. Nothing about networks or GPUs.
 #
-# **Time:** 45 minutes, and 2 short exercises.
+# **Time:** 50 minutes, and 2 short exercises.
 #
 # Every chapter works the same way: you read a little, *predict* what a cell will print, run it, and
 # compare. Then you write a function yourself and call `check`. It runs your function on real
