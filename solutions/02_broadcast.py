@@ -235,15 +235,13 @@ if check(tree_broadcast):
 # %% [markdown]
 # The same number of messages, but on 8 ranks 3 rounds instead of 7. For a world that your computer
 # cannot hold there is `simulate`, which runs the same function on simulated ranks and a virtual clock.
-# If every message takes one second there, the seconds are the rounds:
+# If every message takes one second there, the seconds are the rounds. On 1024 ranks:
 
 # %%
 if check(tree_broadcast):
     for algorithm in (flat, your_tree):
         done = simulate(algorithm, 1024, torch.ones(10), alpha=1, beta=0)
-        print(
-            f"{algorithm.__name__} on 1024 ranks: {done.messages} messages, {done.seconds:.0f} rounds"
-        )
+        print(f"{algorithm.__name__:9}: messages {done.messages}, rounds {done.seconds:.0f}")
 
 # %% [markdown]
 # ## Rounds are not seconds

@@ -158,8 +158,9 @@ for name, x in thousands.items():
     forwards, backwards = in_order(x), in_order(x.flip(0))
     sizes = math.fsum(x.abs().tolist())
     apart = abs(forwards - backwards)
-    print(f"{name:13} sum {forwards:10.3f} or {backwards:10.3f}, sum of |x| {sizes:10.3f}")
-    print(f"{'':13} apart by {apart / forwards:.0e} of the sum, {apart / sizes:.0e} of the sum of |x|")
+    print(f"{name}: sum {forwards:.3f} or {backwards:.3f}, sum of |x| {sizes:.3f}")
+    print(f"    apart by {apart / forwards:.0e} of the sum,")
+    print(f"    and by {apart / sizes:.0e} of the sum of |x|")
 
 # %% [markdown]
 # Measured against the sum, the error can be as large as you like: it is large wherever the terms nearly

@@ -106,7 +106,8 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "The loop leaves out rank 0: with range(1, n), nothing is sent to it when it is not src.",
+            "The loop is cut at the wrong end: with range(1, n), rank 0 gets nothing when it is not"
+            " src.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DEADLOCK
                 and e.loops(r"range\(1, .*\)")
@@ -199,8 +200,8 @@ tree_broadcast = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
         Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make"
-        " that call at all? A rank receives in one round, the first in which it has a partner that has x,"
-        " and only sends from then on.",
+        " that call at all? A rank receives in one round, the first in which it has a partner that"
+        " has x, and only sends from then on.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
         " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
         Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
