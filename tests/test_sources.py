@@ -10,6 +10,7 @@ import inspect
 import re
 import time
 from collections import Counter
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -409,6 +410,33 @@ def test_send_refuses_the_rank_itself_and_isend_leaves_it_to_gloo():
             dist.isend(torch.ones(1), 0)
     finally:
         dist.destroy_process_group()
+
+
+def into_a_parameter():
+    rank, found = dist.get_rank(), []
+    for way in ("broadcast", "receive"):
+        weight = torch.nn.Parameter(torch.full((2,), float(rank)))
+        if way == "broadcast":
+            dist.broadcast(weight, 0)
+        elif rank == 0:
+            dist.send(weight.detach(), 1)
+        else:
+            dist.recv(weight, 0)
+        found.append(weight.detach().clone())
+    return found
+
+
+def test_messages_are_written_into_parameters_past_autograd():
+    """Without no_grad, which copy_ asks for."""
+    outcome = play(into_a_parameter, 2, allowed=None)
+    assert outcome.failure is None
+    assert [x.tolist() for x in outcome.results[1].value] == [[0.0, 0.0]] * 2
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        torch.nn.Parameter(torch.ones(2)).copy_(torch.zeros(2))
+
+
+def test_a_hang_of_plain_gloo_lasts_half_an_hour():
+    assert dist.constants.default_pg_timeout == timedelta(minutes=30)
 
 
 def solution(chapter, name):
