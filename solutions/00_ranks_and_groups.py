@@ -1,37 +1,47 @@
 # %% [markdown]
 # # 00 · Ranks and groups
 #
+# Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
+# alone are 810 GB, at two bytes each: ten times the memory of one of these GPUs. And it took
+# $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU managed, one
+# GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a process of its own, with its part of the data and of the
+# model, and in every step the processes tell each other what they have found. This course is about that
+# conversation.
+#
 # **You will learn** what a rank is, how one program becomes many processes, how these
 # processes find each other, and how this course checks what you write.
 #
 # **You need** some Python and a little PyTorch: what a tensor is. Nothing about networks or GPUs.
 #
-# **Time:** 30 minutes, and 2 short exercises.
+# **Time:** 50 minutes, and 2 short exercises.
 #
-# How every chapter works: you read a little, *predict* what a cell will print, run it, and see.
-# Then you write a function yourself and call `check`. It runs your function on real processes
-# that talk to each other, and says what is right, what is wrong, and on which process.
+# Every chapter works the same way: you read a little, *predict* what a cell will print, run it, and
+# compare. Then you write a function yourself and call `check`. It runs your function on real
+# processes that talk to each other, and tells you what is right, what is wrong, and on which process.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, progress, run
+from grader import check, hint, predict, progress, run
 
 # %% [markdown]
 # ## One program, many processes
 #
-# Training a large model is the work of many processes, often thousands. All of them run the
-# *same program*. What makes them different is a number that each is given when it starts: its
-# **rank**. If there are $n$ processes, the ranks are $0, 1, \dots, n-1$, and $n$ is called the
-# **world size**.
+# All the processes of a training run execute the *same program*. What makes them different is a
+# number that each is given when it starts: its **rank**. If there are $n$ processes, the ranks are
+# $0, 1, \dots, n-1$, and $n$ is called the **world size**.
 #
 # ![One program at the top, with an arrow to each of four processes; each process holds its own variable x, equal to its rank](../imgs/ranks.png)
 #
 # `run(function, n)` starts $n$ processes, calls the function in each of them, and shows what they
 # print, in the order of the ranks.
 #
-# **Predict:** what will this print, and how many lines?
+# **Predict:** the next cell runs `hello` on 4 ranks. What will it print? Write your guess between the
+# quotes and run the cell; the run after it shows your guess again, beside what happened.
+
+# %%
+predict("")
 
 # %%
 def hello():
@@ -41,8 +51,8 @@ def hello():
 run(hello, 4)
 
 # %% [markdown]
-# Four processes ran `hello`. They ran at the same time, so on another day rank 2 may have printed
-# before rank 0; `run` collects the lines and shows them in order.
+# Four processes ran `hello`, all at the same time. Any of them may have been the first to print;
+# `run` collects the lines and shows them in rank order.
 #
 # What a function returns comes back too: one value per rank.
 
@@ -58,10 +68,13 @@ print("rank 3 returned", squares[3])
 # %% [markdown]
 # ## Every process has its own memory
 #
-# This is the point that surprises people first. A variable exists once *per process*. If rank 1
-# changes its copy, nobody else notices, not even the notebook you are reading.
+# A variable exists once *per process*. That is easy to say, and easy to forget.
 #
-# **Predict:** which numbers will this print?
+# **Predict:** `counter` is 100. Four ranks run `count_up`, and each adds its own rank to `counter`.
+# What does each rank return, and what is `counter` in the notebook afterwards?
+
+# %%
+predict("")
 
 # %%
 counter = 100
@@ -77,14 +90,14 @@ print("in the ranks:   ", list(run(count_up, 4)))
 print("in the notebook:", counter)
 
 # %% [markdown]
-# Each rank started with its own copy, 100, and added its own rank. The notebook's copy is still
-# 100. To move a value from one process to another, somebody has to *send* it and somebody has to
-# *receive* it. That is what this whole course is about.
+# Each rank started with its own copy, 100, and added its own rank. The notebook is a process too,
+# and its copy is still 100. To move a value from one process to another, one of them has to *send* it
+# and the other has to *receive* it.
 #
-# ## Different work, by asking for the rank
+# ## Same program, different work
 #
-# Since all ranks run the same program, they do different things by looking at their rank. This
-# style is called **SPMD**: single program, multiple data.
+# Since all ranks run the same program, each looks at its rank to decide what to do. This style is
+# called **SPMD**: single program, multiple data. Here is how three ranks can share out ten numbers:
 
 # %%
 def divide_the_work():
@@ -97,20 +110,19 @@ for rank, numbers in enumerate(run(divide_the_work, 3)):
     print(f"rank {rank} works on {numbers}")
 
 # %% [markdown]
-# A name that is not defined is not defined on any rank. Much sample code on the web uses a
-# variable `rank` that nobody has set; it cannot run. Here is what that looks like. (We expect this
-# run to fail, so we say `may_fail=True`.)
+# A rank does not come with a variable that holds its number: it has to ask. If you forget, the run
+# fails, and says on which rank and on which line. (We expect that here, so we say `may_fail=True`.)
 
 # %%
-def copied_from_a_web_page():
-    print("hello from rank", rank_of_this_process)
+def forgets_to_ask():
+    print("hello from rank", my_rank)
 
 
-run(copied_from_a_web_page, 2, may_fail=True)
+run(forgets_to_ask, 2, may_fail=True)
 
 # %% [markdown]
-# The cure is one line, `rank = dist.get_rank()`, *inside* the function, where each process asks for
-# its own.
+# The cure is one line, `my_rank = dist.get_rank()`, *inside* the function, where each process asks
+# for its own.
 #
 # ## How the processes find each other
 #
@@ -120,13 +132,16 @@ run(copied_from_a_web_page, 2, may_fail=True)
 # dist.init_process_group("gloo")
 # ```
 #
-# and each process needs to know three things: its rank, the world size, and a place where all can
-# leave a message on how to reach them (a file, or a port on one machine). That meeting is called
-# the **rendezvous**. Afterwards the processes are a **process group**.
+# and each process needs to know three things: its rank, the world size, and a meeting place where it
+# can leave its address and read those of the others (a file, or a port on one machine). This start-up
+# is called the **rendezvous**. Once it is over, the processes form a **process group**.
 #
-# Usually a launcher starts the processes and passes these three in environment variables.
-# PyTorch's launcher is `torchrun`. The next cell writes a small script to a file and launches it
-# twice on this machine, just as you would in a terminal with
+# Usually a launcher starts the processes and tells them these three things in environment variables.
+# It also sets `LOCAL_RANK`, which counts the processes of *one machine* from 0: with 8 GPUs in each
+# machine, rank 11 is local rank 3 of the second machine, and works on that machine's GPU number 3.
+# PyTorch's launcher is [`torchrun`](https://docs.pytorch.org/docs/stable/elastic/run.html). The next
+# cell writes a small script to a file and launches two processes of it on this machine, just as you
+# would in a terminal with
 #
 # ```
 # torchrun --standalone --nproc_per_node=2 hello.py
@@ -146,7 +161,7 @@ import sys
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
-given = f"RANK={os.environ['RANK']} WORLD_SIZE={os.environ['WORLD_SIZE']}"
+given = " ".join(f"{name}={os.environ[name]}" for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
 told = f"I am rank {dist.get_rank()} of {dist.get_world_size()}"
 sys.stdout.write(f"{given}: {told}\\n")  # one write a line: two ranks cannot mix theirs
 dist.barrier()  # neither rank leaves while the other is still connecting
@@ -167,10 +182,11 @@ if done.returncode:
     print(done.stderr)
 
 # %% [markdown]
-# In this course `run` and `check` do all this for you. They keep a process ready that has imported
-# PyTorch already, and make the ranks as copies of it, so a world of four is there in about a
-# twentieth of a second. Inside your functions the group is set up: **do not call
-# `init_process_group` yourself**.
+# On one machine the rank and the local rank are the same.
+#
+# In this course `run` and `check` do all this for you. They keep a process ready that has already
+# imported PyTorch, and make the ranks as copies of it, so you do not wait for the import. Inside your
+# functions the group is set up: **do not call `init_process_group` yourself**.
 #
 # ## Who carries the bytes: the backend
 #
@@ -179,11 +195,13 @@ if done.returncode:
 # | backend | made for | where you meet it |
 # |---|---|---|
 # | **gloo** | CPU tensors, over ordinary networks | here: it runs on every laptop |
-# | **NCCL** | GPU tensors, over NVLink, PCIe and InfiniBand | training on NVIDIA GPUs |
-# | **MPI** | supercomputers; the standard that the others took their words from | HPC centres |
+# | **NCCL** | NVIDIA GPUs, over NVLink, PCIe and InfiniBand | training on NVIDIA GPUs |
+# | **MPI** | clusters and supercomputers | PyTorch built from source, on a machine that has MPI |
 #
-# The patterns are the same for all three, and the words *send*, *receive*, *broadcast*, *scatter*,
-# *gather*, *reduce* come from MPI. What each backend can do is listed in the
+# The patterns are the same for all three. So is most of the vocabulary: *send*, *receive*,
+# *broadcast*, *scatter*, *gather* and *reduce* are also what the
+# [MPI standard](https://www.mpi-forum.org/docs/), first published in 1994, calls them. What each
+# backend can do is listed in the
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends). Which one is
 # ours?
 
@@ -198,9 +216,10 @@ print(list(run(which_backend, 2)))
 # ## Your first exercise
 #
 # Write `who_am_i`. It returns a tensor of two numbers: the rank of this process and the world
-# size. Every rank runs it, and none of them has to ask another: **no messages**.
+# size. Every rank runs it, and none of them needs to ask another: **no messages**.
 #
-# Where it says *Your code here*, replace the line that raises with your own.
+# Where it says *Your code here*, replace the line that raises with your own. Run the cell before you
+# have written anything, too: a grey *not written yet* is what an empty exercise looks like.
 
 # %%
 def who_am_i() -> torch.Tensor:
@@ -213,31 +232,29 @@ def who_am_i() -> torch.Tensor:
 check(who_am_i)
 
 # %% [markdown]
-# Run the cell before you have written anything, too: a grey *not written yet* is what an empty exercise
-# looks like. If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you
-# call it.
+# If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you call it.
 #
-# The verdict speaks of *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes,
-# and in each world the number of messages was counted and judged, as a case of its own. Here the
-# number that was asked for is 0.
+# The verdict counts *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes. In
+# each world its result is one case, and the number of messages it sent is another. Here that number
+# has to be 0.
 #
 # ## Neighbours on a ring
 #
-# Many algorithms put the ranks on a circle. Each rank has a neighbour on its left and one on its
-# right, and the circle is closed: to the right of the last rank is rank 0.
+# Many algorithms arrange the ranks in a ring. Each rank has a left and a right neighbour, and the
+# ring is closed: to the right of the last rank is rank 0.
 #
-# ![Five ranks on a circle; to the left of rank 0 is rank 4 and to its right rank 1](../imgs/ring.png)
+# ![Five ranks in a ring; to the left of rank 0 is rank 4 and to its right rank 1](../imgs/ring.png)
 #
-# **Predict** before you write: in a world of 5, who is on the left of rank 0? And in a world of 1?
-#
-# A detail of Python that helps: `%` never gives a negative number.
+# The two ends are where mistakes are made. In a world of 5, what are the neighbours of rank 4? And in
+# a world of 1, what are those of rank 0? One detail of Python helps: `i % n` lies between 0 and
+# $n-1$ for every positive `n`, even if `i` is negative. (In C and in `torch.fmod` it does not.)
 
 # %%
 print([(i, i % 5) for i in range(-2, 7)])
 
 # %% [markdown]
 # Write `neighbours`. It returns a pair of ints, `(left, right)`. In a world of one, the only rank
-# is its own neighbour on both sides: `(0, 0)`.
+# is its own neighbour on both sides.
 
 # %%
 def neighbours() -> tuple[int, int]:
@@ -261,23 +278,22 @@ if check(neighbours):
 # %% [markdown]
 # ## How far you are
 #
-# The course remembers which exercises you have passed, and `progress()` shows it; in a terminal,
-# `python -m grader progress` does. Every `check` of a function of yours is entered, in this
-# notebook or in any other. What passed once stays passed.
+# The course remembers which exercises you have passed. `progress()` shows them, as does
+# `python -m grader progress` in a terminal. Every `check` counts, in this notebook or in any other,
+# and what has passed once stays passed.
 
 # %%
 progress()
 
 # %% [markdown]
-# It is all in one small file, `.grader/progress.json` in the folder of the course. Delete it to
+# It is all kept in one small file, `.grader/progress.json` in the folder of the course. Delete it to
 # begin again. (The *solved* edition of this chapter was made with progress switched off: its
 # answers are not yours.)
 #
 # ## Groups inside the world
 #
 # Sometimes only some ranks should talk: the GPUs of one machine, say. `dist.new_group` makes a
-# smaller process group. *Every* rank of the world has to call it, members or not, and in the same
-# order; otherwise some wait for the others for ever. Later chapters use this.
+# smaller process group.
 
 # %%
 def my_team():
@@ -291,12 +307,26 @@ for rank, (team, place) in enumerate(run(my_team, 4)):
     print(f"rank {rank} of the world is rank {place} in the group of ranks {team}")
 
 # %% [markdown]
+# Notice that every rank made *both* groups, even the one that it is not in. Unless told otherwise,
+# `new_group` is [a call for every rank of the world](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group),
+# members or not, and all ranks have to make their groups in the same order. Here rank 1 does not call
+# it:
+
+# %%
+def only_rank_0_makes_the_group():
+    if dist.get_rank() == 0:
+        dist.new_group([0, 1])
+
+
+run(only_rank_0_makes_the_group, 2, may_fail=True)
+
+# %% [markdown]
 # ## A map of the course
 #
-# Sending one message is the smallest step. On top of it people have built a handful of patterns
-# that nearly all parallel programs consist of. They are called **collectives**, because a whole
-# group takes part. You will write every one of them. "All-" in a name means that *everyone* gets
-# the result.
+# Sending one message is the smallest step. Out of such messages, people have built a handful of
+# patterns that come up again and again. They are called **collectives**, because a whole group takes
+# part. In the chapters to come you will write every one of them. "All-" in a name means that
+# *everyone* gets the result.
 #
 # | collective | before | after | combines? | copies? | used for |
 # |---|---|---|---|---|---|
@@ -309,13 +339,17 @@ for rank, (team, place) in enumerate(run(my_team, 4)):
 # | all-reduce | everyone has an x | everyone has the sum | yes | yes | averaging gradients |
 # | all-to-all | rank r has a piece for each rank | rank r has a piece from each rank | no | no | mixture of experts |
 #
+# The last column is where they are used in training. In every step, those 16,000 GPUs add up gradients,
+# gather what is sharded, and pass on activations. The time of a step depends on how well these few
+# patterns are done, and that is why you are going to write them yourself.
+#
 # ## Summary
 #
-# - One program runs as $n$ processes. Each knows its **rank** and the **world size**.
+# - One program runs as $n$ processes. Each can ask for its **rank** and the **world size**.
 # - Every process has its **own memory**. Nothing is shared; values are sent.
 # - Processes meet in a **rendezvous** and form a **process group**; a launcher such as `torchrun`
-#   tells each of them who it is.
-# - A **backend** carries the bytes: gloo on CPUs, NCCL on GPUs, MPI on supercomputers.
+#   tells each of them who it is. `LOCAL_RANK` is its number on its own machine.
+# - A **backend** carries the bytes: gloo for CPU tensors, NCCL for NVIDIA GPUs.
 # - Ranks on a ring: left is $(r-1) \bmod n$, right is $(r+1) \bmod n$.
 #
 # ### Check yourself
@@ -325,14 +359,14 @@ for rank, (team, place) in enumerate(run(my_team, 4)):
 # 5. Every process has its own x.
 # </details>
 #
-# <details><summary>You start 8 processes. Which ranks exist?</summary>
+# <details><summary>Two machines with 4 GPUs each run one process per GPU. What are the rank and the local rank of the last one?</summary>
 #
-# 0 to 7. There is no rank 8.
+# Rank 7 of a world of 8, and local rank 3.
 # </details>
 #
-# <details><summary>Only rank 0 calls <code>dist.new_group([0, 1])</code>. What happens?</summary>
+# <details><summary>In a world of 4, ranks 0 and 1 want a group of their own. Which ranks must call <code>dist.new_group([0, 1])</code>?</summary>
 #
-# It waits for rank 1, which never comes. Groups are made by everyone together.
+# All four. If one leaves it out, the others wait for it.
 # </details>
 #
 # **Next:** [01 · Point to point](01_point_to_point.ipynb): the first messages.

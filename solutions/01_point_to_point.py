@@ -1,28 +1,37 @@
 # %% [markdown]
 # # 01 · Point to point
 #
+# A model that is too large for one GPU can be cut between two layers. The first GPU computes the lower
+# half, and its result, the *activations*, is what the second GPU starts from. So once per batch a tensor
+# has to get from one process to another. That is one message. **Pipeline parallelism** consists of such
+# messages, and everything else in this course is made of them.
+#
 # **You will learn** to send a tensor from one rank to another, why a send may wait, how two ranks
-# can wait for each other for ever, and three ways out of that.
+# can wait for each other for ever and how to avoid it, and in which order messages arrive.
 #
 # **You need** chapter [00](00_ranks_and_groups.ipynb).
 #
-# **Time:** 60 minutes, and 3 exercises.
+# **Time:** 90 minutes, and 3 exercises.
 
 # %%
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
 import time
 
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## The first message
 #
 # A message has two ends. One rank calls `dist.send`, the other `dist.recv`, and each names the
-# other. The receiver brings a tensor of the right size and dtype, and `recv` fills it.
-#
-# **Predict:** what is `y` on rank 1 before and after the receive?
+# other. The receiver brings a tensor of the right size and dtype, and `recv` fills it. Here rank 0
+# sends three numbers to rank 1. What is `y` before and after the receive?
 
 # %%
 def first_message():
@@ -39,7 +48,7 @@ def first_message():
 result = run(first_message, 3)
 
 # %% [markdown]
-# Rank 2 took no part and simply went home. `recv` returns the rank that the message came from.
+# Rank 2 took no part and returned at once. `recv` returns the rank that the message came from.
 #
 # `run` keeps a record of every message, the *trace*. (What a "round" is comes later in this
 # chapter.)
@@ -50,13 +59,12 @@ print(result.trace)
 # %% [markdown]
 # ## A send may wait
 #
-# With gloo, `send` returns only when the message has been handed over, and that needs the other
-# side to have called `recv`. If the receiver is late, the sender stands and waits. This is called
-# a *rendezvous*, a meeting.
+# With gloo, `send` returns only when the message has been handed over, and that needs a receive on
+# the other side. If the receiver is late, the sender waits. This is called a **synchronous send**.
 #
 # ![Two time lines. Rank 0 calls send early and waits until rank 1, after its own work, calls recv; then the data moves and both go on](../imgs/send_recv.png)
 #
-# **Predict:** rank 1 sleeps for 0.3 seconds before it receives. How long does rank 0's `send` take?
+# Here rank 1 sleeps for 0.3 seconds before it receives. How long does rank 0's `send` take?
 
 # %%
 def late_receiver():
@@ -74,16 +82,15 @@ seconds = run(late_receiver, 2)
 print("rank 0 spent at least 0.29 s in send:", seconds[0] >= 0.29)
 
 # %% [markdown]
-# Other libraries may copy a small message aside and let the sender go on (that is called an *eager*
-# send). A correct program must not depend on it: it works whether a send waits or not. gloo's
-# behaviour is a good teacher, since it always waits.
+# Other libraries may copy a small message into a buffer of their own and let the sender go on: an
+# *eager* send. The [MPI standard](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (sections
+# 3.4 and 3.5) allows both, and calls a program that relies on the buffer *unsafe*. A correct program
+# works whether a send waits or not. gloo is a strict teacher here, since it always waits.
 #
 # ## Both ends must agree
 #
-# Plain gloo does not tell you when the two ends of a message have different sizes or dtypes. If
-# the receiver's tensor is too small the process is aborted; if the dtypes differ, the bits are
-# taken for something else without a word. In this course the record of both ends is compared, so
-# you get an explanation instead:
+# The two ends of a message have to agree on size and dtype. In this course `run` and `check` compare
+# them, and explain what does not fit:
 
 # %%
 def sizes_differ():
@@ -106,7 +113,47 @@ def dtypes_differ():
 run(dtypes_differ, 2, may_fail=True)
 
 # %% [markdown]
-# `torch.empty_like(x)` makes a tensor of the same size and dtype. It is the usual way to get
+# Plain gloo does not compare them. The next cell launches two processes with `torchrun`, without the
+# grader, and makes three mistakes: a receiver with too much room, one of another dtype, and one with
+# too little room. (It takes a few seconds.) What will a tensor of five sevens hold after three ones
+# have arrived in it?
+
+# %%
+script = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.send(torch.ones(3), 1)
+    dist.send(torch.ones(4), 1)
+    dist.send(torch.ones(8), 1)
+else:
+    y = torch.full((5,), 7.0)
+    dist.recv(y, 0)
+    print("3 sent, room for 5:          ", y.tolist(), flush=True)
+    z = torch.zeros(2, dtype=torch.int64)
+    dist.recv(z, 0)
+    print("float32 received as int64:   ", z.tolist(), flush=True)
+    dist.recv(y, 0)  # the process ends here
+    print("never printed")
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "sizes.py")
+    path.write_text(script)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run([*torchrun, "--nproc_per_node=2", path], capture_output=True, text=True)
+print(done.stdout, end="")
+aborted = re.search(r"[0-9]+ vs [0-9]+. Received data size[^.]*", done.stderr)
+print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stderr)
+
+# %% [markdown]
+# Too little room ends the process, with a message that says so. That is the harmless case. A receiver
+# with *too much* room notices nothing: the first three numbers are new, and the tail is silently the
+# old one. And where the dtypes differ, the bits are taken for something else without a word.
+#
+# `torch.empty_like(x)` makes a tensor of the same shape and dtype. It is the usual way to get
 # something to receive into.
 #
 # ## Exercise: ping-pong
@@ -135,12 +182,15 @@ def ping_pong(x: torch.Tensor) -> torch.Tensor:
 check(ping_pong)
 
 # %% [markdown]
-# ## Two ranks that wait for each other
+# ## Both have something to send
 #
-# Now both ranks have something for the other. The obvious program is: send mine, then receive
-# yours.
+# In a pipeline, activations travel forward while gradients travel back, so two neighbours often have
+# something for each other. The obvious program is: send mine, then receive yours.
 #
-# **Predict:** what happens?
+# **Predict:** what will happen?
+
+# %%
+predict("")
 
 # %%
 def both_send_first():
@@ -155,17 +205,20 @@ def both_send_first():
 run(both_send_first, 2, may_fail=True)
 
 # %% [markdown]
-# A **deadlock**. Each rank stands in its `send` and waits for the other to receive; but the other
-# stands in *its* send. Neither will ever reach the line below. A program like this hangs until
-# somebody loses patience.
+# A **deadlock**. Each rank is in its `send` and waits for the other to receive; but the other is in
+# *its* send. Neither will ever reach the line below.
 #
-# Here it was named in a few milliseconds, without waiting for a timeout. Before each call a rank
-# reports what it is about to do. From the reports the grader draws who waits for whom, the
-# *wait-for graph*, and a circle of ranks that all wait can never be broken.
+# Plain gloo would wait until its timeout, which is 30 minutes unless you set another. Here the answer
+# came at once: before each call, a rank reports what it is about to do. From the reports the grader
+# draws who waits for whom, the *wait-for graph*. If every rank on a cycle of this graph is waiting,
+# none of them will ever go on.
 #
-# ![Left, a cycle: both ranks are in send. Middle: rank 0 sends while rank 1 receives, then the other way round. Right: both start with isend and then receive](../imgs/head_to_head.png)
+# There are two ways out. In the picture, the arrows on the left mean "waits for"; the others are
+# messages.
 #
-# ### Way out 1: somebody receives first
+# ![Three panels of two ranks each. Left, a cycle: both are in send, and each waits for the other. Middle, one receives first: rank 0 sends while rank 1 receives, then the other way round. Right, both isend first: both messages travel at the same time while both receive, and then both call wait](../imgs/head_to_head.png)
+#
+# ### Way out 1: one of them receives first
 #
 # Break the symmetry. Let the lower rank send first and the higher one receive first.
 
@@ -191,27 +244,113 @@ print(polite)
 #
 # `dist.isend` (the *i* stands for *immediate*) starts a send and returns at once. What it returns
 # is a **request**. The message is on its way, or will be; `request.wait()` blocks until it is
-# done. `dist.irecv` is the same for a receive.
+# done. `dist.irecv` does the same for a receive.
+#
+# Here rank 1 is late again. This time rank 0 does not wait in its send, but has time for other things:
 
 # %%
-def isend_first():
-    other = 1 - dist.get_rank()
-    mine = torch.full((2,), float(dist.get_rank()))
-    yours = torch.empty(2)
-    request = dist.isend(mine, other)
-    dist.recv(yours, other)
+def late_again():
+    x = torch.ones(4)
+    if dist.get_rank() == 1:
+        time.sleep(0.3)
+        dist.recv(x, 0)
+        return None
+    started = time.perf_counter()
+    request = dist.isend(x, 1)
+    after_isend = time.perf_counter() - started
     request.wait()
-    return yours
+    after_wait = time.perf_counter() - started
+    return after_isend, after_wait
 
 
-immediate = run(isend_first, 2)
-print(immediate)
+after_isend, after_wait = run(late_again, 2)[0]
+print("isend returned within 0.15 s:       ", after_isend < 0.15)
+print("wait returned after 0.29 s or later:", after_wait >= 0.29)
 
 # %% [markdown]
-# ### Way out 3: hand over everything as one batch
+# ### Leave the tensor alone until `wait` has returned
 #
-# `dist.batch_isend_irecv` takes a list of operations and starts them all. With NCCL this is the
-# safe way to have sends and receives at the same time, so you will meet it in real code.
+# Until then it belongs to the transport. Do not write to a tensor that is being sent, and do not read
+# a tensor that is being received.
+#
+# **Predict:** rank 0 changes `x` from 1 to 2 while it is being sent. Which value does rank 1 get?
+
+# %%
+predict("")
+
+# %%
+def change_while_sending():
+    x = torch.ones(1)
+    if dist.get_rank() == 0:
+        request = dist.isend(x, 1)
+        x += 1
+        request.wait()
+    else:
+        dist.recv(x, 0)
+
+
+run(change_while_sending, 2, may_fail=True)
+
+# %% [markdown]
+# There is no answer: it depends on which is faster. That is a **race**, and the grader reports the race
+# itself, whatever the value was this time. It also reports a request that is never waited for:
+
+# %%
+def forget_to_wait():
+    x = torch.ones(1)
+    if dist.get_rank() == 0:
+        dist.isend(x, 1)
+    else:
+        dist.recv(x, 0)
+
+
+run(forget_to_wait, 2, may_fail=True)
+
+# %% [markdown]
+# ## Rounds: which messages can travel together?
+#
+# A network link carries data in both directions at once. Does way out 1 make use of that?
+
+# %%
+print(polite.trace)
+
+# %% [markdown]
+# It does not. While rank 1 waits with its send until it has received, one direction stands empty.
+#
+# We count that in **rounds**. Imagine that every message takes one unit of time, and that a rank
+# can send one message and receive one message at a time. The record of your run is replayed under
+# these rules, and the number of units until the last message has arrived is the number of rounds.
+# It does not depend on how fast your computer is today. Way out 1 takes two rounds.
+#
+# ## Exercise: exchange
+#
+# Every rank is given a `peer`, and the two of a pair swap their `x`. The pairing is symmetric: if
+# your peer is 3, then 3's peer is you. A rank whose peer is itself returns a copy.
+#
+# Both messages of a pair should travel in **one round**. That is the point of the exercise: taking
+# turns, as in way out 1, is right and earns half.
+
+# %%
+def exchange(x: torch.Tensor, peer: int) -> torch.Tensor:
+    """The x of peer."""
+    ### BEGIN SOLUTION
+    if peer == dist.get_rank():
+        return x.clone()
+    y = torch.empty_like(x)
+    operations = [dist.P2POp(dist.isend, x, peer), dist.P2POp(dist.irecv, y, peer)]
+    for request in dist.batch_isend_irecv(operations):
+        request.wait()
+    return y
+    ### END SOLUTION
+
+
+check(exchange)
+
+# %% [markdown]
+# ### The same as one batch
+#
+# `dist.batch_isend_irecv` takes a list of sends and receives and starts them all together. With NCCL
+# this is the safe way to have both at the same time, so you will meet it in real code.
 
 # %%
 def as_a_batch():
@@ -230,63 +369,65 @@ def as_a_batch():
 print(run(as_a_batch, 2))
 
 # %% [markdown]
-# ## Rounds: which messages can travel together?
+# ## Which message meets which receive?
 #
-# Ways 1 and 2 send the same two messages. Are they equally fast? Look at the traces.
+# A pipeline sends one micro-batch after the other over the same link. How does the receiver know which
+# is which? Here rank 0 starts three messages before any of them has arrived.
 #
-# **Predict:** in which of the two do both messages travel at the same time?
+# **Predict:** in which order will rank 1 get them? Always, or only most of the time?
 
 # %%
-print("somebody receives first\n")
-print(polite.trace)
-print("\nboth start with isend\n")
-print(immediate.trace)
-
-# %% [markdown]
-# A network cable carries data in both directions at once. When one rank waits with its send until
-# it has received, one direction stands empty all the time.
-#
-# We count that in **rounds**. Imagine that every message takes one unit of time, and that a rank
-# can send one message and receive one message at a time. The record of your run is replayed under
-# these rules, and the number of units until the last message has arrived is the number of rounds.
-# It does not depend on how fast your computer is today.
-#
-# ## A request must be waited for
-#
-# Until `wait()` has returned, the tensor belongs to the transport. Do not write to a tensor that is
-# being sent, and do not read a tensor that is being received.
-#
-# **Predict:** rank 0 changes `x` while it is being sent. Which value does rank 1 get, 1 or 2?
+predict("")
 
 # %%
-def change_while_sending():
-    x = torch.ones(1)
+def three_in_flight():
     if dist.get_rank() == 0:
-        request = dist.isend(x, 1)
-        x += 1
-        request.wait()
-    else:
-        dist.recv(x, 0)
+        requests = [dist.isend(torch.tensor([value]), 1) for value in (10, 20, 30)]
+        for request in requests:
+            request.wait()
+        return None
+    y, got = torch.empty(1, dtype=torch.int64), []
+    for _ in range(3):
+        dist.recv(y, 0)
+        got.append(y.item())
+    return got
 
 
-run(change_while_sending, 2, may_fail=True)
+print("rank 1 received", run(three_in_flight, 2)[1])
 
 # %% [markdown]
-# Nobody can say: it depends on who is faster. That is a **race**, and the grader reports the race
-# itself, whatever the value was this time. It also reports a request that nobody waits for:
+# Always. Between two ranks, messages **do not overtake** each other: the receive that was posted first
+# gets the message that was sent first. The
+# [MPI standard](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) promises it in section 3.5,
+# and PyTorch's description of
+# [`batch_isend_irecv`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
+# relies on it. The rings of chapters 05, 06 and 11 send message after message to the same neighbour,
+# and are right only because of this rule.
+#
+# If you need another order, give messages a **tag**: a number that both ends name. A receive takes only
+# messages with its own tag (0 if you do not say), and the rule holds for each tag by itself:
 
 # %%
-def forget_to_wait():
-    x = torch.ones(1)
+def by_tag():
     if dist.get_rank() == 0:
-        dist.isend(x, 1)
-    else:
-        dist.recv(x, 0)
+        requests = [dist.isend(torch.tensor([value]), 1, tag=value) for value in (10, 20, 30)]
+        for request in requests:
+            request.wait()
+        return None
+    y, got = torch.empty(1, dtype=torch.int64), []
+    for tag in (30, 10, 20):
+        dist.recv(y, 0, tag=tag)
+        got.append(y.item())
+    return got
 
 
-run(forget_to_wait, 2, may_fail=True)
+print("rank 1 received", run(by_tag, 2)[1])
 
 # %% [markdown]
+# Tags work with gloo and MPI;
+# [NCCL does not support them](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.send).
+# There, the order of the calls is all you have.
+#
 # ## Exercise: shift
 #
 # Every rank passes its `x` on by `k` places around the ring, and returns what arrives: the `x` of
@@ -330,36 +471,13 @@ if check(shift):
     print(result.trace)
 
 # %% [markdown]
-# ## Exercise: exchange
+# ## A receive from anyone
 #
-# Every rank is given a `peer`, and the two of a pair swap their `x`. The pairing is symmetric: if
-# your peer is 3, then 3's peer is you. A rank whose peer is itself returns a copy. Again, one
-# round is enough.
-
-# %%
-def exchange(x: torch.Tensor, peer: int) -> torch.Tensor:
-    """The x of peer."""
-    ### BEGIN SOLUTION
-    if peer == dist.get_rank():
-        return x.clone()
-    y = torch.empty_like(x)
-    operations = [dist.P2POp(dist.isend, x, peer), dist.P2POp(dist.irecv, y, peer)]
-    for request in dist.batch_isend_irecv(operations):
-        request.wait()
-    return y
-    ### END SOLUTION
-
-
-check(exchange)
-
-# %% [markdown]
-# ## A receive from anybody
+# `dist.recv(y)` without a source takes a message from any rank, the first one that is there, and
+# returns where it came from. Such a **wildcard** receive is handy when you do not know who will be
+# ready first. It has a price: the order is no longer yours to choose.
 #
-# `dist.recv(y)` without a source takes the message of any rank, whichever comes first, and returns
-# who it was. Such a **wildcard** receive is handy when you do not know who will be ready first.
-# It has a price: the order is not yours to choose.
-#
-# **Predict:** which ranks are in this list, and in which order?
+# Which ranks will be in this list, and in which order?
 
 # %%
 def whoever_comes():
@@ -374,16 +492,17 @@ def whoever_comes():
 print("in this order:", run(whoever_comes, 4)[0])
 
 # %% [markdown]
-# Any order is possible. On a network the fastest comes first, and that changes from run to run. To
-# give you the same answer every time, `run` takes the highest rank's message first. Then it tries
-# other orders without showing them, and if your function hangs or raises in one of those, that is
-# what it reports. `check` compares the values in the other orders as well. So a program that is
-# right in one order only fails every time, and not once a month.
+# Any order is possible: messages of *different* senders may overtake each other. On a network the
+# fastest comes first, and that changes from run to run. To give you the same answer every time, `run`
+# takes the highest rank's message first. Then it tries other orders without showing them, and if your
+# function hangs or raises in one of those, that is what it reports. `check` compares the values in the
+# other orders as well. So a program that is right in one order only fails every time, and not just
+# once a month.
 #
 # ## Python objects
 #
 # Tensors are the fast way. For a small Python object there is `send_object_list`, which turns it
-# into bytes (with pickle) and sends those. **Predict** the number of messages.
+# into bytes (with pickle) and sends those. How many messages does it take?
 
 # %%
 def send_a_dictionary():
@@ -405,32 +524,41 @@ print("messages:", result.trace.traffic.messages)
 #
 # ## Summary
 #
-# - A message needs a `send` and a `recv` that agree on peer, tag, size and dtype.
-# - With gloo a send waits for its receive (rendezvous). Never count on a send that does not wait.
-# - Ranks that wait for each other in a circle are **deadlocked**. Break the circle: let somebody
-#   receive first, or use `isend`, `irecv`, or `batch_isend_irecv`.
+# - A message needs a `send` and a `recv` that agree on peer, tag, size and dtype. Plain gloo does not
+#   notice a receiver that is too large.
+# - With gloo a send waits for its receive: it is **synchronous**. Never count on a send that does not
+#   wait.
+# - If ranks wait for each other in a cycle, that is a **deadlock**. Break the cycle: let one of them
+#   receive first, or use `isend`, `irecv` or `batch_isend_irecv`.
 # - Each request is waited for exactly once, and its tensor is left alone until then.
+# - Between two ranks, messages with the same tag **do not overtake** each other.
 # - **Rounds** count how much time messages need when independent ones travel together.
 #
-# **Where this is used:** pipeline parallelism sends activations from stage to stage; ring attention
-# shifts keys and values around a ring; and every collective is made of messages like these.
+# You now have all that pipeline parallelism needs to pass activations from stage to stage. Ring
+# attention passes keys and values around a ring in the same way, and every collective is made of
+# messages like these.
 #
 # ### Check yourself
 #
 # <details><summary>Ranks 0, 1 and 2 each send to the right and then receive from the left. Does it hang?</summary>
 #
-# Yes. All three stand in send; the circle just has three members instead of two.
+# With gloo, yes. All three are in send; the cycle just has three members instead of two.
 # </details>
 #
 # <details><summary>In the same ring only rank 0 receives first and sends afterwards. Does it still hang?</summary>
 #
-# No. Rank 2's send meets rank 0's receive. Then rank 2 receives, which frees rank 1, which receives
-# and frees rank 0. But the messages go one after the other: 3 rounds instead of 1.
+# No. Rank 2's send meets rank 0's receive. Then rank 2 receives, which frees rank 1. Rank 1 receives in
+# turn, and rank 0's send is done. But the messages go one after the other: 3 rounds instead of 1.
 # </details>
 #
-# <details><summary>Why may you not print a tensor between <code>irecv</code> and <code>wait</code>?</summary>
+# <details><summary>Rank 0 sends 4 numbers, and rank 1 receives into a tensor of 6. What happens on plain gloo?</summary>
 #
-# You may, but what you see means nothing: the data may have arrived, or not, or half of it.
+# Nothing that you would notice. The last two numbers are what they were before.
+# </details>
+#
+# <details><summary>Why should you not print a tensor between <code>irecv</code> and <code>wait</code>?</summary>
+#
+# You can, but what you see means nothing: all of the data may have arrived, or none, or half of it.
 # </details>
 #
 # **Next:** [02 · Broadcast](02_broadcast.ipynb): your first collective.

@@ -1,34 +1,38 @@
 # %% [markdown]
 # # 02 · Broadcast
 #
-# **You will learn** to give everybody what one rank has, to count what that costs, and why a tree
+# In data-parallel training every GPU has a copy of the model, works on its own samples, and averages
+# its gradients with the others. That only makes sense if all copies are the same. But each process
+# draws its own random starting weights, and a checkpoint is best read from disk by one process only. So
+# before the first step, one rank has to hand its weights to all the others.
+#
+# **You will learn** to give every rank what one rank has, to count what that costs, and why a tree
 # beats a loop.
 #
 # **You need** chapter [01](01_point_to_point.ipynb): `send`, `recv`, requests, rounds.
 #
-# **Time:** 60 minutes, and 3 exercises.
+# **Time:** 85 minutes, and 3 exercises.
 
 # %%
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, predict, run
+from grader import check, hint, predict, run, simulate
 
 # %% [markdown]
 # ## What it does
 #
-# One rank, the **source**, has a tensor. After the broadcast everybody has it.
+# One rank, the **source**, has a tensor. After the broadcast every rank has it.
 #
-# ![Before: four ranks hold A, B, C and D. After a broadcast from rank 1 all four hold B. Rank 1's own B never moves](../imgs/broadcast.png)
+# ![Before: four ranks hold A, B, C and D; only B is sent. After a broadcast from rank 1 all four hold B. Rank 1's own B was there already](../imgs/broadcast.png)
 #
-# What is drawn dashed stays where it is. The source is *any* rank, not always rank 0; in the picture
-# it is rank 1.
+# A dashed frame marks what does not travel: on the left, what is not sent; on the right, what did not
+# arrive in a message. The source can be *any* rank; in the picture it is rank 1.
 #
-# PyTorch has it built in. Every rank of the group makes the same call, and names the same source:
+# PyTorch has it built in. Every rank of the group makes the same call, and names the same source.
 #
 # **Predict:** three ranks; rank 0 holds 1 to 5, the others zeros. What does each hold afterwards?
-# Write it between the quotes. The next run shows it again, beside what happened.
 
 # %%
 predict("")
@@ -46,15 +50,9 @@ def built_in():
 run(built_in, 3)
 
 # %% [markdown]
-# The call looks the same on all ranks, but it does not do the same: on rank 0 it only sends, on
-# the others it overwrites `x`. Whatever they had there is gone. `x` has to exist on every rank, with
-# the right size and dtype, *before* the call.
-#
-# **Predict:** four ranks hold [1, 1], [2, 2], [3, 3] and [4, 4]. What does each hold after a broadcast
-# from rank 0? (These four will come back with every collective.)
-
-# %%
-predict("")
+# The call looks the same on all ranks, but it does not do the same. On rank 0 it only reads `x`; on
+# the others it overwrites `x`, which has to exist *before* the call, with the right size and dtype.
+# What they held is gone:
 
 # %%
 def each_has_its_own():
@@ -68,7 +66,7 @@ for rank, (before, after) in enumerate(run(each_has_its_own, 4)):
     print(f"rank {rank}: {before} before, {after} after")
 
 # %% [markdown]
-# A collective is called by **everyone** in the group. If one rank leaves it out, the others wait:
+# A collective is called by **every rank** of the group. If one leaves it out, the others wait:
 
 # %%
 def one_leaves_it_out():
@@ -80,7 +78,7 @@ def one_leaves_it_out():
 run(one_leaves_it_out, 3, may_fail=True)
 
 # %% [markdown]
-# And all have to agree on what they call:
+# And all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
 
 # %%
 def two_sources():
@@ -93,18 +91,13 @@ run(two_sources, 3, may_fail=True)
 # %% [markdown]
 # ## How many messages does it take?
 #
-# Think before you write. The other $n-1$ ranks do not have the data. Each message brings it to one
-# of them. So **at least $n-1$ messages** are needed, and a good broadcast sends not one more. If $x$
-# has $S$ bytes, then $(n-1)\,S$ bytes are sent in all.
+# The other $n-1$ ranks do not have the data, and a message brings it to one of them. So with
+# point-to-point messages **at least $n-1$** are needed. If $x$ has $S$ bytes, at least $(n-1)\,S$
+# bytes are sent in all.
 #
-# In the language of pseudocode, the simplest broadcast reads:
-#
-# ```
-# if I am the source:
-#     for every other rank: send x to it
-# else:
-#     receive x from the source
-# ```
+# The simplest broadcast is a loop on the source that reaches this bound. Before you write it, answer
+# for yourself: how often does the source call `send`, and how often does each of the others call
+# `recv`? What does the source do when the loop comes to its own number?
 #
 # ## Exercise: broadcast
 #
@@ -127,11 +120,8 @@ def broadcast(x: torch.Tensor, src: int) -> None:
 check(broadcast)
 
 # %% [markdown]
-# A trap that many fall into once: `x = something` inside the function makes the *name* `x` mean
-# another tensor. The tensor that the caller holds does not change. To write into it, use
-# `dist.recv(x, ...)`, `x.copy_(y)` or `x[:] = y`.
-#
-# **Predict:** what does the caller see?
+# One trap is waiting in every exercise that works in place. Both functions below are given a tensor
+# with a 0 and want to put a 7 into it. What does the caller see?
 
 # %%
 def rename(x):
@@ -149,17 +139,20 @@ print("after rename:    ", a.item())
 print("after write_into:", b.item())
 
 # %% [markdown]
+# `x = something` makes the *name* `x` mean another tensor, inside the function only. The caller's
+# tensor does not change. To write into it, use `dist.recv(x, ...)`, `x.copy_(y)` or `x[:] = y`.
+#
 # ## A loop takes n − 1 rounds. A tree takes fewer
 #
-# In the loop, the source sends one message after the other, and everybody else stands idle after
-# receiving. But a rank that *has* the data can help to spread it.
+# In the loop, the source sends one message after the other, and the other ranks are idle once they
+# have received theirs. But a rank that *has* the data can help to spread it.
 #
 # ![Two broadcasts to eight ranks. Flat: rank 0 sends to one rank in each of 7 rounds. Binomial tree: 1, then 2, then 4 ranks send, and 3 rounds are enough](../imgs/broadcast_rounds.png)
 #
 # In the tree, the number of ranks that have the data doubles in every round: 1, 2, 4, 8. So
-# $\lceil \log_2 n \rceil$ rounds are enough, with the same $n-1$ messages. (It is called a
-# *binomial* tree. MPI libraries use it for short messages:
-# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), section 4.)
+# $\lceil \log_2 n \rceil$ rounds are enough, with the same $n-1$ messages. It is called a
+# *binomial* tree. MPICH, a widely used MPI library, sends short messages in this way:
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521).
 #
 # Here are both on four ranks, with the source 0. The tree is written out message by message:
 
@@ -197,13 +190,13 @@ for algorithm in (flat, tree_of_four):
 # ## Exercise: tree_broadcast
 #
 # Write the tree for **any** number of ranks and any source. It works in place, like `broadcast`, with
-# $n-1$ messages, and it takes exactly $\lceil \log_2 n \rceil$ rounds. The rounds are the point of
-# this exercise: the loop of before, which is right, earns half.
+# $n-1$ messages, and takes exactly $\lceil \log_2 n \rceil$ rounds. The rounds are the point of
+# this exercise: the loop gives the right result, and earns half.
 #
-# Three questions will get you there. In which round does rank 5 receive, and from whom? To whom does it
-# send in the rounds after that? And what changes if the source is not rank 0? (Ranks can be counted from
-# any rank, if you go round in a circle.) Mind the worlds that are not a power of two: with five ranks,
-# only one message travels in the last round.
+# Three questions will get you there. In the picture, in which round does rank 5 receive, and from
+# which rank? If there were 16 ranks, to which one would it send next? And what changes if the source is
+# not rank 0? (You can count the ranks from any rank on, if you wrap around at the end.) Mind the worlds
+# whose size is not a power of two: with five ranks, only one message travels in the last round.
 
 # %%
 def tree_broadcast(x: torch.Tensor, src: int) -> None:
@@ -224,11 +217,7 @@ def tree_broadcast(x: torch.Tensor, src: int) -> None:
 check(tree_broadcast)
 
 # %% [markdown]
-# Now count, for worlds of several sizes. **Predict:** how many rounds does each take on 5 ranks, and on
-# 8?
-
-# %%
-predict("")
+# Here are the rounds for worlds of several sizes:
 
 # %%
 def your_tree(x):
@@ -240,23 +229,78 @@ if check(tree_broadcast):
         counts = []
         for algorithm in (flat, your_tree):
             traffic = run(algorithm, n, torch.ones(10)).trace.traffic
-            counts.append(
-                f"{algorithm.__name__}: {traffic.messages} messages, {traffic.rounds} rounds"
-            )
-        print(f"{n} ranks   {counts[0]}   {counts[1]}")
+            counts.append(f"messages {traffic.messages}, rounds {traffic.rounds}")
+        print(f"{n} ranks   flat: {counts[0]}   your_tree: {counts[1]}")
 
 # %% [markdown]
-# The same number of messages, but on 8 ranks 3 rounds instead of 7. On 1024 ranks it would be 10
-# instead of 1023.
+# The same number of messages, but on 8 ranks 3 rounds instead of 7. For a world that your computer
+# cannot hold there is `simulate`, which runs the same function on simulated ranks and a virtual clock.
+# If every message takes one second there, the seconds are the rounds. On 1024 ranks:
+
+# %%
+if check(tree_broadcast):
+    for algorithm in (flat, your_tree):
+        done = simulate(algorithm, 1024, torch.ones(10), alpha=1, beta=0)
+        print(f"{algorithm.__name__:9}: messages {done.messages}, rounds {done.seconds:.0f}")
+
+# %% [markdown]
+# ## Rounds are not seconds
+#
+# A round counts as one, whether it moves 4 bytes or 4 gigabytes. The simplest model that tells them
+# apart has two numbers:
+#
+# $$\text{time of a message} = \alpha + \text{bytes} \cdot \beta$$
+#
+# Here $\alpha$ is the **latency**, what even an empty message takes, and $\beta$ the time that each
+# byte adds, which is one over the **bandwidth**. You will meet them again and again, and in chapter
+# [13](13_cost_models.ipynb) you measure them. The loop takes $(n-1)(\alpha + S\beta)$ and the
+# tree $\lceil \log_2 n \rceil (\alpha + S\beta)$.
+#
+# And yet the tree is not always best. Take a **chain**: rank 0 sends to rank 1, rank 1 to rank 2, and so
+# on, and cut $x$ into 100 pieces, so that a rank can pass on the first piece while the second one
+# arrives. On 8 ranks that takes 106 rounds, and the tree takes 3. (Why 106? The last piece leaves rank 0
+# in round 100, and has 6 more steps to go.)
+#
+# **Predict:** $\alpha$ is 10 µs, and a link carries 10 GB/s. Which one is faster for 400 bytes? For
+# 100 MB?
+
+# %%
+predict("")
+
+# %%
+def tree(x):
+    dist.broadcast(x, src=0)  # on simulated ranks, a binomial tree
+
+
+def chain_of_pieces(x):
+    rank, n, requests = dist.get_rank(), dist.get_world_size(), []
+    for piece in x.tensor_split(100):
+        if rank > 0:
+            dist.recv(piece, rank - 1)
+        if rank < n - 1:
+            requests.append(dist.isend(piece, rank + 1))
+    for request in requests:
+        request.wait()
+
+
+for elements, size in ((100, "400 bytes"), (25_000_000, "100 MB")):
+    for algorithm in (tree, chain_of_pieces):
+        done = simulate(algorithm, 8, torch.ones(elements), alpha=10e-6, beta=1 / 10e9)
+        print(f"{size:>9}  {algorithm.__name__:16}{done.seconds * 1e3:8.2f} ms")
+
+# %% [markdown]
+# For 400 bytes the latency is all that counts, and 3 latencies beat 106. For 100 MB the bytes count: each of
+# the 3 rounds of the tree takes 10 ms, and each of the 106 rounds of the chain only a hundredth of
+# that. This is why libraries switch algorithms by message size.
 #
 # ## Exercise: the same weights everywhere
 #
-# Before data-parallel training starts, all ranks must hold the same model. Write
-# `sync_parameters`: afterwards every **parameter** and every **buffer** of the module equals the
-# one on `src`. Here the built-in `dist.broadcast` is allowed.
+# Back to where the chapter began: before data-parallel training starts, all ranks must hold the same
+# model. Write `sync_parameters`: afterwards every **parameter** and every **buffer** of the module
+# equals the one on `src`. Here the built-in `dist.broadcast` is allowed.
 #
 # A *buffer* is a tensor that belongs to the model but is not learned, such as the running mean of a
-# batch norm. **Predict** how many tensors this model has:
+# batch norm:
 
 # %%
 model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
@@ -264,8 +308,22 @@ print("parameters:", [name for name, _ in model.named_parameters()])
 print("buffers:   ", [name for name, _ in model.named_buffers()])
 
 # %% [markdown]
-# Parameters require gradients, and autograd does not like it when somebody writes into them behind
-# its back. `torch.no_grad()` says that you mean it.
+# One thing to know about parameters: since autograd tracks them, it refuses to let you write into one
+# directly.
+
+# %%
+weight = nn.Linear(2, 1).weight
+try:
+    weight.copy_(torch.zeros(1, 2))
+except RuntimeError as error:
+    print("refused:", error)
+with torch.no_grad():
+    weight.copy_(torch.zeros(1, 2))
+    print("done:   ", weight.tolist())
+
+# %% [markdown]
+# `dist.broadcast` and `dist.recv` write past autograd, so they work with and without `no_grad`. It is
+# good style to use it all the same: it tells the reader that this write is not to be differentiated.
 
 # %%
 def sync_parameters(module: nn.Module, src: int) -> None:
@@ -280,7 +338,7 @@ def sync_parameters(module: nn.Module, src: int) -> None:
 check(sync_parameters)
 
 # %% [markdown]
-# Try it on a model. Every rank makes its own random weights; afterwards all agree.
+# Try it on a model. Every rank draws its own random weights; afterwards all agree.
 
 # %%
 def same_model_everywhere():
@@ -301,14 +359,17 @@ if check(sync_parameters):
 #
 # ## Summary
 #
-# - Broadcast: one rank has it, afterwards everyone has it.
+# - Broadcast: one rank has it; afterwards every rank has it.
 # - A collective is called by every rank of the group, with the same source.
-# - It needs $n-1$ messages and $(n-1)\,S$ bytes in all. Nobody can do with fewer.
+# - With point-to-point messages it takes at least $n-1$ of them, and $(n-1)\,S$ bytes in all.
 # - A loop takes $n-1$ rounds, a binomial tree $\lceil \log_2 n \rceil$.
-# - *In place* means: the tensor that the caller holds has the result.
+# - A message takes $\alpha + \text{bytes} \cdot \beta$. Rounds decide for small tensors, bytes for large
+#   ones.
+# - *In place* means: the caller's own tensor holds the result.
 #
-# **Where this is used:** starting weights, loading a checkpoint on one rank and handing it out,
-# settings that one rank has read from a file.
+# So one broadcast per tensor gives all replicas the same start. The same is done with a checkpoint that
+# one rank has read, and with settings from a file. But a broadcast brings *everything* to every rank; for
+# a data set, each rank should get its own part.
 #
 # ### Check yourself
 #

@@ -1,32 +1,35 @@
 # %% [markdown]
 # # 03 · Scatter and gather
 #
+# One rank has read a batch of samples from disk, and eight ranks are to train on it, each on an eighth.
+# A broadcast would do, but each rank would then receive eight times what it needs. And when the step is
+# over, each rank has a loss of its own, while the log wants one line with all eight. Handing out parts and
+# collecting them again are two collectives: **scatter** and **gather**.
+#
 # **You will learn** to hand out pieces of data, to collect them again, to split a tensor for $n$
 # ranks without losing any of it, and why no rank sends to itself.
 #
 # **You need** chapter [02](02_broadcast.ipynb).
 #
-# **Time:** 45 minutes, and 2 exercises.
+# **Time:** 50 minutes, and 2 exercises.
 
 # %%
-import traceback
-
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## Scatter: a piece for everyone
 #
-# In a broadcast everybody gets the same. In a **scatter** the source has a list of $n$ pieces, and
+# After a broadcast every rank has the same. In a **scatter** the source has a list of $n$ pieces, and
 # rank $r$ gets piece $r$.
 #
-# ![Before: rank 1 holds the pieces x0, x1, x2, x3. After a scatter from rank 1, rank r holds piece xr. Piece x1 never moves](../imgs/scatter.png)
+# ![Before: rank 1 holds the pieces x0, x1, x2, x3. After a scatter from rank 1, rank r holds piece xr. Piece x1 is rank 1's own and never travels](../imgs/scatter.png)
 #
-# Piece $x_1$ is drawn dashed: it belongs to the source itself and never travels.
+# Piece $x_1$ has a dashed frame: it is the source's own, and never travels.
 #
-# **Predict:** three ranks; rank 0 has five ones, five twos and five threes. What does each rank
+# In PyTorch it looks like this. Rank 0 has five ones, five twos and five threes; what does each rank
 # hold afterwards?
 
 # %%
@@ -44,9 +47,9 @@ run(built_in_scatter, 3)
 # %% [markdown]
 # On the other ranks the list is `None`: they have no pieces, and must not look inside.
 #
-# ## Nobody sends to itself
+# ## The source keeps its own piece
 #
-# In many notes you find scatter written like this:
+# The shortest way to write a scatter treats the source like every other rank:
 #
 # ```
 # if rank == src:
@@ -54,11 +57,13 @@ run(built_in_scatter, 3)
 # recv out from src
 # ```
 #
-# It is tempting: the source is treated like everybody else, and the code is short. But it makes the
-# source send to itself. **Predict** what happens on 3 ranks.
+# **Predict:** what will happen on 3 ranks?
 
 # %%
-def scatter_from_some_notes():
+predict("")
+
+# %%
+def source_like_the_others():
     out = torch.zeros(5)
     if dist.get_rank() == 0:
         for i in range(dist.get_world_size()):
@@ -67,43 +72,25 @@ def scatter_from_some_notes():
     return out
 
 
-run(scatter_from_some_notes, 3, may_fail=True)
+run(source_like_the_others, 3, may_fail=True)
 
 # %% [markdown]
-# A send to oneself is an error. **Predict:** who refuses it, PyTorch or gloo? And `isend`, too?
-
-# %%
-def who_refuses():
-    if dist.get_rank() != 0:
-        return None
-    found = []
-    for call in (dist.send, dist.isend):
-        try:
-            call(torch.ones(1), 0)
-        except ValueError as error:
-            *_, (frame, _) = traceback.walk_tb(error.__traceback__)  # where it was raised
-            package = frame.f_globals["__name__"].split(".")[0]
-            found.append(f"{call.__name__}: {package} says, {error}")
-    return found
-
-
-print(*run(who_refuses, 2)[0], sep="\n")
-
-# %% [markdown]
-# `dist.send` itself refuses, before any backend is asked, so with NCCL or MPI as well. `dist.isend`
+# A rank cannot send to itself here. `dist.send` refuses it on every backend; `dist.isend`
 # [lets it through](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.isend), and
-# the backend decides; gloo cannot, since a rank has no connection to itself. (The grader looks before
-# gloo does, and says it more clearly.)
+# leaves it to the backend. (gloo fails, because a rank has no connection to itself.)
 #
-# Even if `send` allowed it, it would be no good here: a blocking send waits for its receive, and the
-# receive stands in a line that the same rank has not reached. It would wait for itself for ever. The
-# source simply *copies* its own piece.
+# Even if `send` allowed it, it would be no good here. A synchronous send waits for its receive, and
+# that receive is on a line which the same rank has not reached: the source would wait for itself for
+# ever. It simply *copies* its own piece instead.
 #
 # ## What it costs
 #
-# $n-1$ ranks need one piece each: $n-1$ messages, and $(n-1)$ times the bytes of one piece in all.
-# Compare with a broadcast of the whole list, which would also bring everyone their piece, but would
-# send $n$ times as much.
+# $n-1$ ranks need one piece each: $n-1$ messages, and $(n-1)$ times the bytes of one piece in all. A
+# broadcast of the whole list would also bring every rank its piece, but would send $n$ times as much.
+#
+# If the source sends all of them itself, and a piece has $s$ bytes, that takes
+# $(n-1)(\alpha + s\beta)$. A tree could save latencies, as in chapter [02](02_broadcast.ipynb), but not
+# bytes: whatever the algorithm, $(n-1)\,s$ bytes have to leave the source.
 #
 # ## Exercise: scatter
 #
@@ -133,7 +120,9 @@ check(scatter)
 # A **gather** turns the arrows round. Every rank has a piece, and afterwards one rank, the
 # *destination*, has the list of all of them in rank order.
 #
-# ![Before: rank r holds xr. After a gather to rank 1, rank 1 holds the list x0, x1, x2, x3; the others keep their piece](../imgs/gather.png)
+# ![Before: rank r holds xr. After a gather to rank 1, rank 1 holds the list x0, x1, x2, x3; the others still have their own piece](../imgs/gather.png)
+#
+# The dashed frames on the right are what was there already: each rank's own piece.
 
 # %%
 def built_in_gather():
@@ -147,10 +136,13 @@ def built_in_gather():
 run(built_in_gather, 3)
 
 # %% [markdown]
-# **Rank order** matters: entry $r$ is what rank $r$ sent, however late it came. Here is a gather that
-# takes the messages as they come, and puts them at the end of a list.
+# The list is in **rank order**: entry $r$ is what rank $r$ sent. Here is a gather that takes the messages
+# as they come, and puts them at the end of a list.
 #
-# **Predict:** is it right?
+# **Predict:** rank $r$ sends $10r$. What will the list on rank 0 be?
+
+# %%
+predict("")
 
 # %%
 def gather_as_they_come():
@@ -162,7 +154,7 @@ def gather_as_they_come():
     found = [x]
     for _ in range(n - 1):
         y = torch.empty_like(x)
-        dist.recv(y)  # from anybody
+        dist.recv(y)  # from any rank
         found.append(y)
     return [int(y) for y in found]
 
@@ -170,9 +162,9 @@ def gather_as_they_come():
 run(gather_as_they_come, 4)[0]
 
 # %% [markdown]
-# The values are all there, but not in rank order. Their places depend on who comes first, and `run`
-# lets the highest rank come first; on a network it is whoever is fastest. To be right, receive from
-# a *named* rank, or use what `recv` returns: the rank that the message came from.
+# The values are all there, but not in rank order. Their places depend on which message comes first:
+# `run` takes the highest rank's, and on a network it is the fastest. To be right, receive from a *named*
+# rank, or use what `recv` returns: the rank that the message came from.
 #
 # ## Exercise: gather
 #
@@ -200,9 +192,8 @@ check(gather)
 # %% [markdown]
 # ## Where do the pieces come from?
 #
-# Before you can scatter a tensor you have to cut it. PyTorch has two functions that look alike.
-#
-# **Predict:** cut 9 numbers for 4 ranks. How many pieces does each give?
+# Before you can scatter a tensor you have to cut it. PyTorch has two functions that look alike. Each is
+# asked to cut 9 numbers for 4 ranks: how many pieces does each give?
 
 # %%
 numbers = torch.arange(9)
@@ -212,11 +203,12 @@ print("tensor_split(4):", [piece.tolist() for piece in numbers.tensor_split(4)])
 # %% [markdown]
 # `chunk` first fixes the size of a piece, $\lceil 9/4 \rceil = 3$, and then needs only **three** of
 # them. The fourth rank gets nothing, not even an empty piece, and `chunks[3]` raises an
-# `IndexError`. `chunk` is often seen in code for $n$ ranks, and such code works until the length is
-# not divisible by $n$.
+# `IndexError`. The [documentation](https://docs.pytorch.org/docs/stable/generated/torch.chunk.html)
+# warns of it. The trap is that nothing goes wrong as long as $n$ divides the length, as it usually does
+# in a first test.
 #
 # `tensor_split` always gives exactly $n$ pieces, whose sizes differ by at most one. It is what you
-# want. For how many lengths up to 40 does `chunk` fail?
+# want. For how many of the lengths up to 40 does `chunk` give too few?
 
 # %%
 for n in (2, 3, 4, 8):
@@ -224,11 +216,11 @@ for n in (2, 3, 4, 8):
     print(f"n = {n}: chunk gives too few pieces for {len(bad)} of 40 lengths, such as {bad[:6]}")
 
 # %% [markdown]
-# Now put the pieces together: cut a tensor on one rank, hand it out, let everyone work on their
-# piece, and collect. This is the oldest pattern of parallel programming.
+# Now put the two together: cut a tensor on one rank, hand it out, let every rank work on its piece, and
+# collect the results. This is the batch of the beginning, with squares for losses.
 #
-# Since `tensor_split` gives pieces of different sizes, ranks first have to know how large theirs
-# is. Everybody can compute it:
+# Since `tensor_split` gives pieces of different sizes, each rank first has to know how large its own
+# is. It can compute that, without a message:
 
 # %%
 def square_in_parallel(length):
@@ -251,35 +243,39 @@ if check(scatter) and check(gather):
     print(run(square_in_parallel, 4, 9)[0])
 
 # %% [markdown]
-# ## Every number in an example has to fit
+# ## Count the elements
 #
-# A last warning about examples you may read. One published text says "each rank $r$ holds $[r]$",
-# one number, and then shows a gather whose result has four numbers *per rank*. Both cannot be true.
-# When you read an example, do what `check` does: count the elements on both sides. Gather neither
-# makes nor loses any, so $n$ ranks with $k$ elements each give $n \cdot k$.
+# Suppose you read: "each of four ranks $r$ holds $[r]$; after a gather, rank 0 has four numbers from
+# each". Both cannot be true. A gather neither makes nor loses elements: $n$ ranks with $k$ elements each
+# give $n \cdot k$. Counting on both sides is a quick test of any example, and of your own code.
 
 # %%
 def count_elements(k):
     x = torch.full((k,), float(dist.get_rank()))
-    pieces = [torch.empty(k) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
+    pieces = (
+        [torch.empty(k) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
+    )
     dist.gather(x, pieces, dst=0)
     return x.numel(), sum(p.numel() for p in pieces) if pieces else None
 
 
 for k in (1, 4):
-    print(f"4 ranks with {k} elements each: rank 0 has {run(count_elements, 4, k)[0][1]} in the end")
+    print(
+        f"4 ranks with {k} elements each: rank 0 has {run(count_elements, 4, k)[0][1]} in the end"
+    )
 
 # %% [markdown]
 # ## Summary
 #
 # - **Scatter** hands out piece $r$ to rank $r$; **gather** collects them in rank order.
 # - Both take $n-1$ messages of one piece each. The root's own piece is copied, never sent.
-# - No rank sends to itself: `dist.send` refuses it, and a blocking send that did not would hang.
+# - No rank sends to itself: `dist.send` refuses it, and a synchronous send would wait for itself.
 # - Rank order is not order of arrival.
 # - Cut with `tensor_split(n)`. `chunk(n)` may give fewer than $n$ pieces.
 #
-# **Where this is used:** handing out the samples of a data set, collecting logs and metrics on one
-# rank, saving sharded parameters into one file.
+# So eight ranks get an eighth of the batch each, and the log gets its line: one scatter, one gather. A
+# gather also collects the shards of a model when they are to be saved in one file. Often the log does not
+# want eight losses, though, but their mean. Then it is a waste to collect them all first.
 #
 # ### Check yourself
 #
@@ -295,8 +291,8 @@ for k in (1, 4):
 #
 # <details><summary>Why must the entry of <code>dst</code> itself be a copy?</summary>
 #
-# Otherwise the list holds the very tensor <code>x</code>. Whoever writes to <code>x</code> later
-# changes the list without knowing.
+# Otherwise the list holds the very tensor <code>x</code>, and writing to <code>x</code> later would
+# silently change the list.
 # </details>
 #
 # **Next:** [04 · Reduce](04_reduce.ipynb): many values become one.

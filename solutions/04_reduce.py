@@ -1,46 +1,53 @@
 # %% [markdown]
 # # 04 · Reduce
 #
+# Every rank has computed a loss on its own samples, and the log wants their mean. A gather would bring
+# all of them to one rank, which then adds them up. For one number each that is fine. But the gradients of
+# a model with a billion parameters are 4 GB in float32, and 64 ranks have one such set each: gathered,
+# they would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them
+# on the way.
+#
 # **You will learn** to combine the tensors of all ranks into one, which operations can be combined
-# in this way, how the order changes the last digits, and what *not* to read afterwards.
+# in this way, how much the order matters, and what *not* to read afterwards.
 #
 # **You need** chapter [03](03_scatter_gather.ipynb).
 #
 # **Time:** 75 minutes, and 2 exercises.
 
 # %%
+import math
+
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## What it does
 #
-# A **reduce** is a gather that adds up as it goes. Every rank has a tensor of the same shape; one
-# rank, the destination, ends with their sum, element by element.
+# Every rank has a tensor of the same shape. After the reduce one rank, the *destination*, has their sum,
+# element by element.
 #
 # ![Before: four ranks hold A, B, C, D. After a reduce to rank 1, rank 1 holds A+B+C+D and the others what they had](../imgs/reduce.png)
 #
-# **Predict:** three ranks hold five ones, five twos and five threes. What does rank 0 hold after a
-# reduce to rank 0?
+# Three ranks hold five ones, five twos and five threes. What does rank 0 hold after a reduce to rank 0?
 
 # %%
 def built_in_reduce():
     x = torch.full((5,), float(dist.get_rank() + 1))
     dist.reduce(x, dst=0, op=dist.ReduceOp.SUM)
-    return x.tolist() if dist.get_rank() == 0 else "not ours to read"
+    return x
 
 
-print(list(run(built_in_reduce, 3)))
+print("rank 0 holds", run(built_in_reduce, 3)[0].tolist())
 
 # %% [markdown]
-# ### Why "not ours to read"?
+# And ranks 1 and 2? In the picture they still have what they had.
 #
-# Many texts say that `dist.reduce` leaves the tensors of the other ranks alone. The
-# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce)
-# promises only that *the destination* receives the result. See for yourself whether ranks 1 and 2
-# still have what they had:
+# **Predict:** is that so with the built-in reduce, too? Does it matter?
+
+# %%
+predict("")
 
 # %%
 def what_is_left():
@@ -55,26 +62,50 @@ print("rank 1 unchanged:", unchanged[1])
 print("rank 2 unchanged:", unchanged[2])
 
 # %% [markdown]
-# gloo uses the tensors of the other ranks as scratch space for partial sums. So after `dist.reduce`,
-# never read `x` on a rank that is not the destination. (Yours will be better: the exercise asks
-# for a reduce that leaves them alone.)
+# It is not so: gloo uses the tensors of the other ranks as scratch space for partial sums. It may, since
+# the [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce)
+# promises a result on the destination only. So after `dist.reduce`, never read `x` on another rank. (Yours
+# will be kinder, as in the picture: the exercise asks for a reduce that leaves the others alone.)
 #
 # ## What can be reduced
 #
-# Five operations have names in `dist.ReduceOp`:
-#
-# | op | result | for integers? |
+# PyTorch lists the operations in `dist.ReduceOp`:
+
+# %%
+print(*dist.ReduceOp.RedOpType.__members__)
+
+# %% [markdown]
+# | op | result | in the exercises? |
 # |---|---|---|
 # | `SUM` | $x_0 + x_1 + \dots + x_{n-1}$ | yes |
 # | `PRODUCT` | $x_0 \cdot x_1 \cdots x_{n-1}$ | yes |
 # | `MIN`, `MAX` | the smallest, the largest | yes |
-# | `AVG` | the sum divided by $n$ | no: an average of integers is no integer |
+# | `AVG` | the sum divided by $n$ | for floating point: the average of integers is usually not an integer |
+# | `BAND`, `BOR`, `BXOR` | bit by bit: and, or, exclusive or | no |
+# | `PREMUL_SUM` | the sum, after each $x_r$ is multiplied by a factor | no |
 #
-# gloo's own collectives know SUM, PRODUCT, MIN and MAX on every number type. AVG is built in for
-# NCCL; for gloo it depends on the version of PyTorch. That need not trouble us: an average is a sum
-# and one division.
-#
-# **Predict:** in what order should you add and divide? Watch what happens if you divide too often.
+# No backend does all of them for all numbers; the
+# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.ReduceOp) says
+# what NCCL leaves out. Here is what gloo does in your version of PyTorch:
+
+# %% tags=["nbval-ignore-output"]
+def supported(dtype):
+    names = []
+    for name in ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"):
+        try:
+            dist.reduce(torch.ones(2, dtype=dtype), 0, getattr(dist.ReduceOp, name))
+            names.append(name)
+        except (RuntimeError, ValueError):
+            pass
+    return " ".join(names) or "none"
+
+
+for dtype in (torch.float32, torch.int64, torch.int16, torch.complex64):
+    print(f"{dtype}: {run(supported, 2, dtype)[0]}")
+
+# %% [markdown]
+# If your backend has no AVG, you do not need it: an average is a sum and one division. *One*: this is what
+# comes out if you divide after every step.
 
 # %%
 values = [4.0, 8.0, 12.0]
@@ -89,10 +120,14 @@ print("add everything, divide once:", right)
 print("divide after every step:    ", round(wrong, 3))
 
 # %% [markdown]
-# ## Any order will do — nearly
+# ## Any order will do, nearly
 #
-# A reduce may add in any order, because addition is *associative*: $(a+b)+c = a+(b+c)$. That is
-# what allows trees and rings. For the numbers in a computer it is not quite true:
+# Two properties of addition let a reduce choose its own order. It is **associative**,
+# $(a+b)+c = a+(b+c)$, so partial sums can be made anywhere and added up later. And it is
+# **commutative**, $a+b = b+a$, so it does not matter whose tensor arrives first. The same holds for
+# products, minima and maxima.
+#
+# The numbers in a computer commute, but floating-point addition is not quite associative:
 
 # %%
 a, b, c = torch.tensor(1e8), torch.tensor(-1e8), torch.tensor(1.0)
@@ -100,28 +135,54 @@ print("(a + b) + c =", ((a + b) + c).item())
 print("a + (b + c) =", (a + (b + c)).item())
 
 # %% [markdown]
-# In float32 there is no number between 100 000 000 and 100 000 008, so adding 1 to $-10^8$ changes
-# nothing. Two algorithms that add in different orders may therefore differ in the last digits, and
-# neither is wrong. `check` knows how large such errors can be for each dtype and number of ranks,
+# Between $2^{26}$ and $2^{27}$, float32 has only every eighth number, so adding 1 to $-10^8$ changes
+# nothing. The two results are 1 and 0, and neither program is wrong. How far apart can two orders be? Add
+# a thousand numbers forwards and backwards, once with all of them positive, and once with both signs:
+
+# %%
+def in_order(values):
+    total = torch.tensor(0.0)
+    for value in values:
+        total = total + value
+    return total.item()
+
+
+generator = torch.Generator().manual_seed(4)
+large = torch.rand(500, generator=generator) * 1000
+small = torch.rand(500, generator=generator)
+thousands = {
+    "all positive": torch.cat([large, small]),
+    "both signs": torch.cat([large, small - large.flip(0)]),
+}
+for name, x in thousands.items():
+    forwards, backwards = in_order(x), in_order(x.flip(0))
+    sizes = math.fsum(x.abs().tolist())
+    apart = abs(forwards - backwards)
+    print(f"{name}: sum {forwards:.3f} or {backwards:.3f}, sum of |x| {sizes:.3f}")
+    print(f"    apart by {apart / forwards:.0e} of the sum,")
+    print(f"    and by {apart / sizes:.0e} of the sum of |x|")
+
+# %% [markdown]
+# Measured against the sum, the error can be as large as you like: it is large wherever the terms nearly
+# cancel. Measured against the **sum of the absolute values** it stays small. A sum of $n$ numbers, in
+# whatever order, is off by at most about
+#
+# $$(n-1)\,u \sum_r |x_r|$$
+#
+# where $u$ is half the distance from 1 to the next number, $6 \cdot 10^{-8}$ in float32
+# ([Higham 1993](https://doi.org/10.1137/0914050)). `check` uses a bound of this kind for each element,
 # and allows that and no more. For integers it allows nothing.
 #
 # ## What it costs
 #
 # Each of the other $n-1$ ranks has something that the result depends on, so each has to send at
-# least once: **$n-1$ messages** are needed. With a gather, the destination would also need room for
-# $n$ tensors. A reduce can do with one extra buffer: receive, add, receive the next.
-#
-# ```
-# if I am the destination:
-#     for every other rank: receive its tensor into a buffer, combine the buffer into x
-# else:
-#     send x to the destination
-# ```
+# least once: **$n-1$ messages** are needed. And how much memory? After a gather, the destination holds
+# $n$ tensors. If it combines each tensor as it comes, how many does it need room for, besides `x`?
 #
 # ## Exercise: reduce
 #
-# Write it for all five operations. The result is in place, in `x` on `dst`; on every other rank `x`
-# must be **unchanged**, bit for bit. AVG is asked for on floating-point numbers only.
+# Write it for SUM, AVG, MIN, MAX and PRODUCT. The result is in place, in `x` on `dst`; on every other
+# rank `x` must be **unchanged**, bit for bit. AVG is asked for on floating-point numbers only.
 #
 # Compare `op` with `==`, as in `op == dist.ReduceOp.MAX`. Useful: `torch.minimum(a, b)` and
 # `torch.maximum(a, b)`, and `x.copy_(...)` to write into `x`.
@@ -173,8 +234,8 @@ if check(reduce):
 # %% [markdown]
 # ## A bottleneck
 #
-# Count who does what in the simple reduce: the destination receives $n-1$ tensors, one after the
-# other, while everybody else sends a single one and is done. The more ranks, the longer the queue.
+# If the destination receives from every rank itself, it receives $n-1$ tensors, one after the other,
+# while each of the others sends one and is done. The more ranks, the longer the queue.
 
 # %%
 def flat_reduce(x):
@@ -188,18 +249,29 @@ def flat_reduce(x):
 
 
 for n in (2, 4, 8):
-    print(f"{n} ranks: {run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds} rounds")
+    print(f"{n} ranks, rounds: {run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds}")
 
 # %% [markdown]
-# As with the broadcast, a tree needs fewer rounds. Turn a broadcast's tree round, and what was sent last
-# is received first: half of the ranks hand over what they have and are done, then half of the rest, until
-# only the destination is left. Ranks in the middle of the tree combine what comes with what they have,
-# and pass on the partial result.
+# As with the broadcast, a tree needs fewer rounds: $\lceil \log_2 n \rceil (\alpha + S\beta)$ in place of
+# $(n-1)(\alpha + S\beta)$. Half of the ranks hand over what they have and are done, then half of the
+# rest, until only the destination is left. Ranks in the middle of the tree combine what comes with what
+# they have, and pass on the partial result.
 #
 # ![Eight ranks. In round 1 ranks 1, 3, 5, 7 send to 0, 2, 4, 6; in round 2 ranks 2 and 6 send to 0 and 4; in round 3 rank 4 sends to rank 0, which then holds the sum of all](../imgs/reduce_tree.png)
 #
-# **Predict** with pencil: four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first
-# round, and which one in the second?
+# You could also take the arrows of the broadcast in chapter [02](02_broadcast.ipynb) and turn them round,
+# last round first: ranks 4 to 7 would send to 0 to 3, then 2 and 3 to 0 and 1, then 1 to 0. That is a
+# binomial tree, too, and takes as many rounds. This one pairs neighbours first, so every partial sum is
+# over *consecutive* ranks, 0 and 1, then 0 to 3, and only associativity is needed. MPI makes use of that:
+# a user's own operation may be declared
+# [not commutative](https://www.mpi-forum.org/docs/mpi-4.1/mpi41-report.pdf) (`MPI_Op_create`), and then
+# it is evaluated in rank order.
+#
+# **Predict:** four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first round, which one
+# in the second, and what does each rank's partial sum end as?
+
+# %%
+predict("")
 
 # %%
 def tree_of_four(x):
@@ -225,14 +297,17 @@ for rank, (own, partial) in enumerate(run(powers, 4)):
     print(f"rank {rank}: x is still {own:4}, the partial sum is {partial}")
 
 # %% [markdown]
-# Notice `x.clone()`: rank 2 adds up a partial sum, and does so in a copy, because its `x` must not
-# change. That is the work that gloo saves itself.
+# Notice `x.clone()`: rank 2 makes its partial sum in a copy, because its `x` must not change. gloo saves
+# itself this copy, which is why it left something else in `x` above.
 #
 # ## Exercise: tree_reduce
 #
-# The same as `reduce`, with all five operations and for any destination, on a tree: $n-1$ messages in
+# The same as `reduce`, with the same operations and for any destination, on a tree: $n-1$ messages in
 # $\lceil \log_2 n \rceil$ rounds, for any number of ranks. The rounds are the point of this exercise, so
-# the queue of before earns half. `x` must stay as it was everywhere but on `dst`.
+# a queue at the destination earns half. `x` must stay as it was on every rank but `dst`.
+#
+# Which of the two trees you take, or another one, is up to you. Before you write: in which of the rounds
+# with step 1, 2, 4 does rank 6 send, and how can you tell from its number?
 
 # %%
 def tree_reduce(x: torch.Tensor, dst: int, op: dist.ReduceOp) -> None:
@@ -271,21 +346,23 @@ if check(tree_reduce):
     for n in (2, 4, 8):
         flat_rounds = run(flat_reduce, n, torch.ones(10)).trace.traffic.rounds
         tree_rounds = run(your_tree, n, torch.ones(10)).trace.traffic.rounds
-        print(f"{n} ranks: {flat_rounds} rounds flat, {tree_rounds} rounds as a tree")
+        print(f"{n} ranks, rounds: {flat_rounds} flat, {tree_rounds} as a tree")
 
 # %% [markdown]
 # ## Summary
 #
-# - **Reduce**: everyone has an x, one rank ends with the sum (or average, minimum, maximum,
-#   product).
-# - It takes $n-1$ messages; flat $n-1$ rounds, as a tree $\lceil \log_2 n \rceil$.
+# - **Reduce**: every rank has an x; one rank ends with the sum (or average, minimum, maximum, product).
+# - With point-to-point messages it takes $n-1$ of them; flat in $n-1$ rounds, as a tree in
+#   $\lceil \log_2 n \rceil$.
 # - Average: add everything, divide once.
-# - Floating-point sums depend on the order, in the last digits.
+# - Associativity allows partial results, commutativity any order of arrival. Floating-point sums depend
+#   on the order, by an error that grows with $\sum |x|$, not with the sum itself.
 # - After the built-in `dist.reduce`, only the destination's tensor means anything.
 #
-# **Where this is used:** a loss or a metric averaged for one log line; gradients summed on one
-# device by a parameter server. When *everybody* needs the result, it is an all-reduce, and that is
-# where this course is heading.
+# So the mean loss needs one reduce and one division, and 64 sets of gradients can be added up in the room
+# of two. But training does not stop there: every rank needs the averaged gradients for its next step, not
+# only one. When *every* rank is to have the result, it is an **all-reduce**, and that is where this course
+# is heading.
 #
 # ### Check yourself
 #
@@ -296,12 +373,19 @@ if check(tree_reduce):
 #
 # <details><summary>Can a reduce do with fewer than n − 1 messages?</summary>
 #
-# No. The result depends on every rank's tensor, so each of the others must send at least once.
+# Not if messages go from one rank to another. The result depends on every rank's tensor, so each of the
+# others must send at least once.
 # </details>
 #
 # <details><summary>Two correct programs give 0.30000001 and 0.3. Which one is wrong?</summary>
 #
 # Neither need be. They may have added in different orders.
+# </details>
+#
+# <details><summary>Two correct programs add the same float32 numbers and give 1 and 0. Can that be?</summary>
+#
+# Yes, if the numbers themselves are large and nearly cancel: the error scales with the sum of their
+# absolute values.
 # </details>
 #
 # **Next:** [05 · All-gather](05_all_gather.ipynb): every rank ends with every piece.

@@ -91,19 +91,19 @@ def all_send_first():
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 8])
-def test_a_circle_is_bold_with_the_lines_on_its_arrows(n):
+def test_a_cycle_is_bold_with_the_lines_on_its_arrows(n):
     picture = hung(all_send_first, n)
     send = f"send, line {line_in(all_send_first, 'dist.send')}"
     assert picture.bold(send) == [True] * n
     assert all(picture.bold(f"rank {rank}") == [True] for rank in range(n))
     assert picture.arrows(bold=True) == n
     assert picture.arrows() == picture.arrows(dashed=True) == 0
-    circle = " → ".join(str(rank % n) for rank in range(n + 1))
+    cycle = " → ".join(str(rank % n) for rank in range(n + 1))
     assert picture.words == " ".join(
         [
             "Who waits for whom.",
             *(f"Rank {rank} waits for rank {(rank + 1) % n} ({send})." for rank in range(n)),
-            f"The circle: {circle}.",
+            f"The cycle: {cycle}.",
         ]
     )
 
@@ -142,13 +142,13 @@ def test_a_receive_from_anybody_is_dashed():
 
     picture = hung(receives, 3)
     assert picture.bold("needs any one of 2") == [False] * 3
-    # two of the six are a circle
+    # two of the six are a cycle
     assert (picture.arrows(dashed=True), picture.arrows(bold=True, dashed=True)) == (4, 2)
     assert picture.bold("any one that it points to would do (OR)") == [False]
     assert "Rank 0 waits for any of ranks 1 and 2 (recv, line" in picture.words
 
 
-def test_who_waits_for_a_circle_is_not_bold():
+def test_who_waits_for_a_cycle_is_not_bold():
     def answer():
         rank = dist.get_rank()
         dist.recv(torch.empty(1), {0: 1, 1: 2, 2: 1}[rank])
@@ -184,12 +184,12 @@ def ring(n):
     return tuple(Wait(r, ((r + 1) % n,), "", Site("f.py", 8), "send") for r in range(n))
 
 
-def test_a_circle_in_a_crowd_is_drawn_alone():
+def test_a_cycle_in_a_crowd_is_drawn_alone():
     crowd = [Wait(rank, (0,), "", Site("f.py", 3), "recv") for rank in range(2, 40)]
     waits = (*ring(2), *crowd)
     picture = Picture(graph_image(waits, (0, 1)))
     assert [text for text, _ in picture.texts if text.startswith("rank")] == ["rank 0", "rank 1"]
-    assert picture.words.endswith("The circle: 0 → 1 → 0. 38 more wait.")
+    assert picture.words.endswith("The cycle: 0 → 1 → 0. 38 more wait.")
 
 
 @pytest.mark.parametrize("waits, cycle", [((), ()), (ring(MOST_RANKS + 1), range(MOST_RANKS + 1))])
@@ -207,7 +207,7 @@ def test_a_long_call_is_cut_and_keeps_its_line():
 
 @st.composite
 def graphs(draw):
-    """Waits of some of up to seven ranks, for one or several others, and a circle if one shows."""
+    """Waits of some of up to seven ranks, for one or several others, and a cycle if one shows."""
     n = draw(st.integers(2, 7))
     waits = {}
     for rank in range(n):
@@ -253,7 +253,7 @@ def test_nothing_lies_on_anything(graph):
 
 
 @pytest.mark.parametrize("n", range(2, MOST_RANKS + 1))
-def test_words_of_a_circle_touch_nothing(n):
+def test_words_of_a_cycle_touch_nothing(n):
     edges = [(rank, (rank + 1) % n) for rank in range(n)]
     layout = laid_out(range(n), edges, (90.0, 40.0), dict.fromkeys(edges, (150.0, 17.0)))
     assert not any(

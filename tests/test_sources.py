@@ -10,6 +10,7 @@ import inspect
 import re
 import time
 from collections import Counter
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -369,6 +370,135 @@ def test_the_map_of_the_course_says_what_each_collective_does(four):
         assert pieces == ({1} if re.match("rank r has (piece r|the sum)", after) else {4}), name
         began = {owner for tag in tags for owner in tag.owners}
         assert began == ({1} if before.startswith("one rank") else {0, 1, 2, 3}), name
+
+
+# What chapters 00 to 04 say of messages, trees and operations. --------------------
+
+
+def test_years_of_one_gpu_and_bytes_of_the_weights():
+    """The arithmetic that chapter 00 opens with."""
+    assert 405e9 * 2 == 810e9
+    assert round(3.8e25 / 400e12 / (365 * 86400), -3) == 3000
+
+
+def in_flight(tags):
+    if dist.get_rank() == 0:
+        for request in [dist.isend(torch.tensor([tag]), 1, tag=tag) for tag in (10, 20, 30)]:
+            request.wait()
+        for request in [dist.isend(torch.tensor([value]), 1) for value in (10, 20, 30)]:
+            request.wait()
+        return None
+    y, got = torch.empty(1, dtype=torch.int64), []
+    for tag in (*tags, 0, 0, 0):
+        dist.recv(y, 0, tag=tag)
+        got.append(y.item())
+    return torch.tensor(got)
+
+
+def test_messages_of_one_tag_do_not_overtake_and_a_tag_picks_its_own():
+    outcome = play(in_flight, 2, [30, 10, 20])
+    assert outcome.failure is None
+    assert outcome.results[1].value.tolist() == [30, 10, 20, 10, 20, 30]
+
+
+def test_send_refuses_the_rank_itself_and_isend_leaves_it_to_gloo():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(ValueError, match="should not be the same"):
+            dist.send(torch.ones(1), 0)
+        with pytest.raises(RuntimeError):
+            dist.isend(torch.ones(1), 0)
+    finally:
+        dist.destroy_process_group()
+
+
+def into_a_parameter():
+    rank, found = dist.get_rank(), []
+    for way in ("broadcast", "receive"):
+        weight = torch.nn.Parameter(torch.full((2,), float(rank)))
+        if way == "broadcast":
+            dist.broadcast(weight, 0)
+        elif rank == 0:
+            dist.send(weight.detach(), 1)
+        else:
+            dist.recv(weight, 0)
+        found.append(weight.detach().clone())
+    return found
+
+
+def test_messages_are_written_into_parameters_past_autograd():
+    """Without no_grad, which copy_ asks for."""
+    outcome = play(into_a_parameter, 2, allowed=None)
+    assert outcome.failure is None
+    assert [x.tolist() for x in outcome.results[1].value] == [[0.0, 0.0]] * 2
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        torch.nn.Parameter(torch.ones(2)).copy_(torch.zeros(2))
+
+
+def test_a_hang_of_plain_gloo_lasts_half_an_hour():
+    assert dist.constants.default_pg_timeout == timedelta(minutes=30)
+
+
+def solution(chapter, name):
+    """A function of a solved chapter, as it stands there."""
+    text = next(CHAPTERS.glob(f"{chapter}_*.py")).read_text()
+    (source,) = re.findall(rf"^def {name}\(.*?(?=^check\({name}\))", text, re.M | re.S)
+    space = {"torch": torch, "dist": dist}
+    exec(source, space)
+    return space[name]
+
+
+def edges(trace):
+    """Who sends to whom, for each round."""
+    return [
+        sorted((m.source, m.destination) for m in trace.messages if m.start == start)
+        for start in range(trace.traffic.rounds)
+    ]
+
+
+def test_the_trees_of_the_pictures_are_those_of_the_solutions():
+    """The broadcast doubles from the source; the reduce pairs neighbours first."""
+    spread, collect = solution("02", "tree_broadcast"), solution("04", "tree_reduce")
+    down = simulate(spread, 8, torch.ones(1), 0, alpha=1, beta=0, record=True).trace
+    up = simulate(collect, 8, torch.ones(1), 0, OPS["SUM"], alpha=1, beta=0, record=True).trace
+    assert edges(down) == [[(r, r + step) for r in range(step)] for step in (1, 2, 4)]
+    assert edges(up) == [[(r + step, r) for r in range(0, 8, 2 * step)] for step in (1, 2, 4)]
+
+
+def chain_of_pieces(x):
+    rank, n, requests = dist.get_rank(), dist.get_world_size(), []
+    for piece in x.tensor_split(100):
+        if rank > 0:
+            dist.recv(piece, rank - 1)
+        if rank < n - 1:
+            requests.append(dist.isend(piece, rank + 1))
+    for request in requests:
+        request.wait()
+
+
+def broadcast_built_in(x):
+    dist.broadcast(x, 0)
+
+
+def test_rounds_are_not_seconds():
+    """106 rounds of a chain beat the 3 of a tree for 100 MB, and not for 400 bytes."""
+    alpha, beta = 10e-6, 1 / 10e9
+    for elements, faster in ((100, broadcast_built_in), (25_000_000, chain_of_pieces)):
+        x = torch.ones(elements)
+        taken = {
+            way: simulate(way, 8, x, alpha=alpha, beta=beta).seconds
+            for way in (broadcast_built_in, chain_of_pieces)
+        }
+        assert min(taken, key=taken.__getitem__) is faster
+        assert taken[broadcast_built_in] == pytest.approx(3 * (alpha + x.nbytes * beta))
+        assert taken[chain_of_pieces] == pytest.approx(106 * (alpha + x.nbytes / 100 * beta))
+
+
+def test_reduce_op_has_nine_names():
+    text = next(CHAPTERS.glob("04_*.py")).read_text()
+    table = set(re.findall(r"`([A-Z_]+)`", "\n".join(re.findall(r"^# \| `.*", text, re.M))))
+    assert table == set(dist.ReduceOp.RedOpType.__members__)
+    assert len(table) == 9
 
 
 # The ring. ------------------------------------------------------------------------

@@ -354,8 +354,8 @@ def _words(graph: _Graph) -> str:
         parts.append(f"Rank {rank} waits for {which}{peers} ({_call(wait)}).")
     parts += [f"Rank {rank} has returned." for rank in sorted(graph.ended) if rank in graph.nodes]
     if graph.ring:
-        circle = [rank for rank, _ in graph.ring]
-        parts.append(f"The circle: {' → '.join(map(str, [*circle, circle[0]]))}.")
+        cycle = [rank for rank, _ in graph.ring]
+        parts.append(f"The cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
     parts += [f"{graph.left_out} more wait."] if graph.left_out else []
     return " ".join(parts)
 
@@ -438,7 +438,7 @@ def _legend(graph: _Graph) -> Iterator[tuple[str, str]]:
     """Yield what the kinds of lines mean, as far as they are drawn."""
     several = {wait.any_of for wait in graph.waits.values() if len(wait.peers) > 1}
     if graph.ring:
-        yield "the circle: each waits for the next", _stroke(True, False)
+        yield "the cycle: each waits for the next", _stroke(True, False)
     if False in several:
         yield "it needs all that it points to (AND)", _stroke(False, False)
     if True in several:

@@ -27,34 +27,41 @@ def send_recv() -> Sheet:
 
 def head_to_head() -> Sheet:
     """Two blocking sends wait for each other; two ways out."""
-    sheet = Sheet(8, 2.6)
+    sheet = Sheet(8, 3.2)
     panels = (
         ("both send first: a cycle", ("send(x, 1)", "recv(y, 1)"), ("send(x, 0)", "recv(y, 0)")),
         ("one receives first", ("send(x, 1)", "recv(y, 1)"), ("recv(y, 0)", "send(x, 0)")),
-        ("both start with isend", ("isend(x, 1)", "recv(y, 1)"), ("isend(x, 0)", "recv(y, 0)")),
+        (
+            "both isend first",
+            ("isend(x, 1)", "recv(y, 1)", "  wait()  "),
+            ("isend(x, 0)", "recv(y, 0)", "  wait()  "),
+        ),
     )
     for i, (title, left, right) in enumerate(panels):
         x0 = 0.25 + i * 2.6
         good = i > 0
-        colour = colour_of(2) if good else colour_of(5)
-        sheet.text(x0 + 1.15, 2.35, ("✓ " if good else "✗ ") + title, 10, bold=True)
+        sheet.text(x0 + 1.15, 2.95, ("✓ " if good else "✗ ") + title, 10, bold=True)
         for column, (rank, calls) in enumerate(((0, left), (1, right))):
             x = x0 + column * 1.3
-            sheet.rank(x, 0.5, 1.0, 1.45, rank)
+            sheet.rank(x, 0.5, 1.0, 2.05, rank)
             for row, call in enumerate(calls):
-                y = 1.42 - row * 0.62
+                y = 2.02 - row * 0.62
                 waits = not good and row == 0
                 cell = Cell(call, (5,) if waits else (2,) if good else ())
                 sheet.cell(x + 0.04, y, 0.92, 0.42, cell)
         if i == 0:
-            sheet.arrow((x0 + 1.0, 1.74), (x0 + 1.3, 1.74), colour=colour, bend=-0.3)
-            sheet.arrow((x0 + 1.3, 1.52), (x0 + 1.0, 1.52), colour=colour, bend=-0.3)
+            red = colour_of(5)
+            sheet.arrow((x0 + 1.0, 2.34), (x0 + 1.3, 2.34), colour=red, bend=-0.3)
+            sheet.arrow((x0 + 1.3, 2.12), (x0 + 1.0, 2.12), colour=red, bend=-0.3)
+            sheet.text(x0 + 1.15, 2.68, "waits for", 9, colour=red)
         elif i == 1:
-            sheet.arrow((x0 + 1.0, 1.63), (x0 + 1.3, 1.63), colour=colour)
-            sheet.arrow((x0 + 1.3, 1.01), (x0 + 1.0, 1.01), colour=colour)
+            sheet.arrow((x0 + 1.0, 2.23), (x0 + 1.3, 2.23))
+            sheet.arrow((x0 + 1.3, 1.61), (x0 + 1.0, 1.61))
+            sheet.text(x0 + 1.15, 2.68, "message", 9)
         else:
-            sheet.arrow((x0 + 1.0, 1.55), (x0 + 1.3, 1.05), colour=colour)
-            sheet.arrow((x0 + 1.3, 1.55), (x0 + 1.0, 1.05), colour=colour)
+            sheet.arrow((x0 + 1.0, 2.15), (x0 + 1.3, 1.65))
+            sheet.arrow((x0 + 1.3, 2.15), (x0 + 1.0, 1.65))
+            sheet.text(x0 + 1.15, 2.68, "messages", 9)
     return sheet
 
 

@@ -8,7 +8,7 @@ from tools.pictures.common import ROOT_RANK, N, own
 
 def broadcast() -> Sheet:
     """Everyone ends with the root's x."""
-    before = [[own(rank, rank == ROOT_RANK)] for rank in range(N)]
+    before = [[own(rank, rank != ROOT_RANK)] for rank in range(N)]
     after = [[own(ROOT_RANK, rank == ROOT_RANK)] for rank in range(N)]
     return before_after("broadcast", before, after)
 

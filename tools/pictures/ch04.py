@@ -15,7 +15,7 @@ def reduce() -> Sheet:
 
 
 def reduce_tree() -> Sheet:
-    """A sum on a binomial tree: the broadcast's arrows turned round."""
+    """A sum on a binomial tree, neighbours first: partial sums are of consecutive ranks."""
     sheet, size = Sheet(8, 2.75), 8
     xs = [0.9 + rank * 0.92 for rank in range(size)]
     contents: list[set[int]] = [{rank} for rank in range(size)]

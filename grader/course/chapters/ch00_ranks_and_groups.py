@@ -14,7 +14,7 @@ who_am_i = Exercise(
     limits=(messages("=", lambda c: 0),),
     hints=(
         "torch.distributed knows both numbers, so no rank has to ask another. Which functions of"
-        " the chapter tell them?",
+        " the chapter return them?",
         "dist.get_rank() is this rank, dist.get_world_size() is how many there are. Put both into"
         " one tensor, in that order.",
         "This is the whole answer:\n"
@@ -46,9 +46,10 @@ neighbours = Exercise(
     expected=lambda c: [((r - 1) % c.n, (r + 1) % c.n) for r in c.ranks],
     limits=(messages("=", lambda c: 0),),
     hints=(
-        "Put the ranks on a circle: which one is before rank 0, and which comes after the last?",
+        "Put the ranks in a ring: which one is before rank 0, and which comes after the last?",
         "The right neighbour is rank + 1, unless that is past the end; % world_size wraps it."
-        " The left one wraps in the same way, since Python's % is never negative.",
+        " The left one wraps in the same way: in Python, i % n lies between 0 and n − 1 even when"
+        " i is negative.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    return (rank - 1) % n, (rank + 1) % n",

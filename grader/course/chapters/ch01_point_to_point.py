@@ -109,7 +109,7 @@ ping_pong = Exercise(
             gives=lambda c: list(c.x),
         ),
         Mistake(
-            "Rank 1 sent back its own x plus 1 and not what it had received.",
+            "Rank 1 sent back its own x plus 1, not what it had received plus 1.",
             gives=lambda c: [c.x[1] + 1, *c.x[1:]],
         ),
         Mistake(
@@ -123,100 +123,6 @@ ping_pong = Exercise(
         Diagnosis.ALIASED: "Return a copy: x.clone() where nothing was received.",
         Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into a tensor of your own,"
         " torch.empty_like(x), and add 1 to that.",
-        **_WAIT,
-    },
-)
-
-
-def _shifts(draw: Draw) -> Iterator[Case]:
-    n = draw.n
-    for kind, k in zip(kinds(n), (1, -1, 2, n + 2, -(n + 3), 0, n, -2), strict=True):
-        yield draw.case(f"{kind} by {k}", x=draw.per_rank(kind), k=k)
-
-
-shift = Exercise(
-    signature="shift(x: Tensor, k: int) -> Tensor",
-    summary="the x of rank (r − k) mod n, for any k",
-    inputs=_shifts,
-    expected=lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks],
-    least=moved,
-    limits=(
-        messages("=", lambda c: c.n if c.k % c.n else 0),
-        point(rounds("=", lambda c: 1 if c.k % c.n else 0)),
-    ),
-    demo=lambda n: demo(n, x=tags(n, 1), k=1),
-    hints=(
-        "Which rank does your x go to, and which rank does the one that you return come from?",
-        "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
-        " wait for the send to finish before receiving.",
-        "This is the whole answer:\n"
-        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
-        "    if k % n == 0:\n"
-        "        return x.clone()  # the other rank is this one\n"
-        "    y = torch.empty_like(x)\n"
-        "    request = dist.isend(x, (rank + k) % n)\n"
-        "    dist.recv(y, (rank - k) % n)\n"
-        "    request.wait()\n"
-        "    return y",
-    ),
-    mistakes=(
-        _SEND_FIRST,
-        *evidence.BUFFER_RACES,
-        Mistake(
-            "x is passed on from neighbour to neighbour. One message per rank is enough, straight"
-            " to its goal: rank + k.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
-                and e.case.n > 2
-                and {(op.peer - op.rank) % e.case.n for op in e.trace.sends()} == {1}
-            ),
-        ),
-        Mistake(
-            "The result is all zeros, and no rank's x. After irecv a tensor holds nothing of the"
-            " message until wait() has returned: is it read, or copied, before that?",
-            gives=lambda c: [torch.zeros_like(t) if c.k % c.n else t for t in c.x],
-            when=lambda e: e.calls("irecv"),
-        ),
-        Mistake(
-            "That is a shift by one, whatever k is.",
-            gives=(
-                lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
-                lambda c: [c.x[(r - (c.k % c.n > 0)) % c.n] for r in c.ranks],
-            ),
-        ),
-        Mistake(
-            "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
-            " copy then.",
-            when=lambda e: evidence.to_itself(e) and e.case.k % e.case.n == 0,
-        ),
-        Mistake(
-            "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
-            when=evidence.no_rank,
-        ),
-        Mistake(
-            "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
-            " travels to rank + k.",
-            gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
-        ),
-        Mistake(
-            "No message was sent: every rank returns its own x.",
-            gives=lambda c: list(c.x),
-            when=_silent,
-        ),
-        Mistake(
-            "You return your own x: return what came from rank r − k.",
-            gives=lambda c: list(c.x),
-        ),
-    ),
-    advice={
-        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for ever make that call?",
-        Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
-        " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
-        " same round.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its goal:"
-        " rank + k.",
-        Diagnosis.ALIASED: "Where nothing is sent, return x.clone() and not x.",
         **_WAIT,
     },
 )
@@ -277,12 +183,106 @@ exchange = Exercise(
     ),
     advice={
         Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for ever make that call?",
+        " rank that is waited for make that call at all?",
         Diagnosis.TOO_MANY_ROUNDS: "One direction waits for the other. A link carries both at"
         " once: start the send with isend on both sides, then receive.",
         Diagnosis.ALIASED: "A rank that is its own peer returns x.clone(), not x.",
         Diagnosis.INPUT_CHANGED: "Receive into a tensor of your own, torch.empty_like(x): x must"
         " stay as it is.",
+        **_WAIT,
+    },
+)
+
+
+def _shifts(draw: Draw) -> Iterator[Case]:
+    n = draw.n
+    for kind, k in zip(kinds(n), (1, -1, 2, n + 2, -(n + 3), 0, n, -2), strict=True):
+        yield draw.case(f"{kind} by {k}", x=draw.per_rank(kind), k=k)
+
+
+shift = Exercise(
+    signature="shift(x: Tensor, k: int) -> Tensor",
+    summary="the x of rank (r − k) mod n, for any k",
+    inputs=_shifts,
+    expected=lambda c: [c.x[(r - c.k) % c.n] for r in c.ranks],
+    least=moved,
+    limits=(
+        messages("=", lambda c: c.n if c.k % c.n else 0),
+        point(rounds("=", lambda c: 1 if c.k % c.n else 0)),
+    ),
+    demo=lambda n: demo(n, x=tags(n, 1), k=1),
+    hints=(
+        "Which rank does your x go to, and which rank does the one that you return come from?",
+        "Send to (rank + k) % n, receive from (rank − k) % n. Every rank does both, so none may"
+        " wait for the send to finish before receiving.",
+        "This is the whole answer:\n"
+        "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+        "    if k % n == 0:\n"
+        "        return x.clone()  # the other rank is this one\n"
+        "    y = torch.empty_like(x)\n"
+        "    request = dist.isend(x, (rank + k) % n)\n"
+        "    dist.recv(y, (rank - k) % n)\n"
+        "    request.wait()\n"
+        "    return y",
+    ),
+    mistakes=(
+        _SEND_FIRST,
+        *evidence.BUFFER_RACES,
+        Mistake(
+            "x is passed on from neighbour to neighbour. One message per rank is enough, straight"
+            " to its destination: rank + k.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_MESSAGES
+                and e.case.n > 2
+                and {(op.peer - op.rank) % e.case.n for op in e.trace.sends()} == {1}
+            ),
+        ),
+        Mistake(
+            "The result is all zeros, and no rank's x. After irecv a tensor holds nothing of the"
+            " message until wait() has returned: is it read, or copied, before that?",
+            gives=lambda c: [torch.zeros_like(t) if c.k % c.n else t for t in c.x],
+            when=lambda e: e.calls("irecv"),
+        ),
+        Mistake(
+            "That is a shift by one, whatever k is.",
+            gives=(
+                lambda c: [c.x[(r - 1) % c.n] for r in c.ranks],
+                lambda c: [c.x[(r - (c.k % c.n > 0)) % c.n] for r in c.ranks],
+            ),
+        ),
+        Mistake(
+            "When k % n is 0 the other rank is yourself, and a rank cannot send to itself: return a"
+            " copy then.",
+            when=lambda e: evidence.to_itself(e) and e.case.k % e.case.n == 0,
+        ),
+        Mistake(
+            "That rank does not exist: take (rank + k) and (rank − k) modulo n.",
+            when=evidence.no_rank,
+        ),
+        Mistake(
+            "The shift goes the other way: you return the x of rank r + k, not of r − k. Your x"
+            " travels to rank + k.",
+            gives=lambda c: [c.x[(r + c.k) % c.n] for r in c.ranks],
+        ),
+        Mistake(
+            "No message was sent: every rank returns its own x.",
+            gives=lambda c: list(c.x),
+            when=_silent,
+        ),
+        Mistake(
+            "You return your own x: return what came from rank r − k.",
+            gives=lambda c: list(c.x),
+        ),
+    ),
+    advice={
+        Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
+        " rank that is waited for make that call at all?",
+        Diagnosis.TOO_MANY_ROUNDS: "The messages go one after the other although they could all go"
+        " at once: start with isend (or irecv) on every rank, so that all of them travel in the"
+        " same round.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message per rank is enough, straight to its destination:"
+        " rank + k.",
+        Diagnosis.ALIASED: "Where nothing is sent, return x.clone(), not x.",
         **_WAIT,
     },
 )

@@ -60,7 +60,7 @@ broadcast = Exercise(
     ),
     hints=(
         "Which rank has something to send, and how many messages are needed at least?",
-        "Every rank but src has to receive once: n − 1 messages, and not one more. The plain way:"
+        "Every rank but src has to receive once: n − 1 messages, and no more. The plain way:"
         " src sends to every other rank, and every other rank receives from src.",
         "This is the whole answer:\n"
         "    if dist.get_rank() == src:\n"
@@ -106,7 +106,8 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "A loop to the wrong end: with range(1, n) rank 0 never receives when it is not src.",
+            "The loop is cut at the wrong end: with range(1, n), rank 0 gets nothing when it is not"
+            " src.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DEADLOCK
                 and e.loops(r"range\(1, .*\)")
@@ -120,7 +121,7 @@ broadcast = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "broadcast works in place and returns nothing.",
         Diagnosis.DEADLOCK: "Every send needs its receive. Go through the lines above: does the"
-        " rank that is waited for ever make that call?",
+        " rank that is waited for make that call at all?",
         Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
         Diagnosis.UNWAITED_REQUEST: "isend returns a request: keep them in a list and call wait()"
         " on each before you return.",
@@ -198,9 +199,9 @@ tree_broadcast = Exercise(
     demo=lambda n: demo(n, x=tags(n, 1), src=0),
     advice={
         Diagnosis.WRONG_TYPE: "tree_broadcast works in place and returns nothing.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for ever make"
-        " that call? A rank receives in one round, the first in which it has a partner that has x,"
-        " and only sends from then on.",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the rank that is waited for make"
+        " that call at all? A rank receives in one round, the first in which it has a partner that"
+        " has x, and only sends from then on.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
         " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
         Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
@@ -330,11 +331,12 @@ sync_parameters = Exercise(
     least=moved,
     allowed=frozenset({"broadcast"}),
     hints=(
-        "module.parameters() and module.buffers() give every tensor of a module. Which of them"
-        " may a module change outside of autograd?",
-        "Broadcast each one from src. Parameters require gradients, so writing into them belongs"
-        " under torch.no_grad(), or goes through parameter.data or parameter.detach().",
-        "This is the whole answer; every rank goes through the same tensors in the same order:\n"
+        "module.parameters() and module.buffers() give every tensor of a module. In which order"
+        " does each rank have to go through them?",
+        "Broadcast each one from src, in the same order on every rank. dist.broadcast writes into a"
+        " parameter directly; any other way of writing, such as copy_, belongs under"
+        " torch.no_grad().",
+        "This is the whole answer:\n"
         "    with torch.no_grad():\n"
         "        for tensor in [*module.parameters(), *module.buffers()]:\n"
         "            dist.broadcast(tensor, src)",
@@ -369,8 +371,8 @@ sync_parameters = Exercise(
             gives=lambda c: _synchronised(c, lambda r, name: r),
         ),
         Mistake(
-            "Only what requires a gradient was sent. Buffers and frozen parameters differ between"
-            " ranks, too.",
+            "Only what requires a gradient was sent. Buffers and frozen parameters also differ"
+            " between ranks.",
             gives=lambda c: _synchronised(c, lambda r, name: c.src if _learns(c, name) else r),
         ),
         Mistake(

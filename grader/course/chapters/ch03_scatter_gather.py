@@ -157,7 +157,7 @@ gather = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1), dst=0),
     hints=(
-        "It is scatter with the arrows turned round. What does dst do with its own x?",
+        "It is a scatter with the arrows turned round. What does dst do with its own x?",
         "dst makes a list with one place per rank, receives into all but one of them, and puts a"
         " copy of its own x into that one. The others send and return None.",
         "This is the whole answer:\n"
@@ -186,13 +186,13 @@ gather = Exercise(
             gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
         ),
         Mistake(
-            "Every entry of the list is dst's own x: what comes from rank r belongs into entry r.",
+            "Every entry of the list is dst's own x: what comes from rank r belongs in entry r.",
             gives=lambda c: _on_dst(c, [c.x[c.dst]] * c.n),
             when=lambda e: not e.written(r"\]\s*\*"),
         ),
         Mistake(
             "All entries of the list hold the same numbers. Are they one and the same tensor,"
-            " filled again and again? [buffer] * n is one tensor n times: make a new one for every"
+            " filled again and again? [buffer] * n is one tensor n times: make a new one for each"
             " rank.",
             when=evidence.always(_all_alike),
         ),
