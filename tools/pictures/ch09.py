@@ -64,8 +64,9 @@ def dissemination() -> Sheet:
     return sheet
 
 
-#: Steps of the picture of stragglers: seconds by rank; each step somebody else is slow.
-_STEPS = ((1.0, 1.0, 2.0), (2.0, 1.0, 1.0), (1.0, 2.0, 1.0))
+#: Seconds by rank, for each step of the picture of stragglers.
+#: Rank r is slow in step r, as in the chapter's code.
+_STEPS = ((2.0, 1.0, 1.0), (1.0, 2.0, 1.0), (1.0, 1.0, 2.0))
 
 
 def _lanes(sheet: Sheet, top: float, barriers: bool, scale: float, x0: float) -> float:
