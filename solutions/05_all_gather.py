@@ -6,7 +6,7 @@
 #
 # **You need** chapters [02](02_broadcast.ipynb) and [03](03_scatter_gather.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 65 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -128,12 +128,12 @@ for rank, line in enumerate(run(whose_memory, 4)):
 # ## A plain way: gather, then broadcast
 #
 # Look at the two operations beside each other. They start the same; after a gather one rank has the
-# list, after an all-gather everybody has it.
+# list, after an all-gather all of them have it.
 #
 # ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
 #
 # So a gather is the first half of the work, and you know how to do the rest: a broadcast. Rank 0
-# collects the pieces, and sends the whole list to everybody.
+# collects the pieces, and sends the whole list to the others.
 #
 # **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
 # piece has 8 bytes?
@@ -211,7 +211,11 @@ check(all_gather)
 # Follow $x_0$ with your finger: it is on rank 0, then also on 1, 2, 3. It takes $n-1$ rounds until a
 # piece has come all the way round, and all pieces travel at the same time.
 #
-# **Predict:** in round $s$ ($s = 1, 2, \dots, n-1$), whose piece does rank $r$ receive?
+# **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
+
+# %%
+predict("")
+
 
 # %%
 def whose_piece(n):
@@ -219,14 +223,13 @@ def whose_piece(n):
     for s in range(1, n):
         newest = [newest[(r - 1) % n] for r in range(n)]
         print(f"round {s}:", ", ".join(f"rank {r} gets x{owner}" for r, owner in enumerate(newest)))
-        assert newest == [(r - s) % n for r in range(n)]
 
 
 whose_piece(4)
 
 # %% [markdown]
-# So the piece of rank $(r - s) \bmod n$ comes in round $s$, and that is also the place in the list
-# where it belongs.
+# Read it by columns: how does what rank 3 gets change from round to round? And rank 0? Write it as a
+# formula of $r$, $s$ and $n$. That is also the place in the list where the piece belongs.
 #
 # ## Exercise: ring_all_gather
 #

@@ -7,7 +7,7 @@
 #
 # **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb).
 #
-# **Time:** 75 minutes, and 2 exercises.
+# **Time:** 80 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -73,7 +73,7 @@ print("a transpose:", torch.equal(after, before.T))
 # ## It is not an all-gather
 #
 # Both names begin with "all", and there is a tempting short cut: send *all* your chunks to
-# everybody, and let everybody pick what is theirs. **Predict:** does it give the right result? What
+# every rank, and let each pick what is meant for it. **Predict:** does it give the right result? What
 # does it cost?
 
 # %%
@@ -95,7 +95,7 @@ print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# The result is right, and $n$ times too much was sent. In an all-gather everybody needs everything.
+# The result is right, and $n$ times too much was sent. In an all-gather every rank needs everything.
 # Here each chunk has one reader.
 #
 # And mind the last factor above: a number of *elements* becomes bytes only when it is multiplied by
@@ -199,7 +199,7 @@ for n in (2, 3, 4, 5, 8):
 # ### Handshakes
 #
 # Another schedule lets ranks meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
-# (exclusive or of the bits). **Predict:** for which $n$ does everybody meet everybody?
+# (exclusive or of the bits). **Predict:** for which $n$ do all ranks meet each other?
 
 # %%
 for n in (2, 3, 4, 6, 8):
@@ -236,7 +236,7 @@ def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
 check(all_to_all)
 
 # %% [markdown]
-# **Predict:** what does everybody hold after *two* all-to-alls in a row? Think of the matrix.
+# **Predict:** what does each rank hold after *two* all-to-alls in a row? Think of the matrix.
 
 # %%
 def there_and_back():
@@ -341,8 +341,7 @@ if check(all_to_all):
 #
 # ## Pieces of different sizes
 #
-# Now let everybody have as many rows for rank $j$ as it happens to have: `counts[j]`, and it may be
-# 0. The rows lie in one tensor, sorted by destination.
+# Now let a rank have any number of rows for rank $j$: `counts[j]`, which may be 0. The rows lie in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. **Predict:** what happens if a rank expects from its
 # peer as many rows as it has for the peer?
@@ -382,7 +381,7 @@ for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
 # ### Or pad?
 #
 # There is a way around different sizes: fill up every piece to the largest, and use the even
-# all-to-all. Everybody then has to know the largest count, and padding travels too. **Predict** how
+# all-to-all. Every rank then has to know the largest count, and padding travels too. **Predict** how
 # much is sent if almost everything goes to one rank.
 
 # %%
@@ -497,7 +496,7 @@ if check(all_to_all) and check(all_to_all_uneven):
 # many rows as came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting,
 # since `back[i]` is the result of token `order[i]`.
 #
-# Expert 2 has seven of the twelve tokens, and expert 1 has two: everybody waits for expert 2. That
+# Expert 2 has seven of the twelve tokens, and expert 1 has two: all ranks wait for expert 2. That
 # is why routers are trained with an extra loss that rewards balance.
 #
 # The same with what PyTorch has built in. `all_to_all_single` takes both lists of counts, and it

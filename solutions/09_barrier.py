@@ -6,7 +6,7 @@
 #
 # **You need** chapter [01](01_point_to_point.ipynb): `isend`, `recv`, rounds.
 #
-# **Time:** 45 minutes, and 1 exercise.
+# **Time:** 60 minutes, and 1 exercise.
 
 # %%
 import time
@@ -29,7 +29,7 @@ from grader import check, hint, predict, run, simulate, timeline
 #
 # ![A time line of three ranks that sleep 0, 1 and 2 seconds. Rank 0 waits 2 seconds, rank 1 waits 1 second, and when rank 2 enters after 2 seconds all three leave together](../imgs/barrier.png)
 #
-# In the picture, rank $r$ sleeps $r$ seconds and then enters. With 3 ranks, everybody leaves after
+# In the picture, rank $r$ sleeps $r$ seconds and then enters. With 3 ranks, all leave after
 # about 2 seconds: when the *last* one has come. We run it ten times faster, so that you wait less.
 #
 # **Predict:** which of the three ranks leave after rank 2 has entered?
@@ -66,8 +66,7 @@ show_who_leaves_late(run(sleep_then_meet, 3, False))
 # *simulated* ranks (chapter [11](11_ring_all_reduce.ipynb) says more of them). Their clock is that of a
 # model: a sleep takes what it says, a message here takes nothing, and you need not wait.
 #
-# **Predict:** whole seconds now, as in the picture. How long does each of the three take, sleep and
-# barrier together?
+# Whole seconds now, as in the picture; sleep and barrier together:
 
 # %%
 def sleep_whole_seconds():
@@ -108,7 +107,7 @@ print("after wait():", run(barrier_instead_of_wait, 2)[1])
 # ## Often you do not need one
 #
 # An all-reduce cannot end on any rank before every rank has entered: the sum depends on what the
-# last one brings. So it holds everybody back just as a barrier does. **Predict:** the first run
+# last one brings. So it holds every rank back just as a barrier does. **Predict:** the first run
 # again, with an all-reduce in place of the barrier.
 
 # %%
@@ -144,13 +143,13 @@ show_who_leaves_late(run(sleep_then_add, 3))
 #
 # ![Three ranks and three steps; rank r is slow in step r + 1. With a barrier after every step all wait in each step and are done after 6. Without barriers each rank is slow once, and all are done after 4](../imgs/straggler.png)
 #
-# In the picture every rank is slow *once*. With a barrier after each step, everybody pays for
-# everybody's bad moment. Without barriers, bad moments happen at the same time as other ranks' good
+# In the picture every rank is slow *once*. With a barrier after each step, every rank pays for
+# every other's bad moment. Without barriers, bad moments happen at the same time as other ranks' good
 # ones.
 #
 # Here is the same as a real run. `timeline` shows where its time went: a thin grey bar is a rank's own
-# code, a box is a rank that waits. **Predict** the picture, then run. What changes if you take the
-# barrier out?
+# code, a box is a rank that waits. What changes if you take the
+# barrier out? Try it.
 
 # %% tags=["nbval-ignore-output"]
 def slow_once():
@@ -173,6 +172,10 @@ timeline(run(slow_once, 3))
 # every step? After every 100 steps?
 
 # %%
+predict("")
+
+
+# %%
 def seconds_until_all_are_done(seconds, barrier_every):
     """Add up steps; at a barrier everybody's clock jumps to that of the last."""
     clock = torch.zeros(seconds.shape[1])
@@ -193,8 +196,8 @@ for every in (1, 10, 100, 1000):
     print(f"a barrier every {every:4} steps: done after {done} s")
 
 # %% [markdown]
-# With a barrier in every step it takes half as long again. The probability that *nobody* of
-# eight is slow is only $0.95^8 \approx 66\,\%$, so one step in three takes 3 seconds. With more
+# With a barrier in every step it takes half as long again. The probability that *none* of
+# the eight is slow is only $0.95^8 \approx 66\,\%$, so one step in three takes 3 seconds. With more
 # ranks it gets worse:
 
 # %%
@@ -229,7 +232,7 @@ for every in (1, 10, 100, 1000):
 # How does a rank come to *know* that all the others have entered? Not by a clock, and not by
 # sleeping "long enough". It has to be told, and the only way of telling is a message.
 #
-# The obvious way: everybody tells rank 0, and when rank 0 has heard from all, it tells everybody.
+# The obvious way: every rank tells rank 0, and when rank 0 has heard from all, it answers them.
 
 # %%
 def central():
@@ -439,7 +442,7 @@ if check(barrier):
 #
 # - A **barrier** promises that no rank leaves before the last has entered, and nothing else. It
 #   does not complete your requests.
-# - It makes everybody as slow as the slowest. Random slowness averages out if you meet less often; a
+# - It makes every rank as slow as the slowest. Random slowness averages out if you meet less often; a
 #   rank that is always slow does not.
 # - An all-reduce holds every rank back, too; on NCCL it holds the stream back and not your program.
 # - Central: $2(n-1)$ messages and $2(n-1)$ rounds. Tree: as many messages, at most
