@@ -7,7 +7,7 @@
 #
 # **You need** chapters [04](04_reduce.ipynb) and [05](05_all_gather.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 65 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -235,27 +235,35 @@ check(reduce_scatter)
 # A colour shows whose numbers are in a chunk. Follow chunk 0: it leaves rank 1, rank 2 and rank 3 add
 # theirs, and rank 0 adds the last. To be complete *on rank 0*, it must start one rank *after* it.
 #
-# **Predict:** which chunk does rank $r$ send in round $s = 1, \dots, n-1$, and which one comes in?
-# Write both as $(r - \dots) \bmod n$. Here are the rounds for four ranks, with letters for numbers:
+# Chunk $j$ starts on rank $j+1$, moves one rank to the right in each round, and is complete on rank $j$.
+#
+# **Predict:** on three ranks, which chunk does rank 0 send in rounds 1 and 2, and which come in? Here
+# are the rounds, with letters for numbers:
+
+# %%
+predict("")
+
 
 # %%
 def ring_in_letters(n):
     names = "ABCDEFGH"
     parts = [[f"{names[r]}{j}" for j in range(n)] for r in range(n)]
     for s in range(1, n):
-        moving = [parts[r][(r - s) % n] for r in range(n)]
-        print(f"round {s}:", ", ".join(f"{r} sends {moving[r]}" for r in range(n)))
-        for r in range(n):
-            parts[r][(r - s - 1) % n] = moving[(r - 1) % n] + "+" + parts[r][(r - s - 1) % n]
+        lies_on = {j: (j + s) % n for j in range(n)}  # where chunk j is before round s
+        for j, r in sorted(lies_on.items(), key=lambda item: item[1]):
+            right = (r + 1) % n
+            print(f"round {s}: rank {r} sends {parts[r][j]:5} to rank {right}")
+            parts[right][j] = parts[r][j] + "+" + parts[right][j]
     for r in range(n):
         print(f"rank {r} has {parts[r][r]}")
 
 
-ring_in_letters(4)
+ring_in_letters(3)
 
 # %% [markdown]
-# So rank $r$ sends chunk $(r - s) \bmod n$, and what comes is its left neighbour's, chunk
-# $(r - 1 - s) \bmod n$. In the last round $s = n-1$ that is chunk $r$ itself.
+# Before round $s$ chunk $j$ lies on rank $(j + s) \bmod n$. Now turn that round: which chunk $j$ lies on
+# rank $r$, and so is sent? And which one lies on the left neighbour, and so comes in? In the last round
+# that must be chunk $r$ itself.
 #
 # Compare with the all-gather of the last chapter. There a piece starts at its owner and is copied
 # away from it; here contributions come together at the owner. Run the all-gather's ring backwards in
@@ -270,7 +278,7 @@ ring_in_letters(4)
 # - **"scatter-reduce"** is another name for the first half of a ring all-reduce. It is this
 #   chapter's reduce-scatter around a ring, and we call it that.
 # - **`torch.scatter_reduce`** is something quite different. It works inside *one* tensor on *one*
-#   rank, and talks to nobody. Chapter 10 is about it.
+#   rank, and sends nothing. Chapter 10 is about it.
 #
 # ## Exercise: ring_reduce_scatter
 #
@@ -388,7 +396,7 @@ print("divided before and after: ", round((a / 3 + b / 3 + c / 3) / 3, 3))
 print("divided before only:      ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
-# The last way is right as well: everybody divides its own numbers, and *nobody* divides afterwards. It
+# The last way is right as well: each rank divides its own numbers, and none divides afterwards. It
 # keeps the sums small, but rounds $n$ times where the first rounds once.
 #
 # And integers? The average of integers is usually not an integer, so AVG is asked for on floating-point numbers
