@@ -8,7 +8,7 @@
 # **You need** chapters [02](02_broadcast.ipynb), [04](04_reduce.ipynb) and
 # [06](06_reduce_scatter.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 70 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -189,7 +189,7 @@ if rooted:
 # ## A better idea: everyone is the root of a piece
 #
 # Why should one rank add up everything? Cut the tensor into $n$ pieces, and let rank $r$ add up
-# piece $r$. That is a **reduce-scatter**. Then everybody shows its piece to everybody: that is an
+# piece $r$. That is a **reduce-scatter**. Then each rank sends its piece to all others: that is an
 # **all-gather**.
 #
 # ![Three stages on four ranks. First each rank holds four pieces of its own letter, a0 to a3, b0 to b3, c0 to c3, d0 to d3. After a reduce-scatter rank r holds the sum of all pieces r. After an all-gather every rank holds all four sums](../imgs/all_reduce_identity.png)
@@ -437,9 +437,9 @@ print(list(run(start_and_wait, 4)))
 
 # %% [markdown]
 # On gloo, `wait()` returns when the result is in `x`. **On a GPU it means less.** A GPU works through
-# queues, called *streams*: your program puts work in and goes on. NCCL's collectives run on a stream
-# of their own, and there `wait()` only makes the *current stream* wait for them. Your program does not
-# wait, with or without `async_op`
+# queues, called *streams*: your program puts work in and goes on. With `async_op=True` NCCL's
+# collectives run on a stream of their own, and `wait()` only makes the *current stream* wait for them.
+# Your program does not wait, with or without `async_op`
 # ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)).
 #
 # For work that follows on the same stream that is enough: it starts when the sum is there. On another
