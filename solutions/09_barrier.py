@@ -318,7 +318,7 @@ for n in (4, 5, 8, 16):
 
 # %% [markdown]
 # As few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. Half of
-# the rounds go up and half come down, and in each of them many ranks have nothing to do.
+# the rounds go up and half come down, and near the root few ranks have anything to do.
 #
 # ## Dissemination: every rank tells another
 #
