@@ -1,20 +1,28 @@
 # %% [markdown]
 # # 05 · All-gather
 #
-# **You will learn** to give everybody the pieces of everybody, in a plain way and around a ring, to
-# read a ring from its record, and to say what makes the ring worth its trouble.
+# **You will learn** to give every rank every other rank's piece, directly and around a ring; to read
+# a ring from its record; and to say when the ring is worth the trouble.
 #
 # **You need** chapters [02](02_broadcast.ipynb) and [03](03_scatter_gather.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 65 minutes, and 2 exercises.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
+# ## Why
+#
+# A large model does not fit on one device, so
+# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) leaves each rank one part of every layer's
+# weights. To compute with a layer, a rank needs all of it. Just before, the ranks therefore hand
+# each other their parts; just after, they throw them away again. In
+# backward it happens once more, so for 80 layers up to 160 times in every step. It had better be cheap. How cheap can it be?
+#
 # ## What it does
 #
 # A gather brings all pieces to *one* rank. An **all-gather** brings them to *all* ranks. In the names
@@ -22,10 +30,13 @@ from grader import check, hint, run
 #
 # ![Before: rank r holds xr. After an all-gather every rank holds the list x0, x1, x2, x3; its own piece never moved](../imgs/all_gather.png)
 #
-# What is drawn dashed never moves: everybody's own piece. No rank is special here, so there is no
+# A dashed piece never moves: it is the rank's own. No rank is special here, so there is no
 # `src` and no `dst`.
 #
 # **Predict:** four ranks; rank $i$ holds $[i+1,\ i+1]$. What does each hold afterwards?
+
+# %%
+predict("")
 
 # %%
 def built_in():
@@ -59,9 +70,7 @@ for rank, everything in enumerate(run(into_one_tensor, 3)):
 
 # %% [markdown]
 # Count the elements, as at the end of chapter 03: $n$ ranks with $k$ elements each give $n \cdot k$
-# elements, and now *on every rank*. Here 3 ranks had 5 each, and everybody ends with 15. (Some texts
-# let each rank $r$ hold one number, $[r]$, and show a result in which every entry has four. That cannot
-# be true, for a gather or for an all-gather.)
+# elements, and now *on every rank*. Here 3 ranks had 5 each, and every rank ends with 15.
 #
 # ### One tensor, four times
 #
@@ -83,21 +92,19 @@ print("different tensors:", len({id(part) for part in parts}))
 #
 # ### Whose memory is it?
 #
-# In more than one text you can see the output of an all-gather on **rank 1** of a machine with
-# several GPUs, and it reads like this:
+# Suppose every rank has a GPU of its own, and rank 1 prints its list after the call. $x_0$ came from
+# GPU 0. Does its entry say `cuda:0`, or `cuda:1`?
 #
-# ```
-# rank 1: [tensor([1., 1.], device='cuda:0'), tensor([2., 2.], device='cuda:0'), ...]
-# ```
+# An all-gather does not give you a view of another rank's memory. It **copies** into the tensors that
+# you have made, and `torch.empty_like(x)` made them where your own `x` is. So rank 1 prints `cuda:1`
+# four times.
 #
-# It is tempting to believe: the values are right, and `x0` did come from GPU 0. But an all-gather
-# gives nobody a view into the memory of another rank. It **copies** into the tensors that this rank
-# has made, and `torch.empty_like(x)` made them where this rank's `x` is. So rank 1, with its `x` on
-# GPU 1, prints `cuda:1` four times. (Most likely the program never chose a device, and all four ranks
-# sat on GPU 0.)
-#
-# We can see it without a GPU. Is the tensor after the call still the one from before, on the device
-# of our own `x`? And if a rank then writes to its copy of `x0`, who notices?
+# The same can be seen without a GPU. After the call, is each tensor still the one from before, on the
+# device of our own `x`? And **predict:** if every rank then multiplies its copy of $x_0$ by another
+# number, which product does each rank see?
+
+# %%
+predict("")
 
 # %%
 def whose_memory():
@@ -116,20 +123,23 @@ for rank, line in enumerate(run(whose_memory, 4)):
     print(f"rank {rank}: {line}")
 
 # %% [markdown]
-# Every rank changed *its own* $x_0$, and nobody else's.
+# Every rank changed *its own* copy of $x_0$; no other rank noticed.
 #
 # ## A plain way: gather, then broadcast
 #
 # Look at the two operations beside each other. They start the same; after a gather one rank has the
-# list, after an all-gather everybody has it.
+# list, after an all-gather all of them have it.
 #
 # ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
 #
 # So a gather is the first half of the work, and you know how to do the rest: a broadcast. Rank 0
-# collects the pieces, and sends the whole list to everybody.
+# collects the pieces, and sends the whole list to the others.
 #
 # **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
 # piece has 8 bytes?
+
+# %%
+predict("")
 
 # %%
 def gather_then_broadcast(x):
@@ -165,8 +175,8 @@ print(naive.trace)
 #
 # Return the list in rank order, on every rank, and without a root: no rank may send more than $n-1$
 # pieces, where rank 0 above sends $n(n-1)$. That is the point of this exercise; an answer with a root
-# earns at most half of it. How you do it is up to you. Nobody needs more than $n(n-1)$ messages, since
-# each of the $n$ ranks lacks $n-1$ pieces.
+# earns at most half of it. How you do it is up to you. $n(n-1)$ messages are enough, since each of
+# the $n$ ranks lacks $n-1$ pieces.
 #
 # Your own entry must be a copy of `x`. The built-in collectives are refused.
 
@@ -192,16 +202,20 @@ check(all_gather)
 # %% [markdown]
 # ## Around the ring
 #
-# Now a way that looks slow at first. Everybody talks to its two neighbours only: it sends to the right
+# Now a way that looks slow at first. Each rank talks to its two neighbours only: it sends to the right
 # and receives from the left, and **passes on what has just come**.
 #
 # ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 everybody holds all four. Below each panel arrows lead from every rank to its right neighbour, from the last to the first](../imgs/ring_all_gather.png)
 #
-# The piece with the full line is the newest one, the one that goes to the right in the next round.
+# The piece with the full line is the newest, and goes to the right in the next round.
 # Follow $x_0$ with your finger: it is on rank 0, then also on 1, 2, 3. It takes $n-1$ rounds until a
 # piece has come all the way round, and all pieces travel at the same time.
 #
-# **Predict:** in round $s$ ($s = 1, 2, \dots, n-1$), whose piece does rank $r$ receive?
+# **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
+
+# %%
+predict("")
+
 
 # %%
 def whose_piece(n):
@@ -209,21 +223,20 @@ def whose_piece(n):
     for s in range(1, n):
         newest = [newest[(r - 1) % n] for r in range(n)]
         print(f"round {s}:", ", ".join(f"rank {r} gets x{owner}" for r, owner in enumerate(newest)))
-        assert newest == [(r - s) % n for r in range(n)]
 
 
 whose_piece(4)
 
 # %% [markdown]
-# So the piece of rank $(r - s) \bmod n$ comes in round $s$, and that is also the place in the list
-# where it belongs.
+# Read it by columns: how does what rank 3 gets change from round to round? And rank 0? Write it as a
+# formula of $r$, $s$ and $n$. That is also the place in the list where the piece belongs.
 #
 # ## Exercise: ring_all_gather
 #
 # The same result as before, but: only neighbours talk, in $n-1$ rounds, and each rank sends
 # $n-1$ messages of one piece each. So each rank sends exactly $(n-1)$ times the bytes of `x`.
 #
-# Two things to think of. If all ranks stand in `send`, nobody receives (chapter 01). And while a piece
+# Two things to think of. If every rank is blocked in `send`, no rank receives (chapter 01). And while a piece
 # is being sent, nothing may be received into it.
 
 # %%
@@ -306,11 +319,14 @@ for n in (4, 8):
 # others wait: on 8 ranks 448 bytes instead of 56. The messages of the second half are also $n$ times
 # as long as the others, which counting rounds does not show.
 #
-# **Nobody can do better than the ring in bytes.** Each rank lacks $n-1$ pieces, so it must *receive*
-# $(n-1)$ times the bytes of $x$, whatever the algorithm. All ranks together receive $n(n-1)$ pieces,
-# so together they send as many; on average $n-1$ each. The ring reaches this bound exactly, on every
-# rank ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other
-# collectives, too).
+# **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $(n-1)$ times the bytes of
+# $x$, whatever the algorithm. With point-to-point messages what is received has been sent, so the
+# ranks together send at least $n(n-1)$ pieces: **on average** $n-1$ each. One rank may send less if
+# another sends more: above, every rank but 0 sends a single piece. The ring and everyone-to-everyone
+# reach the average on *every* rank, which is the best that the busiest rank can do
+# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other collectives,
+# too). A switch that copies a message to many ports is outside this reckoning: with one, a rank
+# could send its piece once.
 #
 # ## Why the ring, if everyone-to-everyone counts the same?
 #
@@ -319,6 +335,9 @@ for n in (4, 8):
 # round. A message from rank 0 to rank 3 then goes through three cables, and occupies all three.
 #
 # **Predict:** how many bytes pass through each cable, with pieces of 8 bytes?
+
+# %%
+predict("")
 
 # %%
 def load_of_cables(trace):
@@ -338,10 +357,10 @@ for algorithm in algorithms:
 
 # %% [markdown]
 # Everyone-to-everyone loads each cable with $1 + 2 + \dots + (n-1) = n(n-1)/2$ pieces. The ring loads
-# each with $n-1$, since the way is always one cable long. Gather-then-broadcast loads the cables
+# each with $n-1$, since every message goes through one cable only. Gather-then-broadcast loads the cables
 # unevenly, most of all the one that leaves rank 0.
 #
-# And no cable ever rests. In every round each of the $n$ cables carries exactly one piece:
+# How many ranks are sending in each round? **Predict** it for the three.
 
 # %%
 def busy_cables(trace):
@@ -350,23 +369,25 @@ def busy_cables(trace):
     return [len(cables) for cables in used]
 
 
-for algorithm in algorithms[:1] + algorithms[2:]:
+for algorithm in algorithms:
     busy = busy_cables(run(of_rank, 4, algorithm).trace)
-    print(f"{algorithm.__name__:22} pairs of ranks at work in each round: {busy}")
+    print(f"{algorithm.__name__:22} messages in each round: {busy}")
 
 # %% [markdown]
-# That is the whole secret: short ways, all links at work all the time, the same load for everybody,
-# and no rank in the middle.
+# Through rank 0 most ranks are idle in most rounds. The other two keep every rank sending in every
+# round, so this number does not tell them apart. The load of the cables does: on the ring, no two
+# messages share a cable in the same round.
 #
-# It has a price. A piece needs $n-1$ rounds to come round, and each round costs at least the time that
-# even an empty message takes. For many ranks and *small* pieces, algorithms with
+# It has a price. A message of $b$ bytes takes about $\alpha + b\beta$: a start-up time and a time per
+# byte. The ring's $n-1$ rounds, one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$
+# bytes. The second term has to be paid, as we have just seen; the first does not. For many ranks and *small* pieces, algorithms with
 # $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH
 # keeps the ring for longer messages. Chapter 13 computes where the two cross.
 #
-# One more thing that is sometimes said of rings: that they have "no single point of failure". The
-# opposite is true. Every piece passes through every rank, so one dead rank stops everybody. What a
-# ring lacks is a central *bottleneck*.
+# A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so
+# one dead rank stops any all-gather, whatever its algorithm. On a ring it stops even pieces that
+# were not its own.
 #
 # **Predict:** rank 2 leaves the ring too early. Who notices?
 
@@ -394,11 +415,15 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # - Gather and broadcast do it with $2(n-1)$ messages, but rank 0 sends $n(n-1)$ pieces.
 # - The **ring**: $n-1$ rounds; send to the right what has just come from the left. In round $s$ the
 #   piece of rank $(r-s) \bmod n$ comes.
-# - Each rank sends $n-1$ pieces. Less is not possible.
-# - Only neighbours talk, and every link works in every round. The price is $n-1$ latencies.
+# - Each rank sends $n-1$ pieces. With point-to-point messages that is the least that the busiest
+#   rank can send.
+# - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ start-up times.
 #
-# **Where this is used:** parameters that are sharded over the ranks are collected before they are
-# needed ([FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) and ZeRO, chapter 16); tensor and
+# Back to FSDP: if a layer has $S$ bytes, a rank holds $S/n$, and gathering the layer costs it
+# $(n-1)/n \cdot S$ sent and as much received. That is nearly the whole layer, and more ranks do not
+# make it less. So FSDP gathers the next layer while this one computes (chapter 16).
+#
+# **Where else it is used:** tensor and
 # sequence parallelism put slices of activations together (chapter 17); embeddings and metrics of all
 # ranks for one loss. And it is the second half of the ring all-reduce (chapter 11).
 #

@@ -7,15 +7,22 @@
 #
 # **You need** chapters [04](04_reduce.ipynb) and [05](05_all_gather.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 65 minutes, and 2 exercises.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
+# ## Why
+#
+# After backward every rank has a gradient for *every* parameter, each from its own part of the batch.
+# In sharded training (ZeRO, FSDP) a rank updates only its own $1/n$ of the parameters. So of the
+# summed gradients it needs just that part, and should not be sent the rest. What is the cheapest way
+# to add up everything and keep one $n$-th?
+#
 # ## What it does
 #
 # Every rank has a list of $n$ chunks, one for each rank. The chunks with number $r$, one from each
@@ -29,6 +36,9 @@ from grader import check, hint, run
 # **Predict:** three ranks. Chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$, each element to the
 # power $j+1$. So rank 0 has $[1, 2]$, $[1, 4]$, $[1, 8]$ and rank 1 has $[2, 4]$, $[4, 16]$,
 # $[8, 64]$. What does rank 1 end with?
+
+# %%
+predict("")
 
 # %%
 def powers():
@@ -60,6 +70,9 @@ for rank, result in enumerate(run(built_in, 3)):
 # are 4 ranks? And how many bytes of that did rank 0 need for its own result?
 
 # %%
+predict("")
+
+# %%
 def reduce_then_scatter(chunks):
     rank, n = dist.get_rank(), dist.get_world_size()
     lists = torch.stack(chunks)
@@ -87,17 +100,14 @@ print(run(of_powers, 4, reduce_then_scatter).trace)
 
 # %% [markdown]
 # The same results as above. But every rank sends its whole list, 32 bytes, to rank 0, although rank 0
-# itself needs only the first chunk of it. The rest comes along to be added up and sent away again.
+# itself needs only the first chunk of it. The rest comes only to be added up and sent away again.
 #
 # A second way to say it: a reduce-scatter is $n$ **reduces**, one to each rank, each of one chunk.
 #
 # ## Count the elements
 #
-# In a published text you can find this example: four ranks hold the two-element vectors $[1, 1]$,
-# $[2, 2]$, $[3, 3]$, $[4, 4]$, and after a reduce-scatter with SUM "each rank holds $[2.5]$".
-#
-# It is tempting, because $2.5$ is well known to us: it is the *average* of 1, 2, 3, 4. But two things
-# are wrong. **Predict** which, then run.
+# Four ranks hold the two-element vectors $[1, 1]$, $[2, 2]$, $[3, 3]$, $[4, 4]$. Can a reduce-scatter
+# with SUM leave $[2.5]$ on each of them? **Predict** what it leaves instead, then run.
 
 # %%
 def reduce_each_piece(length, average):
@@ -120,8 +130,8 @@ for length in (2, 4):
     print("   AVG:", list(run(reduce_each_piece, 4, length, True)))
 
 # %% [markdown]
-# First, two elements make no four chunks: two ranks go away empty. Second, the SUM is 10. To end with
-# $[2.5]$ everywhere it takes *four* elements and AVG.
+# No, for two reasons. Two elements cannot be cut into four chunks: two ranks get nothing. And the SUM
+# is 10; 2.5 is the average. To end with $[2.5]$ everywhere, take *four* elements and AVG.
 #
 # The rule: out of $n$ lists with $k$ elements comes **one** result of $k$ elements, spread over the
 # ranks, $k/n$ on each. A reduce-scatter keeps $1/n$ of what went in.
@@ -172,9 +182,12 @@ for rank, (part, everything) in enumerate(run(two_steps, 4)):
 #
 # ## What has to be sent
 #
-# The result of rank $r$ depends on chunk $r$ of all $n$ ranks. So for each chunk at least $n-1$
-# messages of one chunk are needed (the argument is that of the reduce). That makes $n(n-1)$ for all
-# chunks, and if the load is fair, each rank sends **$n-1$ chunks**.
+# The result of rank $r$ depends on chunk $r$ of every rank. So each of the $n-1$ chunks that a rank
+# holds for others has to leave it, alone or inside a partial sum, which is no shorter. With
+# point-to-point messages **every rank sends at least $n-1$ chunks**.
+#
+# Chunks, not messages: several chunks may travel in one message. The way through rank 0 needed only
+# six messages, but each of the first three was four chunks long.
 #
 # ## Exercise: reduce_scatter
 #
@@ -222,41 +235,50 @@ check(reduce_scatter)
 # A colour shows whose numbers are in a chunk. Follow chunk 0: it leaves rank 1, rank 2 and rank 3 add
 # theirs, and rank 0 adds the last. To be complete *on rank 0*, it must start one rank *after* it.
 #
-# **Predict:** which chunk does rank $r$ send in round $s = 1, \dots, n-1$, and which one comes in?
-# Write both as $(r - \dots) \bmod n$. Here are the rounds for four ranks, with letters for numbers:
+# Chunk $j$ starts on rank $j+1$, moves one rank to the right in each round, and is complete on rank $j$.
+#
+# **Predict:** on three ranks, which chunk does rank 0 send in rounds 1 and 2, and which come in? Here
+# are the rounds, with letters for numbers:
+
+# %%
+predict("")
+
 
 # %%
 def ring_in_letters(n):
     names = "ABCDEFGH"
     parts = [[f"{names[r]}{j}" for j in range(n)] for r in range(n)]
     for s in range(1, n):
-        moving = [parts[r][(r - s) % n] for r in range(n)]
-        print(f"round {s}:", ", ".join(f"{r} sends {moving[r]}" for r in range(n)))
-        for r in range(n):
-            parts[r][(r - s - 1) % n] = moving[(r - 1) % n] + "+" + parts[r][(r - s - 1) % n]
+        lies_on = {j: (j + s) % n for j in range(n)}  # where chunk j is before round s
+        for j, r in sorted(lies_on.items(), key=lambda item: item[1]):
+            right = (r + 1) % n
+            print(f"round {s}: rank {r} sends {parts[r][j]:5} to rank {right}")
+            parts[right][j] = parts[r][j] + "+" + parts[right][j]
     for r in range(n):
         print(f"rank {r} has {parts[r][r]}")
 
 
-ring_in_letters(4)
+ring_in_letters(3)
 
 # %% [markdown]
-# So rank $r$ sends chunk $(r - s) \bmod n$, and what comes is its left neighbour's, chunk
-# $(r - 1 - s) \bmod n$. In the last round $s = n-1$ that is chunk $r$ itself.
+# Before round $s$ chunk $j$ lies on rank $(j + s) \bmod n$. Now turn that round: which chunk $j$ lies on
+# rank $r$, and so is sent? And which one lies on the left neighbour, and so comes in? In the last round
+# that must be chunk $r$ itself.
 #
-# Compare with the all-gather of the last chapter: it is the same ring run *backwards in time*. There
-# a piece starts at its owner and is copied away from it; here contributions come together at the
-# owner. In the same way the tree of a reduce was that of a broadcast with all arrows turned round.
+# Compare with the all-gather of the last chapter. There a piece starts at its owner and is copied
+# away from it; here contributions come together at the owner. Run the all-gather's ring backwards in
+# time and its messages go to the *left*; number the ranks the other way round, so that they go to the
+# right again, and you have this ring: reversed and mirrored.
 #
 # ### Three names
 #
 # - **reduce-scatter** is the collective of this chapter. It is the name in
 #   [MPI](https://www.mpi-forum.org/docs/),
 #   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
-# - **"scatter-reduce"** is what many texts on the ring all-reduce call its first half. It is nothing
-#   else: a reduce-scatter around a ring.
+# - **"scatter-reduce"** is another name for the first half of a ring all-reduce. It is this
+#   chapter's reduce-scatter around a ring, and we call it that.
 # - **`torch.scatter_reduce`** is something quite different. It works inside *one* tensor on *one*
-#   rank, and talks to nobody. Chapter 10 is about it.
+#   rank, and sends nothing. Chapter 10 is about it.
 #
 # ## Exercise: ring_reduce_scatter
 #
@@ -351,8 +373,8 @@ for n in (4, 8):
         print(f"   {name:20} {counts}, {t.bytes:4} in all")
 
 # %% [markdown]
-# The ring sends not a byte more than the direct way, and only to the neighbour. Both send no
-# more than has to be sent: each rank $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
+# The ring sends exactly as many bytes as the direct way, and only to the neighbour. Both reach the
+# bound: each rank sends $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
 # sends $(n-1)/n \cdot S$, which is less than $S$ however many ranks there are. Through rank 0, every
 # rank sends all of its $S$ bytes, and rank 0 has to receive and add up $(n-1) \cdot S$.
 #
@@ -363,6 +385,9 @@ for n in (4, 8):
 # one divides the sum again? Or does not?
 
 # %%
+predict("")
+
+# %%
 a, b, c = 4.0, 8.0, 12.0
 
 print("sum travels, divided once:", (a + b + c) / 3)
@@ -371,10 +396,10 @@ print("divided before and after: ", round((a / 3 + b / 3 + c / 3) / 3, 3))
 print("divided before only:      ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
-# The last way is right as well: everybody divides its own numbers, and *nobody* divides afterwards. It
+# The last way is right as well: each rank divides its own numbers, and none divides afterwards. It
 # keeps the sums small, but rounds $n$ times where the first rounds once.
 #
-# And integers? An average of integers is no integer, so AVG is asked for on floating-point numbers
+# And integers? The average of integers is usually not an integer, so AVG is asked for on floating-point numbers
 # only. SUM, MIN and MAX are exact on integers in any order, so all algorithms agree to the last bit:
 
 # %%
@@ -395,16 +420,19 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 #
 # - **Reduce-scatter**: rank $r$ ends with the sum (average, minimum, maximum) of everybody's chunk $r$.
 # - It is a reduce and a scatter, or $n$ reduces of one chunk. It keeps $1/n$ of what went in.
-# - Each rank sends $n-1$ chunks, directly or around the ring.
+# - Each rank sends $n-1$ chunks, directly or around the ring. With point-to-point messages no rank
+#   can send less.
 # - On the **ring**, partial sums travel. In round $s$ rank $r$ sends chunk $(r-s) \bmod n$ and adds
 #   what comes to chunk $(r-s-1) \bmod n$.
 # - Divide once. Leave the caller's chunks alone. Cut with `tensor_split`, or pad first.
 # - "Scatter-reduce" of the ring is a reduce-scatter; `torch.scatter_reduce` is something else.
 #
-# **Where this is used:** gradients that are sharded over the ranks: each rank needs the sum of only
-# those gradients whose parameters it updates (ZeRO,
-# [Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054), and
-# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html)); the outputs of tensor-parallel layers with
+# Back to the gradients: with $S$ bytes of them, each rank sends $(n-1)/n \cdot S$ and ends with the sum
+# of just those whose parameters it updates. ZeRO
+# ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)) and
+# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) do this.
+#
+# **Where else it is used:** the outputs of tensor-parallel layers with
 # sequence parallelism; and the first half of the ring all-reduce
 # ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)).
 #
@@ -422,8 +450,8 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 #
 # <details><summary>A ring sends chunk r first on rank r. On which rank is chunk r complete?</summary>
 #
-# On rank r − 1, the last one that it visits. So rank r ends with chunk r + 1. That is as good a ring
-# as ours with another numbering, and not what was asked for.
+# On rank r − 1, the last that it visits. So rank r ends with chunk r + 1. The ring is as good as
+# ours, with another numbering, but it does not do what a reduce-scatter promises.
 # </details>
 #
 # **Next:** [07 · All-reduce](07_all_reduce.ipynb): everyone ends with the whole sum.

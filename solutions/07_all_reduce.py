@@ -8,15 +8,22 @@
 # **You need** chapters [02](02_broadcast.ipynb), [04](04_reduce.ipynb) and
 # [06](06_reduce_scatter.ipynb).
 #
-# **Time:** 60 minutes, and 2 exercises.
+# **Time:** 70 minutes, and 2 exercises.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
+# ## Why
+#
+# In data parallel training every rank computes gradients from its own part of the batch. Before the
+# optimizer step all of them need the *average*, the same on every rank, or the copies of the model
+# drift apart. A model of 7 billion parameters has 14 GB of gradients in bfloat16, in every step, so
+# it matters how the sum is made.
+#
 # ## What it does
 #
 # A reduce gives the sum to one rank. An **all-reduce** gives it to all of them. ("All-" always
@@ -58,21 +65,23 @@ run(three_ranks, 3)
 #
 # ![Side by side: after a reduce to rank 1 only rank 1 holds A+B+C+D and the others what they had; after an all-reduce all four ranks hold it](../imgs/reduce_and_all_reduce.png)
 #
-# **A claim you may read:** "after `dist.reduce` the other ranks still have their own tensor, so one
-# can go on with it." It is tempting, because the picture shows it and because the
+# The picture leaves the other ranks' tensors alone. The
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce)
-# speaks of the destination alone. Chapter 04 has met this; here it is again, where it does harm.
-# The ranks want to compare their own value with the average of all:
+# promises a result on the destination and says nothing of the others. Chapter 04 has shown what that
+# means. **Predict:** after `dist.reduce` on gloo, does every other rank still have its own `x`?
 
 # %%
-def below_average():
+predict("")
+
+# %%
+def still_its_own():
     x = torch.tensor([float(dist.get_rank() + 1)])
     own = x.clone()
     dist.reduce(x, dst=0)
     return torch.equal(x, own)
 
 
-kept = list(run(below_average, 4))
+kept = list(run(still_its_own, 4))
 print("every rank but 0 still has its own x:", all(kept[1:]))
 
 # %% [markdown]
@@ -180,16 +189,16 @@ if rooted:
 # ## A better idea: everyone is the root of a piece
 #
 # Why should one rank add up everything? Cut the tensor into $n$ pieces, and let rank $r$ add up
-# piece $r$. That is a **reduce-scatter**. Then everybody shows its piece to everybody: that is an
+# piece $r$. That is a **reduce-scatter**. Then each rank sends its piece to all others: that is an
 # **all-gather**.
 #
 # ![Three stages on four ranks. First each rank holds four pieces of its own letter, a0 to a3, b0 to b3, c0 to c3, d0 to d3. After a reduce-scatter rank r holds the sum of all pieces r. After an all-gather every rank holds all four sums](../imgs/all_reduce_identity.png)
 #
-# **all-reduce = reduce-scatter + all-gather.** Remember this line; the ring of chapter 11, data
-# parallel training and sharded training all live on it.
+# **all-reduce = reduce-scatter + all-gather.** Remember this line: the ring of chapter 11, data
+# parallel training and sharded training are built on it.
 #
-# **Predict:** ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6]. What has
-# each rank after the reduce-scatter, and after the all-gather?
+# **Predict:** ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6]. What does
+# each rank hold after the reduce-scatter, and after the all-gather?
 
 # %%
 def two_stages():
@@ -212,10 +221,13 @@ for rank, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
 # %% [markdown]
 # ## What it costs
 #
-# **A claim you may read:** "an all-reduce moves the data twice, since every rank sends everything
-# once and receives everything once." It is tempting: the 2 is nearly right, and it is easy to
-# remember. Let us count. Here both stages are written with sends and receives, for SUM: rank $r$
+# **Predict:** how many times the whole tensor does one rank send? Is it the same on 2 ranks as on 8?
+#
+# Here both stages are written with sends and receives, for SUM: rank $r$
 # collects piece $r$ from everyone, and then sends the sum to everyone.
+
+# %%
+predict("")
 
 # %%
 def everyone_is_a_root(x):
@@ -249,20 +261,25 @@ for n in (2, 3, 4, 8):
     print(f"{n} ranks: right: {right}, one rank sends {elements:4} = {elements / 840:.3f} × 840")
 
 # %% [markdown]
-# Not 2, and not the same for every $n$: with two ranks it is 1, half of what the claim says. The
-# exact factor has two phases in it:
+# It is 1 with two ranks, and comes close to 2 with many. There are two phases in it:
 #
 # - in the reduce-scatter a rank sends every piece but its own: $\frac{n-1}{n}$ of the tensor;
 # - in the all-gather it sends its own sum to $n-1$ ranks, $\frac{1}{n}$ of the tensor each: again
 #   $\frac{n-1}{n}$.
 #
 # Together $\frac{2(n-1)}{n}$, which approaches 2 from below. (It counts what a rank *sends*; it
-# receives as much.) No all-reduce can move less through its busiest rank, as
-# [Patarasuk and Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002) prove. The rooted one moves
+# receives as much.) If the ranks do the adding and talk in point-to-point messages, no all-reduce can
+# move less through its busiest rank, as
+# [Patarasuk and Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002) prove. Switches that add
+# are outside that proof: with them a rank need send its tensor only once and receive the sum once
+# ([SHARP](https://doi.org/10.1109/COMHPC.2016.006) on InfiniBand,
+# [NVLS](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable) on
+# NVLink). The rooted one moves
 # $n-1$ whole tensors out of the root and as many into it: with 8 ranks four times as much.
 #
-# One thing got worse: there are $2n(n-1)$ messages now, small ones. The ring of chapter 11 keeps the
-# factor and needs only neighbours.
+# One thing got worse: there are $2n(n-1)$ messages now, small ones. In the terms of chapter 05, the
+# bytes ($\beta$) are as few as they can be and the start-ups ($\alpha$) are many. The ring of chapter
+# 11 keeps the factor and needs only neighbours.
 #
 # ## Any length
 #
@@ -276,7 +293,7 @@ print("chunk(4):       ", [len(piece) for piece in nine.chunk(4)])
 print("tensor_split(4):", [len(piece) for piece in nine.tensor_split(4)])
 
 # %% [markdown]
-# `chunk` is in many tutorials, and it works whenever $n$ divides the length, so nobody notices. It
+# With `chunk` all is well whenever $n$ divides the length, so the mistake is easy to miss. It
 # rounds the size of a piece *up* first, and may then run out of elements: rank 3 has no piece, and
 # `pieces[3]` is an error. `tensor_split` always gives $n$ pieces, some one element longer.
 #
@@ -401,6 +418,35 @@ if sharded:
         print(f"rank {rank}: {mine}, equal: {equal}")
 
 # %% [markdown]
+# ## Start now, wait later
+#
+# Every collective takes `async_op=True`. Then it returns at once, with a request like that of `isend`,
+# and you may compute something else before you `wait()`. Until then, leave `x` alone.
+
+
+# %%
+def start_and_wait():
+    x = torch.full((2,), float(dist.get_rank() + 1))
+    request = dist.all_reduce(x, async_op=True)
+    meanwhile = sum(range(1000))  # anything that does not touch x
+    request.wait()
+    return x.tolist(), meanwhile
+
+
+print(list(run(start_and_wait, 4)))
+
+# %% [markdown]
+# On gloo, `wait()` returns when the result is in `x`. **On a GPU it means less.** A GPU works through
+# queues, called *streams*: your program puts work in and goes on. With `async_op=True` NCCL's
+# collectives run on a stream of their own, and `wait()` only makes the *current stream* wait for them.
+# Your program does not wait, with or without `async_op`
+# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)).
+#
+# For work that follows on the same stream that is enough: it starts when the sum is there. On another
+# stream, make that stream wait too. And if *your program* has to know, because it measures time, call
+# `torch.cuda.synchronize()`. Printing or `.item()` on the current stream waits by itself, since it
+# copies the value to the CPU.
+#
 # ## Summary
 #
 # - **All-reduce**: everyone has an x, everyone ends with the sum (or average, minimum, maximum,
@@ -411,6 +457,11 @@ if sharded:
 #   $\frac{2(n-1)}{n}$ of the tensor.
 # - Cut with `tensor_split`, not with `chunk`; gloo's all-gather wants pieces of one size, so pad.
 # - In place: write into `x`.
+# - `async_op=True` starts a collective, `wait()` completes it; on NCCL `wait()` holds back the
+#   current stream and not your program.
+#
+# Back to the 14 GB of gradients: on 8 ranks the root would send and receive 98 GB each; with the work
+# shared out, every rank sends and receives 24.5 GB.
 #
 # **Where this is used:** the averaging of gradients in data parallel training is an all-reduce.
 # [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html) starts them while
@@ -424,7 +475,7 @@ if sharded:
 # Rank 2: it is the sum of everyone's element 2, 2 + 3 + 4 + 5.
 # </details>
 #
-# <details><summary>Five ranks all-reduce 100 MB. How much does each send, at least?</summary>
+# <details><summary>Five ranks all-reduce 100 MB with point-to-point messages. How much does the busiest send, at least?</summary>
 #
 # With an even load 2 · 4/5 · 100 MB = 160 MB: 80 MB in the reduce-scatter and 80 MB in the
 # all-gather.

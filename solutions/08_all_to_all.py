@@ -2,20 +2,26 @@
 # # 08 · All-to-all
 #
 # **You will learn** to let every rank send something else to every other rank, in an order in which
-# nobody has to queue, and to do it when the pieces differ in size. In the end you send tokens to
+# no rank has to queue, and to do it when the pieces differ in size. In the end you send tokens to
 # experts and back, as a mixture-of-experts model does.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb).
 #
-# **Time:** 75 minutes, and 2 exercises.
+# **Time:** 80 minutes, and 2 exercises.
 
 # %%
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
+# ## Why
+#
+# In a mixture-of-experts model each token is worked on by one or two of many small networks, the
+# *experts*, which live on different ranks. In every such layer every rank has tokens for every other,
+# and wants them back afterwards. None of the collectives so far does that.
+#
 # ## Everyone has something for everyone
 #
 # In a scatter one rank has a piece for each. In an **all-to-all** *every* rank has a piece for each:
@@ -28,6 +34,9 @@ from grader import check, hint, run
 #
 # **Predict:** on 4 ranks, rank $r$ holds $10r, 10r+1, 10r+2, 10r+3$. What does rank 1 hold after an
 # all-to-all?
+
+# %%
+predict("")
 
 # %%
 def built_in():
@@ -64,7 +73,7 @@ print("a transpose:", torch.equal(after, before.T))
 # ## It is not an all-gather
 #
 # Both names begin with "all", and there is a tempting short cut: send *all* your chunks to
-# everybody, and let everybody pick what is theirs. **Predict:** does it give the right result? What
+# every rank, and let each pick what is meant for it. **Predict:** does it give the right result? What
 # does it cost?
 
 # %%
@@ -86,10 +95,11 @@ print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# The result is right, and $n$ times too much was sent. In an all-gather everybody needs everything.
+# The result is right, and $n$ times too much was sent. In an all-gather every rank needs everything.
 # Here each chunk has one reader.
 #
-# And mind the last factor above. Texts often call a volume "bytes" that is a number of *elements*:
+# And mind the last factor above: a number of *elements* becomes bytes only when it is multiplied by
+# their size.
 
 # %%
 def swap_pair(dtype):
@@ -122,11 +132,13 @@ def all_send_first():
 run(all_send_first, 3, may_fail=True)
 
 # %% [markdown]
-# So use `isend`. The plain way is a loop over the ranks, from 0 to the last, as everybody would
-# write it at first.
+# So use `isend`. The plain way is a loop over the ranks, from 0 to the last.
 #
 # **Predict:** 4 ranks. All of them write to rank 0 first, then to rank 1, and so on. How many rounds
 # does it take? 3 would be the best.
+
+# %%
+predict("")
 
 # %%
 def zero_first():
@@ -153,13 +165,14 @@ show_rounds(run(zero_first, 4).trace)
 # %% [markdown]
 # The record is replayed with every message taking one unit of time. Every rank sends one and
 # receives one at a time, as in the model of
-# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521). In the first
-# round three ranks want to write to rank 0, and it takes one of them. The others stand in the queue
-# with messages for others behind the first. In four of the five rounds only two messages travel,
+# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521). That messages
+# leave a rank in the order in which they were started is an assumption of the grader's own. In the
+# first round three ranks want to write to rank 0, and it takes one of them. The other two wait, and
+# their messages for other ranks wait behind. In four of the five rounds only two messages travel,
 # where four could.
 #
 # The cure is to **rotate the peers**: in step $s$ rank $r$ writes to $(r+s) \bmod n$ and reads from
-# $(r-s) \bmod n$. In each step everybody has another target, so nobody waits.
+# $(r-s) \bmod n$. In each step all targets are different, so no rank waits.
 #
 # ![Four ranks in a row. On the left all write to rank 0 first: five rounds, four of which have two arrows alone. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
 
@@ -186,7 +199,7 @@ for n in (2, 3, 4, 5, 8):
 # ### Handshakes
 #
 # Another schedule lets ranks meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
-# (exclusive or of the bits). **Predict:** for which $n$ does everybody meet everybody?
+# (exclusive or of the bits). **Predict:** for which $n$ do all ranks meet each other?
 
 # %%
 for n in (2, 3, 4, 6, 8):
@@ -223,7 +236,7 @@ def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
 check(all_to_all)
 
 # %% [markdown]
-# **Predict:** what does everybody hold after *two* all-to-alls in a row? Think of the matrix.
+# **Predict:** what does each rank hold after *two* all-to-alls in a row? Think of the matrix.
 
 # %%
 def there_and_back():
@@ -239,8 +252,63 @@ if check(all_to_all):
         print(f"rank {rank}: once {once}, twice {twice}")
 
 # %% [markdown]
-# Whoever transposes twice has what they had. So the way back is the same function again, which we
-# shall need soon.
+# Transpose twice and you are back where you started. So the way back is the same function again,
+# which we shall need soon.
+#
+# ### Fewer rounds, more bytes: Bruck
+#
+# $n-1$ rounds cost $n-1$ start-up times $\alpha$, whatever the size. For tiny chunks on many ranks
+# that is nearly all the time. The algorithm of
+# [Bruck and others (1997)](https://doi.org/10.1109/71.642949) takes $\lceil \log_2 n \rceil$ rounds:
+# chunks for different ranks travel together, and are passed on.
+#
+# Write the distance that a chunk has to go to the right in binary. In the round with step
+# $1, 2, 4, \dots$ every chunk whose distance contains that step moves that far, all of them in one
+# message. A distance of 5 is 1 + 4: the chunk travels twice.
+#
+# **Predict** for 8 ranks: how many chunks does each rank send now, where the rotation sends 7?
+
+# %%
+predict("")
+
+# %%
+def bruck(chunks):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    by_distance = torch.stack([chunks[(rank + d) % n] for d in range(n)])
+    step = 1
+    while step < n:
+        moving = [d for d in range(n) if d & step]
+        outgoing = by_distance[moving]
+        incoming = torch.empty_like(outgoing)
+        request = dist.isend(outgoing, (rank + step) % n)
+        dist.recv(incoming, (rank - step) % n)
+        request.wait()
+        by_distance[moving] = incoming
+        step *= 2
+    return [by_distance[(rank - source) % n] for source in range(n)]
+
+
+def transposed(algorithm):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    result = algorithm([torch.tensor([10.0 * rank + j]) for j in range(n)])
+    return torch.cat(result).tolist() == [10.0 * j + rank for j in range(n)]
+
+
+for n in (4, 5, 8, 16):
+    result = run(transposed, n, bruck)
+    t = result.trace.traffic
+    print(
+        f"{n:2} ranks: right {all(result)}, {t.messages:2} messages, {t.rounds} rounds,"
+        f" {t.max_sent // 4:2} chunks sent by a rank (rotation: {n - 1:2} rounds, {n - 1:2} chunks)"
+    )
+
+# %% [markdown]
+# Fewer rounds, more bytes: about half of the chunks move in each round, so a rank sends about
+# $\frac{n}{2} \log_2 n$ of them. With $b$ bytes a chunk and $n$ a power of two, that is
+# $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$ against $(n-1)(\alpha + b\beta)$. For small $b$
+# Bruck's way is faster, for large $b$ the rotation.
+#
+# It cannot be an answer to the exercise, which asks for each chunk to travel once.
 #
 # ## Another cut of the same tensor
 #
@@ -266,15 +334,14 @@ if check(all_to_all):
     print("numbers that travelled:", moved.trace.traffic.bytes // 8)
 
 # %% [markdown]
-# Half of them: the blocks on the diagonal stay. Sequence-parallel attention does this to go from a
+# Half of them: the blocks on the diagonal stay. Attention over a split sequence does this to go from a
 # cut along the sequence to a cut by heads and back
 # ([DeepSpeed-Ulysses](https://arxiv.org/abs/2309.14509)), and a distributed Fourier transform does it
 # between its dimensions.
 #
 # ## Pieces of different sizes
 #
-# Now let everybody have as many rows for rank $j$ as it happens to have: `counts[j]`, and it may be
-# 0. The rows lie in one tensor, sorted by destination.
+# Now let a rank have any number of rows for rank $j$: `counts[j]`, which may be 0. The rows lie in one tensor, sorted by destination.
 #
 # A receive needs a tensor of the right size. **Predict:** what happens if a rank expects from its
 # peer as many rows as it has for the peer?
@@ -314,7 +381,7 @@ for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
 # ### Or pad?
 #
 # There is a way around different sizes: fill up every piece to the largest, and use the even
-# all-to-all. Everybody then has to know the largest count, and padding travels too. **Predict** how
+# all-to-all. Every rank then has to know the largest count, and padding travels too. **Predict** how
 # much is sent if almost everything goes to one rank.
 
 # %%
@@ -334,7 +401,7 @@ for name, counts in {
 
 # %% [markdown]
 # In both cases the same 300 rows have to travel. Their counts cost 96 bytes, padding can cost
-# megabytes. What counts do cost is *time*: nobody can make room for rows before they are there.
+# megabytes. What counts do cost is *time*: room for rows can be made only when the counts have come.
 # Systems whose shapes must be fixed in advance do pad, and drop rows that are too many; the limit is
 # called a *capacity factor* ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
 #
@@ -429,7 +496,7 @@ if check(all_to_all) and check(all_to_all_uneven):
 # many rows as came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting,
 # since `back[i]` is the result of token `order[i]`.
 #
-# Expert 2 has seven of the twelve tokens, and expert 1 has two: everybody waits for expert 2. That
+# Expert 2 has seven of the twelve tokens, and expert 1 has two: all ranks wait for expert 2. That
 # is why routers are trained with an extra loss that rewards balance.
 #
 # The same with what PyTorch has built in. `all_to_all_single` takes both lists of counts, and it
@@ -461,12 +528,15 @@ run(built_in_dispatch, 3)
 # - **All-to-all**: rank $r$ ends with chunk $r$ of everybody, in rank order. It is a transpose of
 #   the matrix of chunks; done twice, it changes nothing.
 # - $n(n-1)$ messages of one chunk each; the diagonal is copied.
-# - With rotating peers it takes $n-1$ rounds. If all write to rank 0 first, it takes more.
+# - With rotating peers it takes $n-1$ rounds. If all write to rank 0 first, it takes more. Bruck's
+#   way takes $\lceil \log_2 n \rceil$ rounds and sends more bytes.
 # - With different sizes, exchange the counts first. `counts` is what a rank sends; what arrives only
 #   the senders know. An empty message is sent by both or by neither.
 #
-# **Where this is used:** tokens to experts and back in a mixture of experts, sequence-parallel
-# attention, distributed Fourier transforms and sorting, embedding tables that are spread over ranks.
+# Back to the experts: a layer is two all-to-alls of tokens, each after one of counts, and it lasts as
+# long as its busiest expert works.
+#
+# **Where else it is used:** attention over split sequences, distributed Fourier transforms and sorting, embedding tables that are spread over ranks.
 #
 # ### Check yourself
 #
@@ -482,8 +552,8 @@ run(built_in_dispatch, 3)
 #
 # <details><summary>Rank 2 has <code>counts = [4, 0, 1]</code>. How many rows does rank 2 receive?</summary>
 #
-# That cannot be told. It sends 4 rows to rank 0, none to rank 1 and keeps 1; what it gets from ranks
+# You cannot tell. It sends 4 rows to rank 0, none to rank 1 and keeps 1; what it gets from ranks
 # 0 and 1 is in <em>their</em> counts.
 # </details>
 #
-# **Next:** [09 · Barrier](09_barrier.ipynb): nobody goes on before all are there.
+# **Next:** [09 · Barrier](09_barrier.ipynb): no rank goes on before all are there.

@@ -6,7 +6,7 @@
 #
 # **You need** chapter [01](01_point_to_point.ipynb): `isend`, `recv`, rounds.
 #
-# **Time:** 45 minutes, and 1 exercise.
+# **Time:** 60 minutes, and 1 exercise.
 
 # %%
 import time
@@ -14,9 +14,14 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, simulate, timeline
+from grader import check, hint, predict, run, simulate, timeline
 
 # %% [markdown]
+# ## Why
+#
+# Rank 0 downloads and unpacks a data set; the other ranks are to read it, but not before it is all
+# there. No tensor has to be exchanged. All they need to know is *that rank 0 has come this far*.
+#
 # ## What it promises
 #
 # A **barrier** moves no data at all. It promises one thing: **no rank leaves before the last has
@@ -24,7 +29,7 @@ from grader import check, hint, run, simulate, timeline
 #
 # ![A time line of three ranks that sleep 0, 1 and 2 seconds. Rank 0 waits 2 seconds, rank 1 waits 1 second, and when rank 2 enters after 2 seconds all three leave together](../imgs/barrier.png)
 #
-# In the picture, rank $r$ sleeps $r$ seconds and then enters. With 3 ranks, everybody leaves after
+# In the picture, rank $r$ sleeps $r$ seconds and then enters. With 3 ranks, all leave after
 # about 2 seconds: when the *last* one has come. We run it ten times faster, so that you wait less.
 #
 # **Predict:** which of the three ranks leave after rank 2 has entered?
@@ -61,8 +66,7 @@ show_who_leaves_late(run(sleep_then_meet, 3, False))
 # *simulated* ranks (chapter [11](11_ring_all_reduce.ipynb) says more of them). Their clock is that of a
 # model: a sleep takes what it says, a message here takes nothing, and you need not wait.
 #
-# **Predict:** whole seconds now, as in the picture. How long does each of the three take, sleep and
-# barrier together?
+# Whole seconds now, as in the picture; sleep and barrier together:
 
 # %%
 def sleep_whole_seconds():
@@ -97,13 +101,13 @@ def barrier_instead_of_wait():
 print("after wait():", run(barrier_instead_of_wait, 2)[1])
 
 # %% [markdown]
-# After `wait()` it is 1. Before that, even after a barrier, nobody promises anything, so we do not
+# After `wait()` it is 1. Before that, even after a barrier, its value is not defined, so we do not
 # look. Only `wait()` on the request itself tells that a message is complete.
 #
 # ## Often you do not need one
 #
 # An all-reduce cannot end on any rank before every rank has entered: the sum depends on what the
-# last one brings. So it holds everybody back just as a barrier does. **Predict:** the first run
+# last one brings. So it holds every rank back just as a barrier does. **Predict:** the first run
 # again, with an all-reduce in place of the barrier.
 
 # %%
@@ -117,27 +121,35 @@ def sleep_then_add():
 show_who_leaves_late(run(sleep_then_add, 3))
 
 # %% [markdown]
-# A barrier before or after an all-reduce therefore adds nothing but cost. A broadcast is different:
-# its source may be gone before the others have come.
+# If all you want is that no rank goes on before the last has come, an all-reduce that you need anyway
+# does it, and a barrier beside it is a second wait. A broadcast is different: its source may be gone
+# before the others have come.
 #
-# So when do you need a barrier? When ranks depend on each other by a road that the process group
-# does not see. Rank 0 downloads a file and the others read it: the barrier goes between the two. Or
-# you measure time, and want everybody to start together.
+# That was gloo. **On a GPU** an all-reduce of NCCL holds back the *stream*, not your program, which
+# goes on at once (chapter [07](07_all_reduce.ipynb)). There `dist.barrier()` does something that an
+# all-reduce does not: it
+# [blocks the program](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier)
+# until the barrier is complete.
+#
+# So when do you need a barrier? When ranks depend on each other in a way that the process group does
+# not see. Rank 0 downloads a file and the others read it: the barrier goes between the two. Or you
+# measure time and want all ranks to start together (chapter 14): then the barrier goes *before* the
+# first call that is timed.
 #
 # ## What it costs
 #
-# The messages of a barrier are tiny. What costs is the waiting: **after a barrier, everybody has
-# been as slow as the slowest**. A rank that is late is called a *straggler*.
+# The messages of a barrier are tiny. What costs is the waiting: **at a barrier, every rank becomes
+# as slow as the slowest**. A rank that is late is called a *straggler*.
 #
-# ![Three ranks and three steps; in each step another rank is slow. With a barrier after every step all wait in each step and are done after 6. Without barriers each rank is slow once, and all are done after 4](../imgs/straggler.png)
+# ![Three ranks and three steps; rank r is slow in step r + 1. With a barrier after every step all wait in each step and are done after 6. Without barriers each rank is slow once, and all are done after 4](../imgs/straggler.png)
 #
-# In the picture every rank is slow *once*. With a barrier after each step, everybody pays for
-# everybody's bad moment. Without barriers, bad moments happen at the same time as other ranks' good
+# In the picture every rank is slow *once*. With a barrier after each step, every rank pays for
+# every other's bad moment. Without barriers, bad moments happen at the same time as other ranks' good
 # ones.
 #
 # Here is the same as a real run. `timeline` shows where its time went: a thin grey bar is a rank's own
-# code, a box is a rank that waits. **Predict** the picture, then run. What changes if you take the
-# barrier out?
+# code, a box is a rank that waits. What changes if you take the
+# barrier out? Try it.
 
 # %% tags=["nbval-ignore-output"]
 def slow_once():
@@ -160,6 +172,10 @@ timeline(run(slow_once, 3))
 # every step? After every 100 steps?
 
 # %%
+predict("")
+
+
+# %%
 def seconds_until_all_are_done(seconds, barrier_every):
     """Add up steps; at a barrier everybody's clock jumps to that of the last."""
     clock = torch.zeros(seconds.shape[1])
@@ -180,8 +196,8 @@ for every in (1, 10, 100, 1000):
     print(f"a barrier every {every:4} steps: done after {done} s")
 
 # %% [markdown]
-# With a barrier in every step it takes half as long again. The probability that *nobody* of
-# eight is slow is only $0.95^8 \approx 66\,\%$, so one step in three takes 3 seconds. With more
+# With a barrier in every step it takes half as long again. The probability that *none* of
+# the eight is slow is only $0.95^8 \approx 66\,\%$, so one step in three takes 3 seconds. With more
 # ranks it gets worse:
 
 # %%
@@ -205,18 +221,18 @@ for every in (1, 10, 100, 1000):
     print(f"a barrier every {every:4} steps: done after {done} s")
 
 # %% [markdown]
-# Nothing. A rank that is always slow has to be mended, or given less to do.
+# Nothing. A rank that is always slow has to be repaired, or given less to do.
 #
-# And the other ranks do not have to be idle until somebody says `barrier`: every collective that
-# needs something from everybody is a barrier in this sense. Data-parallel training has one in each
-# step, the all-reduce of gradients. That is why one slow machine slows down a thousand.
+# It does not take a `barrier` to make ranks wait: every collective in which each rank needs something
+# from every other does. Data-parallel training has one in each step, the all-reduce of gradients.
+# That is why one slow machine can slow down a thousand.
 #
 # ## Building one: a rank in the middle
 #
 # How does a rank come to *know* that all the others have entered? Not by a clock, and not by
 # sleeping "long enough". It has to be told, and the only way of telling is a message.
 #
-# The obvious way: everybody tells rank 0, and when rank 0 has heard from all, it tells everybody.
+# The obvious way: every rank tells rank 0, and when rank 0 has heard from all, it answers them.
 
 # %%
 def central():
@@ -261,15 +277,52 @@ for function in (central, without_an_answer):
 
 # %% [markdown]
 # A function is a barrier exactly if every rank has heard from every rank when it leaves, however
-# fast or slow anybody is. That is how `check` will judge yours: no stopwatch is needed, and luck
+# fast or slow any of them is. That is how `check` will judge yours: no stopwatch is needed, and luck
 # does not help.
 #
 # The central barrier is right, with only $2(n-1)$ messages. But rank 0 handles them one by one,
 # which takes $2(n-1)$ rounds, while the others stand idle.
 #
-# ## Dissemination: everybody tells somebody
+# ## A tree
 #
-# Better: in every round, **everybody** sends a token and receives one. In the round with step 1 to
+# From chapters 02 and 04 you know what helps a rank in the middle: a tree. Tokens are *combined* on
+# the way up, so a rank reports once for itself and all ranks below it; then the answer comes down the
+# same tree. **Predict:** how many messages, and how many rounds, on 8 ranks?
+
+# %%
+predict("")
+
+
+# %%
+def combining_tree():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    token, step = torch.zeros(1), 1
+    while step < n and rank % (2 * step) == 0:  # up: hear from those below me
+        if rank + step < n:
+            dist.recv(token, rank + step)
+        step *= 2
+    if rank != 0:  # report, and wait for the answer
+        dist.send(token, rank - step)
+        dist.recv(token, rank - step)
+    while step > 1:  # down: pass the answer on
+        step //= 2
+        if rank + step < n:
+            dist.send(token, rank + step)
+
+
+for n in (4, 5, 8, 16):
+    trace = run(combining_tree, n).trace
+    complete = all(len(heard) == n for heard in heard_from(trace))
+    counts = f"{trace.traffic.messages:2} messages, {trace.traffic.rounds} rounds"
+    print(f"{n:2} ranks: a barrier: {complete}, {counts}")
+
+# %% [markdown]
+# As few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. Half of
+# the rounds go up and half come down, and near the root few ranks have anything to do.
+#
+# ## Dissemination: every rank tells another
+#
+# Better still: in every round, **every rank** sends a token and receives one. In the round with step 1 to
 # the right neighbour, then with step 2, then 4, and so on, until the step reaches $n$.
 #
 # ![Five ranks and three rounds with steps 1, 2 and 4. At the start each rank knows of itself; after round 1 of two ranks, after round 2 of four, after round 3 of all five](../imgs/dissemination.png)
@@ -298,8 +351,8 @@ for n in (1, 2, 3, 4, 5, 8, 9, 1000):
 # %% [markdown]
 # After $k$ rounds a rank has heard from itself and the $2^k - 1$ ranks to its left: what is known
 # **doubles**. It has to reach $n$, so $\lceil \log_2 n \rceil$ rounds, for any $n$ and not only for
-# powers of two. Nobody can be faster, because a rank that receives one message in a round can at
-# most double what it knows.
+# powers of two. With point-to-point messages, one received in a round, no barrier can be faster: a
+# rank can at most double what it knows.
 #
 # This is the *dissemination barrier* of Hensgen, Finkel and Manber
 # ([Two algorithms for barrier synchronization, 1988](https://doi.org/10.1007/BF01379320)).
@@ -308,7 +361,7 @@ for n in (1, 2, 3, 4, 5, 8, 9, 1000):
 # [own barrier](https://github.com/pytorch/gloo/blob/main/gloo/barrier.cc) does: the `dist.barrier()`
 # that you called above.
 #
-# The price is more messages: $n \lceil \log_2 n \rceil$ and not $2(n-1)$.
+# The price is more messages: $n \lceil \log_2 n \rceil$ instead of $2(n-1)$.
 #
 # ## Exercise: barrier
 #
@@ -339,6 +392,9 @@ check(barrier)
 # %% [markdown]
 # Why must a round wait for the one before? **Predict:** here all sends start at once. The messages
 # are the same. Of whom has rank 0 heard?
+
+# %%
+predict("")
 
 # %%
 def all_at_once():
@@ -386,12 +442,16 @@ if check(barrier):
 #
 # - A **barrier** promises that no rank leaves before the last has entered, and nothing else. It
 #   does not complete your requests.
-# - It makes everybody as slow as the slowest. Random slowness averages out if you meet less often; a
+# - It makes every rank as slow as the slowest. Random slowness averages out if you meet less often; a
 #   rank that is always slow does not.
-# - An all-reduce already holds everybody back. Put no barrier beside it.
-# - Central: $2(n-1)$ messages and $2(n-1)$ rounds. Dissemination: $n \lceil \log_2 n \rceil$
-#   messages and $\lceil \log_2 n \rceil$ rounds, the fewest possible.
+# - An all-reduce holds every rank back, too; on NCCL it holds the stream back and not your program.
+# - Central: $2(n-1)$ messages and $2(n-1)$ rounds. Tree: as many messages, at most
+#   $2 \lceil \log_2 n \rceil$ rounds. Dissemination: $n \lceil \log_2 n \rceil$
+#   messages and $\lceil \log_2 n \rceil$ rounds, the fewest that point-to-point messages allow.
 # - What a message tells is what its sender knew when it sent it.
+#
+# Back to the data set: rank 0 unpacks and then enters; the others enter at once and read when they
+# leave. Their files are complete, however long it took.
 #
 # **Where this is used:** one rank prepares a data set or a checkpoint while the others wait; lining
 # up ranks before time is measured (chapter 14); test programs. In a training loop, hardly ever.

@@ -536,6 +536,13 @@ def ring_only(x):
     ring(x.clone())
 
 
+@pytest.mark.parametrize("n", [2, 4, 8, 16, 1024])
+def test_bruck_sends_more_chunks_in_fewer_rounds(n):
+    """A chunk travels once for each bit of its distance; n is a power of two."""
+    rounds = n.bit_length() - 1
+    assert sum(distance.bit_count() for distance in range(n)) == n // 2 * rounds
+
+
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 28])
 def test_a_ring_sends_twice_n_minus_one_nths(n):
     """Not "everything sent once and received once": with two ranks it is once K, and never 2K."""

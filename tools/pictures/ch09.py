@@ -22,7 +22,7 @@ def barrier() -> Sheet:
             sheet.bar(came, y, door - came, f"waits {2 - rank} s", colour_of(1))
         sheet.bar(door, y, 1.5, "goes on", colour_of(2))
         sheet.axes.plot([came, came], [y - 0.24, y + 0.24], color=INK, lw=2.2, zorder=5)
-    sheet.axes.plot([door, door], [0.55, 2.72], color=colour_of(5), lw=2.2, ls="--", zorder=6)
+    sheet.axes.plot([door, door], [0.55, 2.72], color=colour_of(5), lw=2.2, zorder=6)
     sheet.text(door, 2.9, "the last has come: all leave", 10, bold=True)
     sheet.arrow((x0, 0.4), (7.6, 0.4), colour=FAINT, width=1)
     for second in range(3):
@@ -49,7 +49,7 @@ def dissemination() -> Sheet:
             for src in range(n):
                 dst = (src + step) % n
                 start, end = (xs[src], y + 0.95), (xs[dst], y + 0.2)
-                sheet.arrow(start, end, colour=colour_of(src), width=1.5, dashed=dst < src)
+                sheet.arrow(start, end, colour=colour_of(src), width=1.5)
         else:
             sheet.text(0.55, y, "start", 10)
         for rank, x in enumerate(xs):
@@ -64,8 +64,9 @@ def dissemination() -> Sheet:
     return sheet
 
 
-#: Steps of the picture of stragglers: seconds by rank; each step somebody else is slow.
-_STEPS = ((1.0, 1.0, 2.0), (2.0, 1.0, 1.0), (1.0, 2.0, 1.0))
+#: Seconds by rank, for each step of the picture of stragglers.
+#: Rank r is slow in step r, as in the chapter's code.
+_STEPS = ((2.0, 1.0, 1.0), (1.0, 2.0, 1.0), (1.0, 1.0, 2.0))
 
 
 def _lanes(sheet: Sheet, top: float, barriers: bool, scale: float, x0: float) -> float:
@@ -85,7 +86,7 @@ def _lanes(sheet: Sheet, top: float, barriers: bool, scale: float, x0: float) ->
                     y, start = top - rank * 0.42, x0 + clock * scale
                     sheet.bar(start, y, (door - clock) * scale, "waits", colour_of(1))
             x = x0 + door * scale
-            sheet.axes.plot([x, x], [top - 1.06, top + 0.22], color=INK, lw=2, ls="--", zorder=6)
+            sheet.axes.plot([x, x], [top - 1.06, top + 0.22], color=INK, lw=2, zorder=6)
             clocks = [door] * len(clocks)
     return x0 + max(clocks) * scale
 
