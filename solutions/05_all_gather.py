@@ -21,7 +21,8 @@ from grader import check, hint, predict, run
 # [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) leaves each rank one part of every layer's
 # weights. To compute with a layer, a rank needs all of it. Just before, the ranks therefore hand
 # each other their parts; just after, they throw them away again. In
-# backward it happens once more, so for 80 layers up to 160 times in every step. It had better be cheap. How cheap can it be?
+# backward it happens once more, so for 80 layers up to 160 times in every step. It had better be
+# cheap. How cheap can it be?
 #
 # ## What it does
 #
@@ -378,9 +379,9 @@ for algorithm in algorithms:
 # round, so this number does not tell them apart. The load of the cables does: on the ring, no two
 # messages share a cable in the same round.
 #
-# It has a price. A message of $b$ bytes takes about $\alpha + b\beta$: a start-up time and a time per
-# byte. The ring's $n-1$ rounds, one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$
-# bytes. The second term has to be paid, as we have just seen; the first does not. For many ranks and *small* pieces, algorithms with
+# It has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), the ring's $n-1$
+# rounds, one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The second term
+# has to be paid, as we have just seen; the first does not. For many ranks and *small* pieces, algorithms with
 # $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH
 # keeps the ring for longer messages. Chapter 13 computes where the two cross.

@@ -277,7 +277,7 @@ for n in (2, 3, 4, 8):
 # NVLink). The rooted one moves
 # $n-1$ whole tensors out of the root and as many into it: with 8 ranks four times as much.
 #
-# One thing got worse: there are $2n(n-1)$ messages now, small ones. In the terms of chapter 05, the
+# One thing got worse: there are $2n(n-1)$ messages now, small ones. In the terms of chapter 02, the
 # bytes ($\beta$) are as few as they can be and the start-ups ($\alpha$) are many. The ring of chapter
 # 11 keeps the factor and needs only neighbours.
 #
