@@ -1,6 +1,11 @@
 # %% [markdown]
 # # 10 · scatter_reduce
 #
+# A node of a graph network adds up what its neighbours send. The gradient of an embedding adds up the
+# gradients of all tokens that are the same word. A mixture-of-experts layer adds each expert's output
+# back to the token that it came from. It is always the same: many numbers, and an index that says
+# where each of them belongs. Several may belong to one place, and there they are combined.
+#
 # **You will learn** to reduce numbers into the places that an index names, inside one tensor; how
 # gradients run back through that; and to keep three things apart whose names are nearly the same.
 #
@@ -13,7 +18,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## What it does
@@ -306,9 +311,10 @@ print("means:   ", result.tolist())
 print("gradient:", leaf.grad.tolist())
 
 # %% [markdown]
-# The result is right, and the gradient is `nan` everywhere. In the backward pass `where` hands 0 to
-# the division, the division multiplies by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`; then the
-# matrix product spreads it over all rows. Such a mistake shows only after the first step of
+# The result is right, and here the gradient is `nan` everywhere. In the backward pass `where` hands 0 to
+# the division, the division multiplies by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`. The `nan`
+# belongs to the empty segment alone, but the matrix product multiplies it by the zeros of all rows, and
+# so spreads it over them. Such a mistake shows only after the first step of
 # training, when every weight is `nan`. The cure is to make the *divisor* harmless, before dividing.
 
 # %%
@@ -446,14 +452,17 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 # - **`scatter_reduce`** is no collective. One process, one tensor; who meets whom is said by an
 #   index.
 #
-# Some texts add a fourth name. The
-# [article that made the ring all-reduce popular](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/)
-# in deep learning calls the first half of the ring a "scatter-reduce". What comes out of that half is
+# There is a fourth name. The
+# [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) that brought the
+# ring all-reduce to deep learning calls the first half of the ring a "scatter-reduce". What comes out of that half is
 # what MPI and [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
 # call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however much the names
 # look alike.
 #
 # **Predict:** here are all three, with numbers. Which of the three sends messages?
+
+# %%
+predict("")
 
 # %%
 def the_three():

@@ -1,9 +1,13 @@
 # %% [markdown]
 # # 11 · Ring all-reduce
 #
-# **You will learn** to sum the tensors of all ranks so that nobody is a bottleneck: the algorithm
-# that averages gradients in most large training runs. You follow it by hand, write its schedule,
-# write it for real, and count what it costs and what it saves.
+# A model of 7 billion parameters has 14 GB of gradients in bfloat16, and all ranks need their sum in
+# every step. With the rooted all-reduce of chapter [07](07_all_reduce.ipynb) and 64 ranks, one rank
+# would receive 882 GB and send as much again. In this chapter each rank sends less than 28 GB, however
+# many ranks there are, and only to its neighbour.
+#
+# **You will learn** to sum the tensors of all ranks without a bottleneck. You follow the algorithm by
+# hand, write its schedule, write it for real, and count what it costs and what it saves.
 #
 # **You need** chapters [05](05_all_gather.ipynb) to [07](07_all_reduce.ipynb) (all-gather,
 # reduce-scatter, all-reduce), and `isend`, `recv` and
@@ -15,7 +19,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, replay, run, simulate
+from grader import check, hint, predict, replay, run, simulate
 
 # %% [markdown]
 # ## What is wrong with the simple one
@@ -25,6 +29,9 @@ from grader import check, hint, replay, run, simulate
 #
 # **Predict:** four ranks hold 840 numbers each. How many numbers does rank 0 send, and how many do
 # the others?
+
+# %%
+predict("")
 
 # %%
 def rooted_all_reduce(x):
@@ -125,9 +132,9 @@ step(three, lambda r: r - 2, add)
 
 # %% [markdown]
 # Rank 0 has the whole sum of chunk 0, rank 1 of chunk 1, rank 2 of chunk 2. You have seen this
-# result before: it is a **reduce-scatter**. In texts on the ring this phase is called
-# *scatter-reduce*, and we shall call it so here. (It has nothing to do with `torch.scatter_reduce`
-# of the last chapter, which works inside one tensor.)
+# result before: it is a **reduce-scatter**. (Descriptions of the ring often call this phase
+# *scatter-reduce*; it has nothing to do with `torch.scatter_reduce` of the last chapter, which works
+# inside one tensor.)
 #
 # The rest is an **all-gather** around the ring. Everybody sends its whole sum to the right, and then
 # what came. One thing is different now.
@@ -148,7 +155,7 @@ step(three, lambda r: r - 1, replace)
 # What comes in the second phase is finished, so it **replaces** what is there. If it were added, the
 # old part would be counted twice.
 #
-# Two phases of two steps, four steps in all, and nobody ever had more to do than anybody else.
+# Two phases of two steps, four steps in all, and no rank ever had more to do than another.
 #
 # ## Five ranks, another convention
 #
@@ -212,7 +219,7 @@ for n in range(2, 9):
 print("rings of 2 to 8 ranks, every offset:", right, "of", sum(range(2, 9)), "are right")
 
 # %% [markdown]
-# When you read somebody else's code, look for the offset first. A very common mistake is to take the
+# When you read other people's code, look for the offset first. A very common mistake is to take the
 # first phase from one text and the second from another; then the second phase hands out chunks that
 # are not complete.
 #
@@ -224,7 +231,7 @@ print("rings of 2 to 8 ranks, every offset:", right, "of", sum(range(2, 9)), "ar
 #
 # | | sends chunk | receives chunk | and then |
 # |---|---|---|---|
-# | scatter-reduce, step $s$ | $(r - s) \bmod n$ | $(r - s - 1) \bmod n$ | combines |
+# | reduce-scatter, step $s$ | $(r - s) \bmod n$ | $(r - s - 1) \bmod n$ | combines |
 # | all-gather, step $s$ | $(r - s + 1) \bmod n$ | $(r - s) \bmod n$ | replaces |
 #
 # Two things to see in it. First, what is received in one step is sent in the next, also from the
@@ -247,7 +254,7 @@ for s in range(1, n):
 # ## Exercise: the schedule
 #
 # Write the table as a function: the list of the $2(n-1)$ pairs (chunk to send, chunk to receive) of
-# one rank, first those of the scatter-reduce, then those of the all-gather. Nothing is sent here. The
+# one rank, first those of the reduce-scatter, then those of the all-gather. Nothing is sent here. The
 # function may be asked about any rank of any ring, so use its arguments, not `dist.get_rank()`.
 
 # %%
@@ -321,7 +328,7 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # The exact factor is $2(n-1)/n$. The 2 counts **two phases**, and in each of them a rank sends all
 # of its chunks but one: $n-1$ out of $n$.
 #
-# Can one do with less? No: whoever adds up $n$ tensors with point-to-point messages has to make some
+# Can one do with less? No: to add up $n$ tensors with point-to-point messages, one has to make some
 # rank send at least $2(n-1)/n \cdot K$. The proof, and the ring as the algorithm that reaches the
 # bound, are in
 # [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).
@@ -335,6 +342,9 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # **Predict:** what happens to this step on three ranks?
 
 # %%
+predict("")
+
+# %%
 def everybody_sends_first():
     rank, n = dist.get_rank(), dist.get_world_size()
     mine, came = torch.ones(2), torch.empty(2)
@@ -345,7 +355,7 @@ def everybody_sends_first():
 run(everybody_sends_first, 3, may_fail=True)
 
 # %% [markdown]
-# A circle of ranks, each waiting for the next. Chapter 01 had two ways out. Letting the even ranks
+# A cycle of ranks, each waiting for the next. Chapter 01 had two ways out. Letting the even ranks
 # send first and the odd ones receive first does not hang, but then half of the links rest all the
 # time:
 
@@ -503,6 +513,9 @@ if ring_works:
 # verdict they are called *simulated*).
 #
 # **Predict:** how many messages do 200 ranks send, and how long does it take them?
+
+# %%
+predict("")
 
 # %%
 def two_hundred_numbers():
@@ -737,8 +750,9 @@ def one_and_the_other():
 
 if ring_works:
     print("the same on every rank:", all(run(one_and_the_other, 3)))
-    for name, algorithm in (("step by step", ring_sum), ("in pieces", pipelined_ring_sum)):
-        trace = run(algorithm, 4, torch.ones(2**21)).trace
+    pieces = ("in pieces of a quarter", pipelined_ring_sum, 2**17)
+    for name, algorithm, *size in (("step by step", ring_sum), pieces):
+        trace = run(algorithm, 4, torch.ones(2**21), *size).trace
         print(f"{name}: {trace.traffic.messages} messages, {max(sent_by_rank(trace))} elements by one rank")
 
 # %% [markdown]
@@ -757,27 +771,25 @@ if ring_works:
 # | 64 MiB | 0.84 | 0.63 (0.75) | 0.81 (0.96) |
 # | 256 MiB | 0.87 | 0.76 (0.88) | 0.86 (0.99) |
 #
-# From 16 MiB on, Python in pieces is about as fast as gloo's C++, since nearly all the time goes into
-# moving bytes and adding them. Two things made the difference. A piece is added while the next ones
-# arrive. And receives are **posted early**: a message whose receive is already there need not wait
-# for anybody. (That is why the function is faster at 1 MiB, too, where each chunk is one piece.)
+# From 16 MiB on, Python in pieces is about as fast as gloo's C++. Two things differ from the version
+# that goes step by step. A piece is added while the next ones arrive. And receives are **posted
+# early**, so that a message never has to wait for its receive. At 1 MiB each chunk is one piece, so
+# there only the second can have helped.
 #
-# What is left is the cost of each message in Python, some tens of microseconds for every `isend` and
-# `irecv`. It shows where messages are small: in the row of 4 MiB a third of the time goes there. That
-# is also why pieces should not be too small. And on one machine there is no network:
-# "sending" is copying, done by the same two cores that add. Where a link carries the data while the
-# processor is free, overlap is worth more.
+# Do not read more into the first two rows: their figures vary by a factor of two, and a third column
+# that is better at 1 MiB than at 4 MiB cannot come from a fixed cost of each message. And on one machine
+# there is no network: "sending" is copying, done by the same two cores that add. Where a link carries
+# the data while the processor is free, overlap is worth more.
 #
 # ### No centre is not the same as no weak point
 #
-# The ring has no central **bottleneck**: no rank has more to do than another. Some texts go on and
-# say that it has no single point of failure. That is another thing, and it is wrong: if any one rank
-# dies, its right neighbour waits for it, then the next one, and soon everybody. The next chapter
-# shows it.
+# The ring has no central **bottleneck**: no rank has more to do than another. That does not mean that it
+# has no single point of failure. It has $n$ of them: if any one rank dies, its right neighbour waits
+# for it, then the next one, and soon all of them. The next chapter shows it.
 #
 # ## Summary
 #
-# - The ring all-reduce is a **scatter-reduce** and an **all-gather**, $n-1$ steps each, with messages
+# - The ring all-reduce is a **reduce-scatter** and an **all-gather**, $n-1$ steps each, with messages
 #   to the right neighbour only.
 # - Each rank sends on what just came. In the first phase it is combined, in the second it replaces.
 # - Conventions differ in an offset: which chunk a rank begins with, and which it owns after the first
@@ -790,8 +802,10 @@ if ring_works:
 # **Where this is used:** averaging gradients in data-parallel training, in
 # [NCCL](https://developer.nvidia.com/nccl) and
 # [Gloo](https://github.com/facebookincubator/gloo/blob/main/docs/algorithms.md) and through them in
-# `DistributedDataParallel`; [Horovod](https://arxiv.org/abs/1802.05799) made the ring known in deep learning. Its two halves are
-# used on their own where weights are sharded.
+# `DistributedDataParallel`; an article from
+# [Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) brought the ring to deep
+# learning, and [Horovod](https://arxiv.org/abs/1802.05799) into many people's programs. Its two halves
+# are used on their own where weights are sharded.
 #
 # ### Check yourself
 #
@@ -808,7 +822,7 @@ if ring_works:
 # <details><summary>Why do all ranks get the same bits, although each of them adds floating-point numbers?</summary>
 #
 # Each chunk is summed by one chain of ranks in one order. The result is handed out as a copy, and
-# nobody adds it again.
+# it is not added again.
 # </details>
 #
 # <details><summary>You double the number of ranks from 500 to 1000. What happens to the data that a rank sends, and to the number of steps?</summary>

@@ -1,23 +1,26 @@
 # %% [markdown]
 # # 12 · Deadlock clinic
 #
-# **You will learn** to read why a program hangs: who waits for whom, where the circle is, and which
+# **You will learn** to read why a program hangs: who waits for whom, where the cycle is, and which
 # line is really to blame. You will mend three programs that hang, and then write the heart of a
 # deadlock detector yourself.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) and [02](02_broadcast.ipynb), and what an
-# all-reduce does: everybody ends with the sum of all.
+# all-reduce does: every rank ends with the sum of all.
 #
 # **Time:** 90 minutes, and 5 exercises.
 
 # %%
 import os
+import subprocess
+import sys
+import tempfile
 import time
 
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, timeline
+from grader import check, hint, predict, run, timeline
 
 # %% [markdown]
 # A program that crashes tells you a line. A program that hangs tells you nothing: all processes are
@@ -32,6 +35,9 @@ from grader import check, hint, run, timeline
 #
 # **Predict:** in chapter 01 *two* ranks that both send first waited for ever. Does it help that
 # there are four, and that nobody sends to the one that it receives from?
+
+# %%
+predict("")
 
 # %%
 def ring_that_hangs(x):
@@ -57,15 +63,15 @@ ring
 # %%
 for wait in ring.failure.waits:
     print(f"rank {wait.rank} waits for {list(wait.peers)}")
-print("the circle:", list(ring.failure.cycle))
+print("the cycle:", list(ring.failure.cycle))
 
 # %% [markdown]
-# The arrows lead back to where they began. That is the whole disease: on a **circle** (the books say
-# *cycle*) everybody waits for somebody who waits, and no line of code that would help is ever reached.
+# The arrows lead back to where they began. That is the whole disease: on a **cycle** every rank waits for
+# one that waits, and no line of code that would help is ever reached.
 #
-# ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a circle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
+# ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a cycle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
 #
-# Look at ranks 0 and 4 in the picture. They are on no circle, but they wait for one, so they are
+# Look at ranks 0 and 4 in the picture. They are on no cycle, but they wait for one, so they are
 # stuck as well. Ranks 5 and 6 wait too, and are in no danger: rank 7 runs.
 #
 # ## Exercise: mend the ring
@@ -99,6 +105,9 @@ check(unblock_ring)
 #   even.
 
 # %%
+predict("")
+
+# %%
 def pass_on(x, receives_first):
     rank, n = dist.get_rank(), dist.get_world_size()
     y = torch.empty_like(x)
@@ -125,13 +134,16 @@ for n in (4, 5, 8):
         print(f"{n} ranks, {cure.__name__:14} {traffic.messages} messages, {traffic.rounds} rounds")
 
 # %% [markdown]
-# None of them hangs. A circle is open as soon as **one** rank does otherwise, so two even
+# None of them hangs. A cycle is open as soon as **one** rank does otherwise, so two even
 # neighbours do no harm. They cost a round: 3 and not 2. With `isend` on every rank it is a single
 # round.
 #
 # ## Patient 2: two tags
 #
 # **Predict:** rank 0 sends, rank 1 receives. What can go wrong?
+
+# %%
+predict("")
 
 # %%
 def two_tags():
@@ -145,13 +157,13 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A circle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
+# A cycle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
 # there! But a message is matched by sender, receiver **and tag**, like a letter in a house with many
 # letter boxes. The verdict says which tag the other side uses.
 #
-# ## Patient 3: somebody goes home early
+# ## Patient 3: one goes home early
 #
-# **Predict:** which ranks wait, and is there a circle?
+# **Predict:** which ranks wait, and is there a cycle?
 
 # %%
 def early_return(values):
@@ -167,11 +179,11 @@ early = run(early_return, 4, [3, 1, 0, 2], may_fail=True)
 early
 
 # %% [markdown]
-# No circle: the arrows end at rank 2, and rank 2 **has returned**. It will post nothing more, so
-# nobody who waits for it can ever go on. It thought that a zero adds nothing. The *value* adds
+# No cycle: the arrows end at rank 2, and rank 2 **has returned**. It will post nothing more, so
+# no rank that waits for it can ever go on. It thought that a zero adds nothing. The *value* adds
 # nothing; the *call* was needed.
 #
-# ## Patient 4: somebody raises an exception
+# ## Patient 4: one raises an exception
 #
 # The same from outside: three ranks wait in an all-reduce. **Predict:** what should the verdict name,
 # those that wait or the one that does not?
@@ -316,16 +328,16 @@ def three_groups(in_order):
 run(three_groups, 3, False, may_fail=True)
 
 # %% [markdown]
-# It does. Rank 0 stands in the group (0, 1) and cannot come to (0, 2). Rank 1 stands in (1, 2), rank 2
-# in (0, 2). Each **holds** one thing and **waits** for another that somebody else holds.
+# It does. Rank 0 is in a call of the group (0, 1) and cannot come to (0, 2). Rank 1 is in (1, 2), rank 2
+# in (0, 2). Each **holds** one thing and **waits** for another that a different rank holds.
 #
 # This is the oldest deadlock of all, known from locks and printers long before there were
 # collectives. Coffman, Elphick and Shoshani wrote down in 1971
 # ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that are not
-# shared, holding one while waiting for the next, nothing being taken away, and a **circle**. Without
+# shared, holding one while waiting for the next, nothing being taken away, and a **cycle**. Without
 # any one of the four there is no deadlock.
 #
-# The usual cure takes the circle away: give all things an order, and let everybody ask for them in
+# The usual cure takes the cycle away: give all things an order, and let every rank ask for them in
 # that order.
 
 # %%
@@ -333,7 +345,7 @@ print(run(three_groups, 3, True))
 
 # %% [markdown]
 # Large models use several groups at once, one for data, one for tensor and one for pipeline
-# parallelism. So this patient is a real one.
+# parallelism, so this happens in real training.
 #
 # ## AND and OR
 #
@@ -367,8 +379,8 @@ for others in ("OR", "AND"):
         print(f"   rank {wait.rank} waits for {list(wait.peers)}")
 
 # %% [markdown]
-# With OR, one live rank is enough, and a circle alone proves nothing: rank 0 had an arrow to the
-# circle and left all the same. With AND a single stuck rank is enough to stop everybody.
+# With OR, one live rank is enough, and a cycle alone proves nothing: rank 0 had an arrow to the
+# cycle and left all the same. With AND a single stuck rank is enough to stop all of them.
 #
 # ## Exercise: who can never go on?
 #
@@ -377,7 +389,7 @@ for others in ("OR", "AND"):
 #
 # `waits_for` maps a rank to the rank that it waits for. A rank that maps to `None` is running, and so
 # is a rank that is no key. Return the ranks that can **never** go on, sorted, as a list: those on a
-# circle, *and* those whose arrows lead into one. A rank that waits for itself is a circle of one.
+# cycle, *and* those whose arrows lead into one. A rank that waits for itself is a cycle of one.
 
 # %%
 def stuck_ranks(waits_for: dict[int, int | None]) -> list[int]:
@@ -412,7 +424,7 @@ if check(stuck_ranks):
 #
 # Now the whole detector, for every kind of waiting that you have met. A rank may wait for *any* or for
 # *all* of several ranks, and some ranks have returned, as in patient 3: they are not stuck, but they will
-# post nothing more, and whoever needs them waits for ever.
+# post nothing more, and a rank that needs them waits for ever.
 #
 # **Work this one out with pencil first.** Rank 4 runs, and rank 5 has returned.
 #
@@ -530,8 +542,8 @@ timeline(stopped)
 # %% [markdown]
 # ## A claim to test: "a ring has no single point of failure"
 #
-# You can read that a ring is safer than a rank in the middle, because no rank is special. It sounds
-# right: there is no centre that could fail. **Predict:** five ranks pass tensors around the ring, and
+# A ring seems safer than a rank in the middle: no rank is special, and there is no centre that could
+# fail. **Predict:** five ranks pass tensors around the ring, and
 # rank 2 is gone after the first step. How many of the others finish?
 
 # %%
@@ -557,7 +569,7 @@ stuck = [wait.rank for wait in gone.failure.waits]
 print("stuck:", stuck, "finished:", [r for r in range(5) if r not in stuck and r != 2])
 
 # %% [markdown]
-# Nobody finishes. Rank 2's right neighbour misses its message, then that one's neighbour, all the
+# None of them finishes. Rank 2's right neighbour misses its message, then that one's neighbour, all the
 # way round; on the other side rank 1 cannot get rid of its own. And if the process is killed:
 
 # %%
@@ -574,20 +586,63 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 #
 # | what you see | what it often is | what to look at |
 # |---|---|---|
-# | a circle of sends | everybody sends first | let one receive first, or `isend` |
+# | a cycle of sends | everybody sends first | let one receive first, or `isend` |
 # | a send and a receive that wait for each other | tags or groups differ | tag and group of both |
 # | "the function has returned there" | early return, a loop of another length | the rank that has returned |
 # | all wait but one | exception or endless loop on that one | the one that does not wait |
 # | two different collectives | other order, a branch | the first call that differs |
-# | a circle across groups | groups used in different orders | one order for all |
+# | a cycle across groups | groups used in different orders | one order for all |
 #
-# On a machine without this grader, ask each process where it stands:
-# [py-spy](https://github.com/benfred/py-spy) prints the Python stack of a running process. Write down
-# the call of every rank, draw the arrows, and follow them.
+# ### On a machine without this grader
+#
+# Ask each process where it is: [py-spy](https://github.com/benfred/py-spy) prints the Python stack of a
+# running process. Write down the call of every rank, draw the arrows, and follow them.
+#
+# On gloo there is a barrier that says who is missing. The next cell launches four processes with
+# `torchrun`, without the grader; rank 2 takes another branch.
+#
+# **Predict:** an ordinary barrier would wait for ever. What will this one say?
+
+# %%
+SCRIPT = """
+from datetime import timedelta
+
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if dist.get_rank() != 2:  # rank 2 took another branch
+    try:
+        dist.monitored_barrier(timeout=timedelta(seconds=2), wait_all_ranks=True)
+    except RuntimeError as error:
+        if dist.get_rank() == 0:
+            print(error)
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "who_is_missing.py")
+    with open(path, "w") as file:
+        file.write(SCRIPT)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4"]
+    done = subprocess.run([*torchrun, path], capture_output=True, text=True)
+print(done.stdout, end="")
+
+# %% [markdown]
+# [`monitored_barrier`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.monitored_barrier)
+# exists for gloo alone, and is slow, since every rank reports to rank 0. A program that trains with NCCL
+# can make a second group on gloo for it.
+#
+# NCCL itself speaks if you set
+# [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug):
+# which devices and links it uses, and what goes wrong. And PyTorch keeps the last collectives of each
+# rank in memory, in its *flight recorder*: with
+# [`TORCH_NCCL_TRACE_BUFFER_SIZE`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
+# above 0 it records, and with `TORCH_NCCL_DUMP_ON_TIMEOUT=1` it writes the record to a file when a
+# collective takes too long. Laid side by side, the records show the call that one rank never made. Both
+# need GPUs, so they are not run here.
 #
 # ## Summary
 #
-# - Draw who waits for whom. Stuck are the ranks on a circle, those whose arrows lead into one, and
+# - Draw who waits for whom. Stuck are the ranks on a cycle, those whose arrows lead into one, and
 #   those that wait for a rank that is gone.
 # - AND waits (collectives) need all, OR waits (receives from anybody) need one.
 # - Collectives are matched by order: all ranks make the same calls in the same order, and none
@@ -596,14 +651,14 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # - The rank that complains first is the fastest, and seldom the culprit.
 # - A ring has no central bottleneck, and every rank of it can stop all.
 #
-# **Where this is used:** every long training job hangs one day. Who can read the graph finds the line
-# in minutes.
+# **Where this is used:** every long training job hangs sooner or later. If you can read the graph, you can
+# find the line in minutes.
 #
 # ### Check yourself
 #
-# <details><summary>Rank 0 waits for 1, rank 1 for 2, rank 2 for 1, rank 3 for nobody. Who is stuck?</summary>
+# <details><summary>Rank 0 waits for 1, rank 1 for 2, rank 2 for 1, rank 3 for none. Which are stuck?</summary>
 #
-# 0, 1 and 2. Ranks 1 and 2 are a circle, and rank 0 waits for it.
+# 0, 1 and 2. Ranks 1 and 2 are a cycle, and rank 0 waits for it.
 # </details>
 #
 # <details><summary>A training loop makes an all-reduce per batch. Rank 5 has one batch less than the others. What happens at the end of the epoch?</summary>
@@ -612,9 +667,9 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # such as a barrier or the evaluation's, the two are matched with each other, which is worse.
 # </details>
 #
-# <details><summary>Why can a circle be harmless when one of its ranks receives from anybody?</summary>
+# <details><summary>Why can a cycle be harmless when one of its ranks receives from anybody?</summary>
 #
-# Its wait is an OR: a message from a rank outside of the circle is enough to set it free, and then
+# Its wait is an OR: a message from a rank outside of the cycle is enough to set it free, and then
 # everybody behind it.
 # </details>
 #

@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 13 · Cost models
 #
+# Your job is going to run on 512 GPUs. Will its all-reduce take a millisecond or a second? Should it be
+# a ring or a tree? And would twice as many GPUs make it faster, or slower? You would like to know before
+# you have booked the machine.
+#
 # **You will learn** to say how long a collective takes *before* it runs, from two numbers: what a
 # message costs, and what a byte costs. You find out when a ring is faster than a tree and when it is
 # not, measure the two numbers of your own machine, and see how far the prediction holds. Then you run
@@ -20,7 +24,7 @@ from fractions import Fraction
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run, simulate
+from grader import check, hint, predict, run, simulate
 from grader.simulation.clusters import Nodes
 
 # %% [markdown]
@@ -156,6 +160,9 @@ for algorithm in (ring_sum, tree_sum):
 # `nbytes` is the size of the whole tensor, `alpha` is in seconds, `beta` in seconds per byte. All
 # messages of a round are chunks of $S/n$ bytes; in the model there are no whole bytes, so do not
 # round. One rank alone has nothing to send.
+
+# %%
+predict("")
 
 # %%
 def ring_all_reduce_seconds(n: int, nbytes: int, alpha: float, beta: float) -> float:
@@ -349,6 +356,9 @@ if ring_known and tree_known and crossing_known:
 # **Predict:** how many bytes are in each round on 8 ranks, if the tensor has 3360?
 
 # %%
+predict("")
+
+# %%
 def halving_sum(x):
     """An all-reduce for powers of two; x can be halved that often."""
     rank, distance, mine = dist.get_rank(), dist.get_world_size() // 2, x
@@ -411,6 +421,9 @@ if ring_known and tree_known:
 # The table of costs says that the ring has no central *bottleneck*: all its ranks send the same. Some
 # texts conclude that it has no "single point of failure". Count both on five ranks. **Predict:** if
 # rank 2 is gone, how many of the other four finish?
+
+# %%
+predict("")
 
 # %%
 def sent_by_rank(trace):
@@ -862,10 +875,10 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # ### A deadlock that hides
 #
-# In chapter [01](01_point_to_point.ipynb) a `send` waited for its `recv`: that is called **rendezvous**.
-# Many libraries copy a *small* message aside and let the sender go on (an **eager** send); how small, is
-# theirs to say. **Predict:** everybody sends first, and then receives. What happens with 1 kB, and what
-# with 100 kB, if up to 4 kB are sent eagerly?
+# In chapter [01](01_point_to_point.ipynb) a `send` waited for its `recv`: a **synchronous** send, which MPI
+# libraries call the *rendezvous protocol*. Many libraries copy a *small* message aside and let the sender
+# go on (an **eager** send); how small depends on the library. **Predict:** every rank sends first, and
+# then receives. What happens with 1 kB, and what with 100 kB, if up to 4 kB are sent eagerly?
 
 # %%
 def everybody_sends_first(elements):
@@ -993,13 +1006,14 @@ if fit_known:
 # - A message costs $\alpha + \beta S$. Below $S = \alpha/\beta$ count messages, above it count bytes.
 # - An algorithm in rounds costs the sum of the largest messages of its rounds.
 # - Ring: $2(n-1)(\alpha + \beta S/n)$. Tree: $2\lceil \log_2 n \rceil(\alpha + \beta S)$.
-# - From four ranks on, the tree wins for small tensors and the ring for large ones; they cross at
+# - From four ranks on, this tree of whole messages wins for small tensors and the ring for large ones; they
+#   cross at
 #   $\frac{n-1-\lceil \log_2 n \rceil}{\lceil \log_2 n \rceil - (n-1)/n} \cdot \frac{\alpha}{\beta}$ bytes.
 # - No all-reduce takes fewer than $\lceil \log_2 n \rceil$ rounds, or sends less than $2\frac{n-1}{n}S$
 #   from its busiest rank. Halving and doubling comes within a factor of two of both at once, where $n$
 #   is a power of two.
 # - A fit has to respect what the numbers mean: the best among the *allowed* lines is not the best line
-#   with its signs mended.
+#   with its negative numbers set to zero.
 # - A prediction that fails names a rule that does not hold.
 # - A simulation executes the model: the same function, on hundreds of ranks, in exact virtual time. It shows
 #   how a program grows and where ranks share a link; it knows nothing that its model leaves out.

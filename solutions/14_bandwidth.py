@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 14 · Bandwidth
 #
+# "Our all-reduce runs at 40 GB/s." Is that good? On how many ranks, of which size, and measured from when
+# to when? Without the answers the number says nothing about the links, and cannot be compared with
+# anyone else's.
+#
 # **You will learn** to say how fast a collective is, in a number that can be compared between
 # operations and between numbers of ranks, and to measure that number without fooling yourself.
 #
@@ -18,7 +22,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## Bytes, seconds, and what people call them
@@ -97,6 +101,9 @@ print(run(both_phases, 4, torch.ones(8))[0])
 # And in both together? What changes with 8 ranks?
 
 # %%
+predict("")
+
+# %%
 x = torch.ones(840)  # which 2, 3, 4, 5 and 8 divide
 for n in (2, 3, 4, 5, 8):
     parts = [run(f, n, x).trace.traffic.max_sent / x.nbytes for f in (reduce_scatter_phase, both_phases)]
@@ -106,7 +113,7 @@ for n in (2, 3, 4, 5, 8):
 # One phase moves $n-1$ of the $n$ chunks over each link: $\frac{n-1}{n} S$. An all-reduce has two
 # phases, so it is $\frac{2(n-1)}{n} S$.
 #
-# > **A mistake that is often printed.** "The factor is 2 because everything is sent once and received
+# > **Tempting, and wrong.** "The factor is 2 because everything is sent once and received
 # > once." Then a reduce-scatter would have the 2 as well, since it sends and receives too. Sending and
 # > receiving use different directions of the link, at the same time, and are not added up. The 2 is
 # > there because an all-reduce has **two phases**, and it is not 2 but $2(n-1)/n$: for 2 ranks that is
@@ -125,11 +132,13 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
     print(f"{n} GPUs   algbw: {algbw / 1e9:.1f} GB/s   busbw: {busbw / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# Both links carry 10 GB/s. That is what bus bandwidth is for: it can be laid beside what is printed
-# on the box of the hardware, whatever the operation and however many ranks.
+# Both links carry 10 GB/s. That is what bus bandwidth is for: you can lay it beside the number on the
+# box of the hardware, however many ranks there are. It assumes that data goes from rank to rank. Where
+# switches add up on the way (SHARP, NVLS), a link carries less than the factor says.
 #
-# The factors are those of NVIDIA's [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md),
-# which everybody quotes:
+# For all-reduce, reduce-scatter, all-gather, broadcast and reduce the factors are those of NVIDIA's
+# [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md); for the others they
+# follow from the same reasoning:
 #
 # | operation | factor | why |
 # |---|---|---|
@@ -142,9 +151,9 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # $S$ is always the size of the **whole tensor**: all $n$ parts together. For a reduce-scatter that
 # is what a rank puts *in*, for an all-gather what it gets *out*.
 #
-# > **A mistake that was published.** A lecture prints 72 to 75 GB/s for a reduce-scatter beside 272 to
-# > 278 GB/s for an all-reduce on the same GPUs, as if one half of the work were four times slower. The
-# > program took the size of the reduce-scatter's *output*, one part of $n$.
+# Suppose a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four GPUs,
+# as if one half of the work were four times slower. What has happened? The program took the size of
+# the reduce-scatter's *output*, one part of $n$.
 #
 # **Predict:** 4 ranks with links that carry 250 GB/s. What does the wrong size make of it?
 
@@ -155,7 +164,7 @@ for name, nbytes in (("input, the whole tensor", whole), ("output, one part", wh
     print(f"{name}: {nbytes / seconds * (n - 1) / n / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# $n$ times too small. (And no link is that slow: a good test of a number is whether it can be true.)
+# $n$ times too small.
 #
 # ## Exercise: bus_bandwidth
 #
@@ -201,6 +210,9 @@ for op in bandwidth.FACTORS:
 # **1. The first call is special.** Connections are made, memory is fetched, caches are cold.
 # **Predict:** how much slower is the first of five calls?
 
+# %%
+predict("")
+
 # %% tags=["nbval-ignore-output"]
 def five_calls():
     x, times = torch.ones(1000), []
@@ -217,8 +229,11 @@ for rank, microseconds in enumerate(run(five_calls, 4)):
 # %% [markdown]
 # So call it a few times first, and forget those: **warm up**.
 #
-# **2. Ranks do not come at the same time.** Whoever comes early waits inside the operation, and times
+# **2. Ranks do not come at the same time.** One that comes early waits inside the operation, and times
 # its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 def one_is_late(line_up):
@@ -304,7 +319,7 @@ check(time_collective)
 # %% tags=["nbval-ignore-output"]
 def measure_all_reduce(nbytes):
     x = torch.zeros(nbytes // 4)
-    return time_collective(lambda: dist.all_reduce(x), 2, 5)
+    return time_collective(lambda: dist.all_reduce(x), 5, 20)
 
 
 if check(time_collective) and check(bus_bandwidth):
@@ -315,13 +330,13 @@ if check(time_collective) and check(bus_bandwidth):
         print(f"{nbytes:8} bytes: {seconds * 1e6:8.0f} µs   busbw {speed / 1e9:.4f} GB/s")
 
 # %% [markdown]
-# ## A table like everybody's
+# ## A table in the usual layout
 #
 # Small messages are all latency, large ones all bandwidth, so one number is never enough: sweep the
 # size. The command `bench` does what you have written, in the layout of nccl-tests, and looks at the
 # data afterwards (`#wrong`): a fast collective that adds wrongly is worth nothing.
 #
-# Its ranks are plain processes on gloo that nobody records, so they are faster than those of `run`.
+# Its ranks are plain processes on gloo, and are not recorded, so they are faster than those of `run`.
 
 # %% tags=["nbval-ignore-output"]
 def bench(*words):
@@ -394,7 +409,7 @@ print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 # The factor comes near 2, and algbw near half of what a link carries.
 # </details>
 #
-# <details><summary>Somebody times a broadcast on rank 0 only and finds that it is faster than the link. How?</summary>
+# <details><summary>A colleague times a broadcast on rank 0 only and finds that it is faster than the link. How?</summary>
 #
 # Rank 0 is the root. It is done when its data are handed over, and the others are not there yet. The
 # slowest rank's time counts.

@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 15 · Data parallelism
 #
+# If one GPU needs a minute for a batch, 64 GPUs could be done with it in a second, each with its own
+# part. But then they have 64 different gradients, and the next step can only begin when they agree on
+# one. How much of the second does that cost, and can it be hidden?
+#
 # **You will learn** how many ranks train one model: what they split, what they must exchange and when,
 # and how a `DistributedDataParallel` hides that exchange behind the computation. You write one.
 #
@@ -18,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import check, hint, mark, run, simulate, timeline
+from grader import check, hint, mark, predict, run, simulate, timeline
 
 # %% [markdown]
 # ## What is split
@@ -31,7 +35,7 @@ from grader import check, hint, mark, run, simulate, timeline
 # This chapter cuts by **sample**. That is *data parallelism*: every rank has the whole model, and its
 # own part of the batch. Cutting along the sequence is for batches of few but very long samples. Then
 # the tokens of one sample are on several ranks, and layers that mix tokens have to communicate in the
-# middle of the forward pass; chapter [17](17_sharded_matmul.ipynb) comes back to it.
+# middle of the forward pass; which this course leaves to its second part.
 #
 # Take a loss that is a *mean* over samples, $\frac{1}{B}\sum_i \ell_i$. Four ranks have $B/4$ samples
 # each, and each computes the gradient of the mean over its own.
@@ -83,7 +87,7 @@ print("the weighted mean is right:", torch.allclose(weighted, whole))
 #
 # `grads` is a list of tensors, of the same shapes on every rank. Afterwards each of them holds its mean
 # over all ranks, in place: write into the tensors themselves, since putting others into the list leaves
-# the gradients as they were. Rank 0 is the server: everybody talks to rank 0, and to nobody else. At
+# the gradients as they were. Rank 0 is the server: every rank talks to rank 0, and to no other. At
 # most $2(n-1)$ messages for each gradient.
 
 # %%
@@ -119,6 +123,9 @@ server_works
 # Nothing, if you look at the *sum*: both move $2(n-1)S$ bytes in all. But look at one link.
 #
 # **Predict:** from 4 to 64 ranks, how much more has the server's link to carry? And a link of the ring?
+
+# %%
+predict("")
 
 # %%
 def ring_mean(grads):
@@ -236,6 +243,9 @@ plt.show()
 # **Predict:** will the two loss curves agree roughly, to a few digits, or to the last bit?
 
 # %%
+predict("")
+
+# %%
 def losses_of(average, data=None, steps=60):
     """Train on this rank's part of the data; the loss over all of it, step by step."""
     rank, n = dist.get_rank(), dist.get_world_size()
@@ -285,6 +295,9 @@ if averaging_works:
 #   state.
 #
 # **Predict:** what happens if the first is forgotten, and each rank draws its own weights?
+
+# %%
+predict("")
 
 # %%
 def drift(same_seed, data=None):

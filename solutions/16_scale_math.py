@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 16 · Scale math
 #
+# Does a model of 70 billion parameters fit on 64 GPUs of 80 GB? How many days will it train on two
+# trillion tokens? And which of its messages are too slow for the network between the machines? One page
+# of arithmetic answers all three, before anything runs.
+#
 # **You will learn** to say on paper how large a model is, how much memory its training takes, how long
 # it computes, and which communication can be hidden behind that computation: for data parallelism, for
 # ZeRO, for tensor and for pipeline parallelism. Each formula is derived in a few lines, and then counted
@@ -21,7 +25,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, run, simulate
+from grader import check, hint, predict, run, simulate
 from grader.api.calculator import calculator
 
 # %% [markdown]
@@ -185,8 +189,8 @@ if model_known:
 #
 # *LLaMA's MLP is narrower.* A gated MLP of width $4h$ has $12h^2$ parameters and not $8h^2$. To have
 # $8h^2$ again, people make it $\frac{2}{3} \cdot 4h$ wide, and round that up to a multiple of 256
-# ([the code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So the blocks of the notes,
-# $16h^2$, are larger than those of most models with a gate, which are near $12h^2$.
+# ([the code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So the blocks of our formula with
+# a gate, $16h^2$, are larger than those of most models with a gate, which are near $12h^2$.
 #
 # *Grouped heads.* In Llama 3 8B ([paper, table 3](https://arxiv.org/abs/2407.21783)) four heads of
 # queries share one of keys and values: those two matrices have a quarter of the size. Its MLP is 14,336
@@ -300,7 +304,7 @@ for name, tensor in kept.items():
 print("in all", sum(tensor.nbytes for tensor in kept.values()) / h**2, "h² bytes")
 
 # %% [markdown]
-# > **A mistake that is often printed.** "Adam's state of an $h \times h$ matrix is $6h^2$." Three
+# > **Tempting, and wrong.** "Adam's state of an $h \times h$ matrix is $6h^2$." Three
 # > lines above say: $3h^2$ *numbers*, or $12h^2$ *bytes*. Where does 6 come from? A float32 is as long as
 # > two bfloat16, so in units of two bytes it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in those units,
 # > and wrong by a factor of two as bytes, of $\frac{8}{5}$ as numbers. Say the unit.
@@ -473,7 +477,7 @@ if flops_known:
     print(f"{whole:.3g} operations; on 1000 devices of 10¹⁵ FLOP/s: {whole / 1e18 / 86400:.1f} days")
 
 # %% [markdown]
-# Nobody reaches the peak, so it takes longer. But it is a lower bound, from two numbers.
+# No program reaches the peak, so it takes longer. But it is a lower bound, from two numbers.
 #
 # ## What can be hidden?
 #
@@ -499,16 +503,19 @@ PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9
 print(f"operations in the time of one byte: inside {PEAK / INSIDE:,.0f}, outside {PEAK / OUTSIDE:,.0f}")
 
 # %% [markdown]
-# That is what each ratio below will contain: $F/B$. Whoever sends a byte has to find two thousand
-# operations to do meanwhile, or twenty thousand.
+# That is what each ratio below will contain: $F/B$. For every byte that you send, there have to be two
+# thousand operations to do meanwhile, or twenty thousand.
 #
 # ### Elements are not bytes
 #
-# > **A mistake that is often printed.** "An all-reduce of $P$ gradients moves $2\frac{n-1}{n}P$ bytes."
+# > **Tempting, and wrong.** "An all-reduce of $P$ gradients moves $2\frac{n-1}{n}P$ bytes."
 #
 # It is tempting, since all other numbers here are counts of elements. **Predict:** what does the record
 # of a real ring say, of 8400 gradients on 4 ranks?
 
+
+# %%
+predict("")
 
 # %%
 def ring_sum(x):
@@ -568,15 +575,15 @@ for params in (10**8, 10**9, 10**10, 10**11):
 # %% [markdown]
 # The ratio is always the same: $P$ stands above and below, and cancels.
 #
-# > **A mistake that is often printed.** "The ratio of data parallelism is $\frac{P}{2 \cdot
+# > **Tempting, and wrong.** "The ratio of data parallelism is $\frac{P}{2 \cdot
 # > \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$." It is tempting: more gradients are more to
 # > send. But it says that a model of 10¹¹ parameters has a ratio a thousand times as large as one of
-# > 10⁸, and the table above says that both are alike. Who derives it from the two times cannot lose the
-# > $P$ below.
+# > 10⁸, and the table above says that both are alike. Derive it from the two times, and you cannot lose
+# > the $P$ below.
 #
 # ## Exercise: dp_overlap_ratio
 #
-# Write both times down with a $P$ of your choice, divide, and let cancel what cancels.
+# Write both times down with a $P$ of your choice, divide, and cancel what you can.
 
 
 # %%
@@ -598,10 +605,10 @@ dp_known
 if dp_known:
     for params in (10**8, 10**9, 10**10, 10**11):
         sending, computing = dp_seconds(params, 8192, 8)
-        printed = params / (2 * 8192) * 7 / 8 * PEAK / OUTSIDE
+        tempting = params / (2 * 8192) * 7 / 8 * PEAK / OUTSIDE
         print(
             f"{params:15,} parameters: two times divided {sending / computing:.4f}, your formula"
-            f" {dp_overlap_ratio(8192, 8, PEAK, OUTSIDE, 2):.4f}, the printed one {printed:.3g}"
+            f" {dp_overlap_ratio(8192, 8, PEAK, OUTSIDE, 2):.4f}, the tempting one {tempting:.3g}"
         )
 
 # %% [markdown]
@@ -643,6 +650,9 @@ if dp_known:
 
 
 # %%
+predict("")
+
+# %%
 def zero3_overlap_ratio(
     seq: int,
     micro_batch: int,
@@ -682,6 +692,9 @@ if zero3_known and dp_known:
 
 
 # %%
+predict("")
+
+# %%
 def dp_step(weights):
     dist.all_reduce(torch.ones_like(weights))  # gradients
 
@@ -712,8 +725,14 @@ for step, times in ((dp_step, 2), (zero3_step, 3)):
 # and scattered: $\frac{TP-1}{TP}$ of $\text{tokens} \cdot h$ elements.
 #
 # - **Sent:** $e \cdot \text{tokens} \cdot h \cdot \frac{TP-1}{TP}$ bytes.
-# - **Computed meanwhile:** one $h \times h$ matrix, of which this device has one part of TP:
+# - **Computed:** one $h \times h$ matrix, of which this device has one part of TP:
 #   $2 \cdot \text{tokens} \cdot h^2 / TP$ operations.
+#
+# There is a difference from the two before. The product *needs* the activations that are being gathered,
+# so as written nothing can be computed meanwhile, and the layer takes 1 + ratio times as long as its
+# product. To overlap them, the product itself has to be cut: multiply the tokens that have come while the
+# next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). Then the ratio says,
+# as before, whether the transfer can be hidden.
 #
 # **Predict:** what cancels? Does a larger batch help?
 #
@@ -804,7 +823,7 @@ print(f"micro-batches · e · s · b · h = {micro_batches * activations.itemsiz
 # %% [markdown]
 # ## Exercise: pp_overlap_ratio
 #
-# With blocks of $16h^2$, as the notes count them.
+# With blocks of $16h^2$: attention, and a gated MLP of width $4h$.
 
 
 # %%
@@ -919,8 +938,8 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 #
 # - Say the unit: elements, numbers of two bytes, bytes. And derive a ratio from two times.
 #
-# **Where this is used:** whoever plans a training run does this first, on one page: what fits, on how
-# many devices, and which parallelism goes over which link. And whoever profiles one compares with it.
+# **Where this is used:** a training run is planned on such a page: what fits, on how many devices, and
+# which parallelism goes over which link. And a profile means little until you compare it with one.
 #
 # ### Check yourself
 #
@@ -941,7 +960,7 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 # No. Both what is sent and what is computed grow with the tokens, and they cancel.
 # </details>
 #
-# <details><summary>Somebody trains with gradients in float32. What changes?</summary>
+# <details><summary>You train with gradients in float32. What changes?</summary>
 #
 # e = 4, so the ratio of data parallelism doubles; and a parameter takes 18 bytes and not 16.
 # </details>

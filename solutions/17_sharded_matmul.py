@@ -1,9 +1,13 @@
 # %% [markdown]
 # # 17 · Sharded matrix products
 #
+# Nearly all of a transformer's work is products of activations and weights. When a product is too large
+# for one GPU, or too slow, it has to be shared: the numbers that go in, the numbers that come out, or
+# the work between. Every way to cut it asks for another collective.
+#
 # **You will learn** to share one matrix product among ranks: three ways to cut it, which collective
-# each of them asks for, in forward and in backward, and why two layers of a transformer need only one
-# all-reduce. You will write the four functions that tensor-parallel training is made of, with
+# each of them asks for, in forward and in backward, and why two linear layers in a row need only
+# one all-reduce. You will write the four functions that tensor-parallel training is made of, with
 # gradients that are equal to those of one rank.
 #
 # **You need** chapters [05](05_all_gather.ipynb), [07](07_all_reduce.ipynb) and
@@ -18,7 +22,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.nn.functional as differentiable
 
-from grader import check, hint, run
+from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## A product is a cube
@@ -61,7 +65,7 @@ print("added up:            ", torch.equal(sum(along_k), Y))
 #
 # - **Along $m$:** each rank has rows of $X$ and of $Y$, and the whole $W$. Nothing is sent. Rows are
 #   samples, so this is data parallel training; or they are positions of a sequence.
-# - **Along $n$:** each rank has columns of $W$ and of $Y$: **column parallel**. Who needs all of $Y$,
+# - **Along $n$:** each rank has columns of $W$ and of $Y$: **column parallel**. If you need all of $Y$,
 #   needs an **all-gather**.
 # - **Along $k$:** each rank has rows of $W$ and the columns of $X$ that go with them: **row parallel**.
 #   Every rank has a matrix as large as $Y$, and all of them have to be added up: an **all-reduce**.
@@ -153,6 +157,9 @@ print("unsharded:", (x_all @ weight).tolist())
 # A small trick helps: the rank's *own* columns have a history, so put them back into their place.
 #
 # **Predict:** are the gradients of `weight` right now? And that of `x`?
+
+# %%
+predict("")
 
 # %%
 def put_mine_back():
@@ -267,11 +274,14 @@ columns
 # It is $G$ itself, and so is that of $b$. Each rank has one term of the sum; every rank computes the
 # same loss and so has $G$ already. Third row of the table: backward sends **nothing**.
 #
-# ### A mistake that is often printed
+# ### Another loss than ours
 #
-# "Collectives have differentiable versions: `torch.distributed.nn.functional.all_reduce` is an all-reduce
-# that autograd knows. The gradient of an all-reduce is an all-reduce." It is tempting: it is in the
+# A tempting thought: "Collectives have differentiable versions: `torch.distributed.nn.functional.all_reduce` is an all-reduce
+# that autograd knows. The gradient of an all-reduce is an all-reduce." It is in the
 # library, it runs, and no error comes. Let us look at the gradient.
+
+# %%
+predict("")
 
 # %%
 def my_rows():
@@ -444,7 +454,7 @@ if columns:
 #
 # Cut $A$ by columns. Each rank then has *columns* of $XA$. ReLU works on each number alone, so it can be
 # done on those columns. And columns of $\mathrm{relu}(XA)$ with the rows of $B$ that go with them are
-# exactly what a *row*-parallel product takes. **So nobody gathers anything between the two.**
+# exactly what a *row*-parallel product takes. **So nothing is gathered between the two.**
 #
 # ![Two ranks, each with X. A dashed line named share: forward nothing, backward all-reduce. Then rank r multiplies with its columns of A, takes the relu, and multiplies with its rows of B; nothing is sent in between. A dashed line named sum: forward all-reduce, backward nothing. Then both have Z](../imgs/column_then_row.png)
 #
@@ -458,6 +468,9 @@ if columns:
 # This is the idea of [Megatron-LM](https://arxiv.org/abs/1909.08053), which calls them $f$ and $g$.
 #
 # **Predict:** how many all-reduces does the MLP need in forward, and how many in backward?
+
+# %%
+predict("")
 
 # %%
 class Share(torch.autograd.Function):
@@ -548,7 +561,7 @@ print(*run(slice_only, 2), sep="\n")
 # | `sequence_shard` | take the own part | all-gather the parts of the gradient |
 # | `sequence_unshard` | all-gather | take the own part of the gradient |
 #
-# **Predict:** a sequence of 9 positions on 4 ranks. Which lengths have the parts, with `chunk` and with
+# **Predict:** a sequence of 9 positions on 4 ranks. How long are the parts, with `chunk` and with
 # `tensor_split`?
 
 # %%
@@ -607,7 +620,7 @@ cut
 
 # %%
 def sequence_unshard(x_shard: torch.Tensor, full_length: int, dim: int = 1) -> torch.Tensor:
-    """The whole, of everybody's parts; in backward each rank takes its part of the gradient."""
+    """The whole, made of all ranks' parts; in backward each rank takes its part of the gradient."""
     ### BEGIN SOLUTION
     return Join.apply(x_shard, full_length, dim)
 
@@ -773,10 +786,12 @@ for dtype in (torch.float32, torch.bfloat16):
 
 # %% [markdown]
 # - All-gather and reduce-scatter: $\frac{n-1}{n} S$ a rank. All-reduce: $\frac{2(n-1)}{n} S$. So the
-#   sequence form sends **exactly as many bytes** as the all-reduces that it replaces, and keeps only
-#   $\frac{1}{n}$ of the activations between the blocks.
-# - **Elements are not bytes.** Notes often give these volumes as "bytes" where they have counted
-#   numbers. The elements are the same above and below; the bytes are half in `bfloat16`.
+#   sequence form sends **exactly as many bytes** as the all-reduces that it replaces, and between the
+#   blocks a rank holds only $\frac{1}{n}$ of the activations. What the product reads is the gathered
+#   tensor, and that is whole. If it is kept for backward, it takes as much memory as before; if it is
+#   gathered again there, the bytes are more.
+# - **Elements are not bytes.** The elements are the same above and below; the bytes are half in
+#   `bfloat16`.
 # - The weights do not appear at all. What travels are activations, however large the matrices are.
 #
 # ### Is it worth it?
@@ -830,8 +845,8 @@ for h in (4096, 8192, 16384, 32768):
 # - **Where every rank has the same loss**, the gradient of a sum is passed on as it is, and that of a
 #   gathered tensor is cut. Adding it up makes it $n$ times too large.
 # - Columns, then rows: one all-reduce in forward and one in backward for two layers.
-# - A sequence that is cut turns each all-reduce into a reduce-scatter and an all-gather: as many bytes,
-#   less memory.
+# - A sequence that is cut turns each all-reduce into a reduce-scatter and an all-gather: as many bytes
+#   in forward, and less memory between the blocks.
 # - The ratio of communication to computation is $\frac{e(n-1)}{2h} \cdot \frac{F}{B}$, free of the batch.
 #
 # **Where this is used:** [Megatron-LM](https://arxiv.org/abs/1909.08053), and `ColwiseParallel`,
@@ -843,7 +858,7 @@ for h in (4096, 8192, 16384, 32768):
 # <details><summary>Data parallel training averages the gradients of the weights. Which row of the table is that, and why are the gradients of the activations not averaged?</summary>
 #
 # The cut along m. The gradient of W sums over m, so every rank has a part of the sum. The gradient of X
-# has an axis m: each rank has the rows of its own samples, and nobody else needs them.
+# has an axis m: each rank has the rows of its own samples, and no other rank needs them.
 # </details>
 #
 # <details><summary>Your row-parallel layer trains well on one rank, and with 8 ranks the loss explodes at once. The values of forward are right. What do you suspect?</summary>

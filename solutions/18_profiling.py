@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 18 · Profiling
 #
+# A step takes 400 milliseconds, and by the arithmetic of chapter [16](16_scale_math.ipynb) it should take
+# 250. Where are the other 150? In a kernel, in Python, in a wait for another rank, or in the stopwatch
+# itself? Guessing is slow. A profiler shows it.
+#
 # **You will learn** to take the time of work that is done elsewhere, to read the table and the trace of
 # `torch.profiler`, and to compile a function of your own in C++.
 #
@@ -28,7 +32,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from grader import check, hint
+from grader import check, hint, predict
 
 torch.set_num_threads(1)  # so that times depend less on what else the machine does
 on_gpu = torch.cuda.is_available()
@@ -137,10 +141,10 @@ else:
     print("no GPU here")
 
 # %% [markdown]
-# > **A mistake that is often printed.** Listings like the one below stand in published notes on this very
-# > subject. Short listings are tempting: everybody can add what is missing. But nobody has run them.
+# Short listings leave things out, and the reader has to add them. Two names of the next one are defined
+# nowhere.
 #
-# **Predict:** which two names are missing?
+# **Predict:** which two?
 
 # %%
 LISTING = """
@@ -223,6 +227,9 @@ check(time_kernel)
 # %% [markdown]
 # Now use it. A layer norm reads every number of its input and writes as many. **Predict:** four times as
 # many rows: how much longer does it take?
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 def layer_norm(x):
@@ -313,6 +320,9 @@ check(hottest_ops)
 # %% [markdown]
 # What is hot in the training step of a small network? **Predict:** the three hottest operators.
 
+# %%
+predict("")
+
 # %% tags=["nbval-ignore-output"]
 network = torch.nn.Sequential(
     torch.nn.Linear(512, 512), torch.nn.LayerNorm(512), torch.nn.GELU(), torch.nn.Linear(512, 512)
@@ -352,8 +362,10 @@ print("the first operator:", first["name"])
 
 # %% [markdown]
 # `ts` is when it began and `dur` how long it took, both in microseconds. That is all that a timeline needs:
-# a bar for each span, and those that are called below their callers. **Predict:** the backward pass runs on
-# a thread of its own. Will it be longer or shorter than the forward pass?
+# a bar for each span, and those that are called below their callers. On a CPU the backward pass runs on the
+# thread that called it; on a GPU autograd has a
+# [thread for each device](https://docs.pytorch.org/docs/stable/notes/autograd.html#multithreaded-autograd).
+# **Predict:** will the backward pass be longer or shorter than the forward pass?
 
 # %% tags=["nbval-ignore-output"]
 def depth(span):
@@ -370,17 +382,18 @@ def depth(span):
 
 threads = list(dict.fromkeys(span["tid"] for span in sorted(spans, key=lambda span: span["ts"])))
 figure, axes = plt.subplots(figsize=(9, 3))
+whole = max(span["ts"] + span["dur"] for span in spans) - first["ts"]
 for span in spans:
     level = depth(span)
     line = 5 * threads.index(span["tid"]) + level
     colour = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")[level % 4]
     axes.barh(line, span["dur"], left=span["ts"] - first["ts"], color=colour, edgecolor="white", height=0.9)
-    if span["dur"] > 200:
+    if span["dur"] > 0.012 * whole * len(span["name"]):  # where its name has room
         axes.text(span["ts"] - first["ts"], line, span["name"].removeprefix("aten::"), fontsize=7, va="center")
 axes.invert_yaxis()
 axes.set_yticks([5 * i for i in range(len(threads))], [f"thread {i}" for i in range(len(threads))])
 axes.set_xlabel("microseconds")
-axes.set_title("forward on one thread, backward on another")
+axes.set_title("one forward and one backward pass")
 plt.show()
 
 # %% [markdown]
@@ -443,9 +456,8 @@ else:
 # [`load_inline`](https://docs.pytorch.org/docs/stable/cpp_extension.html) puts them together while your
 # program runs.
 #
-# > **A mistake that is often printed.** A listing without its includes, or a kernel without its launch
-# > configuration. Here is such a listing, given to the compiler as it stands. The first error is about the
-# > very first word, as it would have been for its author.
+# A listing needs its includes. Here is one without, given to the compiler as it stands: the first error is
+# about the very first word.
 
 # %% tags=["nbval-ignore-output"]
 PRINTED = "torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) { return a + b; }"
@@ -507,7 +519,7 @@ if can_build:
 # copy in order, if one is needed.
 #
 # A pointer knows nothing of **ends** either. With two tensors, a loop over the longer one reads beyond the
-# memory of the shorter one. There is no exception: there are wrong numbers, or a crash, or somebody else's
+# memory of the shorter one. There is no exception: there are wrong numbers, or a crash, or another tensor's
 # data. So C++ that is called from Python has to check what it is given, itself:
 # `TORCH_CHECK(condition, "what is wrong")` raises where the condition does not hold, and Python sees a
 # `RuntimeError`.

@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 19 · Backends
 #
+# A program that ran on your laptop with gloo is moved to a machine with eight GPUs, and all eight
+# processes crowd onto the first one. Another has run on MPI for a year, and hangs when its messages
+# grow. The calls are the same everywhere; what lies below them is not.
+#
 # **You will learn** what lies below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
 # its ranks, and where each will trip you up. You run one program on several of them. At the end, the
 # **capstone**: you train a model with nothing but what you have written in this course.
@@ -30,7 +34,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from grader import backends, check, hint, mark, run, timeline
+from grader import backends, check, hint, mark, predict, run, timeline
 from grader.submission.submission import Submission
 
 # %% [markdown]
@@ -44,7 +48,7 @@ from grader.submission.submission import Submission
 # | | what it is | when you take it |
 # |---|---|---|
 # | **gloo** | a small library, made for machine learning, part of every PyTorch | training on CPUs; control messages beside NCCL; this course |
-# | **MPI** | a *standard* with several implementations (MPICH, Open MPI, those of vendors) | supercomputers, where it knows the network best |
+# | **MPI** | a *standard* with several implementations (MPICH, Open MPI, those of vendors) | clusters of CPUs, whose network it knows best; GPU clusters mostly train with NCCL or AMD's RCCL |
 # | **NCCL** | NVIDIA's collectives for GPUs | training on NVIDIA GPUs: [the documentation's rule of thumb](https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use) |
 #
 # What of these is on your machine? The course can say it, and why not.
@@ -219,6 +223,9 @@ check(pick_backend)
 # `ValueError`.
 #
 # It only *names* the device. That works on a machine without GPUs, too, so ask none whether it is there.
+
+# %%
+predict("")
 
 # %%
 def device_for(local_rank: int, backend: str) -> torch.device:
@@ -399,8 +406,8 @@ def table(backend, device="cpu"):
 table("gloo")
 
 # %% [markdown]
-# The sum of two `bool` is *or*. The average of integers is refused, since half a number is no integer: it
-# would have to round, and nobody has said how. And `gather` does not take complex numbers, while its
+# The sum of two `bool` is *or*. The average of integers is refused, since it is usually not an integer: it
+# would have to be rounded, and nothing says how. And `gather` does not take complex numbers, while its
 # brother `all_gather` does: in `torch.distributed`, most functions show a complex tensor to the backend as
 # pairs of real numbers, and `gather` does not.
 #
@@ -420,7 +427,7 @@ else:
 # `gather` as well.
 #
 # The *documented* MPI column has one hole, `reduce_scatter`, and there is none here. Both are right: that
-# column is of torch's own MPI backend, which nobody here has run, and the table above is of the course's.
+# column is of torch's own MPI backend, which was not run here, and the table above is of the course's.
 #
 # With a GPU, the same for GPU tensors on gloo: there the documentation says that it has all collectives but
 # the barrier, and neither `send` nor `recv`. With two GPUs, for NCCL as well.
@@ -461,6 +468,9 @@ print("your ring_all_reduce is right on gloo:", ring_works)
 # %% [markdown]
 # **Predict:** it has been written and tested on gloo only. Will it run on MPI without a change? The grader
 # asks the same of it there: results, messages, neighbours, rounds.
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 if ring_works:
@@ -544,6 +554,9 @@ else:
 #
 # **Predict:** both send first, a small tensor. What do gloo and MPI do?
 
+# %%
+predict("")
+
 # %% tags=["nbval-ignore-output"]
 def both_send_first():
     x, peer = torch.ones(4), 1 - dist.get_rank()
@@ -588,7 +601,7 @@ for name in ("gloo", "mpi"):
 # [blocks the GPU](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/p2p.html) until the other
 # side receives. If your own receive stands behind it in the queue, and the neighbour has done the same,
 # both wait for ever. With small messages [it often works](https://github.com/pytorch/pytorch/issues/138074),
-# since there are buffers: MPI's trap once more. The mend is to give both to NCCL as one group:
+# since there are buffers: MPI's trap once more. The cure is to give NCCL both as one group:
 # [`dist.batch_isend_irecv([...])`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv)
 # makes one of them, and inside a group
 # [calls never block each other](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/p2p.html).
@@ -623,7 +636,7 @@ print("one by one:", list(run(pass_right, 4, False)))
 print("in a batch:", list(run(pass_right, 4, True)))
 
 # %% [markdown]
-# > **A mistake that is often printed.** NCCL code without a device:
+# > **Tempting, and wrong.** NCCL code without a device:
 # >
 # > ```python
 # > dist.init_process_group("nccl")
@@ -635,7 +648,7 @@ print("in a batch:", list(run(pass_right, 4, True)))
 #
 # You can see the reason without a GPU: nothing in the listing depends on the rank, so all ranks do the
 # same, with the same device. [`cuda:0` is the current device](https://docs.pytorch.org/docs/stable/notes/cuda.html)
-# until somebody sets another. What the ranks need differs:
+# until another is set. What the ranks need differs:
 
 # %%
 if devices_known:
@@ -652,7 +665,7 @@ else:
     print("two GPUs are needed; here are", torch.cuda.device_count())
 
 # %% [markdown]
-# > **A mistake that is often printed**, beside it: the output of an all-gather on two GPUs, where **rank 1**
+# > **Impossible, though it looks right:** the output of an all-gather on two GPUs, where **rank 1**
 # > prints `[tensor([1], device='cuda:0'), tensor([2], device='cuda:0')]`.
 #
 # That cannot be: an all-gather makes no tensors. It fills those that you give it, and a rank of NCCL gives
@@ -930,7 +943,7 @@ if ready:
 # ## Summary
 #
 # - `torch.distributed` is an interface; **gloo**, **MPI** and **NCCL** carry the bytes. CPU: gloo. NVIDIA
-#   GPUs: NCCL. Supercomputers: MPI, if your torch is built with it.
+#   GPUs: NCCL. Clusters of CPUs: MPI, if your torch is built with it.
 # - A **launcher** tells a process its rank, local rank and world size. Launcher and backend are two choices.
 # - The **local rank** chooses the GPU. Set the device before anything else.
 # - A table of what works is made by running it, dtype by dtype.

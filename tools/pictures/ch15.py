@@ -20,7 +20,7 @@ def batch_splits() -> Sheet:
     side, gap = 0.42, 0.12
     cuts = (
         ("by sample: data parallel", lambda sample, token: sample),
-        ("along the sequence: sequence parallel", lambda sample, token: token * _N // _TOKENS),
+        ("along the sequence: context parallel", lambda sample, token: token * _N // _TOKENS),
     )
     for place, (title, owner) in enumerate(cuts):
         x0 = 0.5 + place * 4.2
