@@ -35,7 +35,7 @@ from grader import check, hint, mark, predict, run, simulate, timeline
 # This chapter cuts by **sample**. That is *data parallelism*: every rank has the whole model, and its
 # own part of the batch. Cutting along the sequence is for batches of few but very long samples. Then
 # the tokens of one sample are on several ranks, and layers that mix tokens have to communicate in the
-# middle of the forward pass; which this course leaves to its second part.
+# middle of the forward pass.
 #
 # Take a loss that is a *mean* over samples, $\frac{1}{B}\sum_i \ell_i$. Four ranks have $B/4$ samples
 # each, and each computes the gradient of the mean over its own.
@@ -591,9 +591,9 @@ shown
 # Only what is still in flight when backward ends has to be waited for: the last bucket, which is the
 # *first* layers' one, can never be hidden behind backward.
 #
-# (On two ranks that share a processor with each other, communication is computation, too: somebody has
-# to copy the bytes. Do not expect the step to become much shorter here. On GPUs, copying is done by
-# other parts of the hardware, and what is hidden is gained.)
+# (On two ranks that share a processor, communication is computation, too: the processor copies the
+# bytes. Do not expect the step to become much shorter here. A GPU gives a small part of its processors
+# to NCCL and computes with the rest, so there most of what is hidden is gained.)
 #
 # The price of a bucket that is too large can be seen without a clock. **Predict:** with one bucket for
 # everything, is there anything in flight when backward ends?

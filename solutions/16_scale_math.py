@@ -446,7 +446,8 @@ for s in (256, 2048, 16384):
 
 # %% [markdown]
 # Attention adds $s/6h$ to the $24h^2$ of a block's matrices: little, as long as sequences are much
-# shorter than $6h$. The usual formula leaves it out ([Kaplan and others
+# shorter than $6h$. (Every pair of tokens is counted here. In a language model a token looks only at
+# those before it, and a kernel that skips the other pairs does half of this.) The usual formula leaves it out ([Kaplan and others
 # 2020](https://arxiv.org/abs/2001.08361)).
 #
 # ## Exercise: step_flops
@@ -643,14 +644,15 @@ if dp_known:
 # An all-gather of $P$ weights brings $e \cdot P \cdot \frac{DP-1}{DP}$ bytes to each rank, and a
 # reduce-scatter the same. **Predict:** is the ratio of the backward pass better or worse than that of the
 # forward pass?
-#
+
+# %%
+predict("")
+
+# %% [markdown]
 # ## Exercise: zero3_overlap_ratio
 #
 # The tokens are those of a micro-batch, `seq · micro_batch`.
 
-
-# %%
-predict("")
 
 # %%
 def zero3_overlap_ratio(

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 18 · Profiling
 #
-# A step takes 400 milliseconds, and by the arithmetic of chapter [16](16_scale_math.ipynb) it should take
-# 250. Where are the other 150? In a kernel, in Python, in a wait for another rank, or in the stopwatch
+# Suppose a step takes 400 milliseconds, and by arithmetic like that of chapter
+# [16](16_scale_math.ipynb) it should take 250. Where are the other 150? In a kernel, in Python, in a wait for another rank, or in the stopwatch
 # itself? Guessing is slow. A profiler shows it.
 #
 # **You will learn** to take the time of work that is done elsewhere, to read the table and the trace of
@@ -141,8 +141,7 @@ else:
     print("no GPU here")
 
 # %% [markdown]
-# Short listings leave things out, and the reader has to add them. Two names of the next one are defined
-# nowhere.
+# A listing about time is worth nothing if it has never run. Two names of the next one are defined nowhere.
 #
 # **Predict:** which two?
 

@@ -1,7 +1,7 @@
 # promise: what is returned is data: nothing of it runs in the judge
 # exercise: ping_pong
 # verdict: failed
-# diagnosis: timeout
+# diagnosis: timeout or crashed or memory_limit
 class Lying(tuple):
     def __len__(self):
         return 2

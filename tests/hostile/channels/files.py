@@ -21,7 +21,7 @@ def write_anywhere():
                 written.append(path)
             except OSError:
                 continue
-        if len(folder.split("/")) > 4:
+        if len(folder.split("/")) > 3:  # further down there are too many to try in time
             folders.clear()
     if not written:
         raise PermissionError
