@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.core.program import NotDefined, load
+from grader.core.program import NotDefined, load, reached
 from grader.submission.definitions import Chunk, select
 
 
@@ -174,3 +174,76 @@ def test_dataclasses_find_their_module():
     source = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
     source += "@dataclass\nclass C:\n    x: int = 1\ndef f(): return C().x"
     assert loaded(source).entry("f")() == 1
+
+
+def run_for(name, source):
+    """The names of the units that are run where an exercise is called."""
+    units = reached(select([Chunk("a.py", source)], {name}).program.units, {name})
+    return {name for unit in units for name in unit.names}
+
+
+_COURSE = """
+import math
+import torch
+import matplotlib.pyplot as plt
+SIZES = [1, 2]
+def helper(x): return math.floor(x)
+def plot(): plt.show()
+"""
+
+
+@pytest.mark.parametrize(
+    "answer, run",
+    [
+        ("def f(): return 1", {"f"}),
+        ("def f(): return helper(1.5)", {"f", "helper", "math"}),
+        ("def f(x: torch.Tensor): return x", {"f", "torch"}),
+        ("def f():\n    def g(): return SIZES\n    return g()", {"f", "SIZES"}),
+        ("f = lambda: plot()", {"f", "plot", "plt"}),
+        ("helper2 = helper\ndef f(): return helper2(1)", {"f", "helper2", "helper", "math"}),
+        ("def f(): return 1\nSIZES.append(3)", {"f"}),
+        ("def f(): return SIZES\nSIZES.append(3)", {"f", "SIZES"}),
+    ],
+)
+def test_only_what_an_exercise_uses_is_run_for_it(answer, run):
+    assert run_for("f", _COURSE + answer) == run
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "@SIZES.append\ndef g(): ...",  # a decorator may register
+        "class G(Base): ...",  # and so may the class of a class
+        "def g(x=SIZES.append(1)): ...",
+        "from os.path import *",
+        "import my_own_module",
+        "from . import my_own_module",
+    ],
+)
+def test_what_may_matter_without_being_mentioned_is_always_run(other):
+    names = set(select([Chunk("a.py", other)]).names)
+    assert names <= run_for("f", f"{_COURSE}{other}\ndef f(): return 1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "globals()['plot']()",
+        "eval('plot()')",
+        "getattr(f, '__globals__')",
+        "f.__globals__['plot']()",
+        "(lambda: exec('plot()'))()",
+        "import sys; sys.modules[__name__].plot()",
+        "import __main__",
+    ],
+)
+def test_everything_is_run_where_names_are_looked_up_as_text(body):
+    assert {"plot", "plt", "torch", "SIZES"} <= run_for("f", f"{_COURSE}def f(): {body}")
+
+
+def test_a_name_that_is_not_reached_cannot_fail_the_answer():
+    program = select([Chunk("a.py", "import no_such\ndef g(): no_such.x\ndef f(): return 1")])
+    loaded = load(program.program, {"f"})
+    assert loaded.entry("f")() == 1
+    with pytest.raises(NotDefined):
+        loaded.entry("g")

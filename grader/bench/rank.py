@@ -386,8 +386,9 @@ def _rows(
 def _functions(plan: BenchPlan) -> dict[str, Callable[..., Any]]:
     if plan.file is None:
         return {}
-    loaded = load(Program.from_bytes(plan.program))
-    return {name: loaded.entry(name) for name, _ in plan.functions}
+    names = [name for name, _ in plan.functions]
+    loaded = load(Program.from_bytes(plan.program), names)
+    return {name: loaded.entry(name) for name in names}
 
 
 def _failure(rank: int, error: BaseException, unwritten: bool) -> RankFailure:

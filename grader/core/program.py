@@ -11,7 +11,7 @@ import marshal
 import pickle
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ __all__ = [
     "is_stub",
     "load",
     "loader",
+    "reached",
 ]
 
 #: The name of the module that a submission's definitions are loaded into.
@@ -46,12 +47,42 @@ class Unit(msgspec.Struct, frozen=True):
         file, line: its place in the source.
         names: the names that it defines, which are missing if it fails.
         code: the marshalled code object.
+        uses: the global names that it reads, also in functions inside it.
+        always: whether it may matter to functions that do not mention its names, as a
+            decorator that registers a function may.
+        dynamic: whether it may find names that it does not mention, as ``globals()`` does.
     """
 
     file: str
     line: int
     names: list[str]
     code: bytes
+    uses: list[str] = []
+    always: bool = False
+    dynamic: bool = False
+
+
+def reached(units: Sequence[Unit], names: Collection[str]) -> list[Unit]:
+    """Return the units that matter to the values of some names, in their order.
+
+    A file of several exercises imports and computes for all of them; what one does not use
+    costs it seconds.  A unit matters if it defines a name that is used, directly or through
+    others, or may matter without being mentioned.  If one of these may find any name, all do.
+    """
+    needed = set(names)
+    kept: dict[int, Unit] = {}
+    while True:
+        more = {
+            place: unit
+            for place, unit in enumerate(units)
+            if place not in kept and (unit.always or not needed.isdisjoint(unit.names))
+        }
+        if any(unit.dynamic for unit in more.values()):
+            return list(units)
+        if not more:
+            return [unit for place, unit in enumerate(units) if place in kept]
+        kept |= more
+        needed.update(name for unit in more.values() for name in unit.uses)
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -156,17 +187,24 @@ class LoadedProgram:
             return False
 
 
-def load(program: Program) -> LoadedProgram:
+def load(program: Program, wanted: Collection[str] = ()) -> LoadedProgram:
     """Run a program's definitions, one by one, and return the loaded program.
 
     A statement that raises costs only the names that it defines, as a cell of a notebook would;
     its exception is reported when one of these names is called.
+
+    Args:
+        program: the program.
+        wanted: the names that will be called, so that only what matters to them is run;
+            all is run if there are none.
     """
-    return loader(program)()
+    return loader(program, wanted)()
 
 
 def loader(
-    program: Program, own: Callable[[str], bool] = lambda file: False
+    program: Program,
+    wanted: Collection[str] = (),
+    own: Callable[[str], bool] = lambda file: False,
 ) -> Callable[[], LoadedProgram]:
     """Return a function that loads a program anew, each time as a process of its own would.
 
@@ -174,7 +212,8 @@ def loader(
     ``own`` are made anew.  The code objects are shared: a thousand copies would be fetched from
     memory in turn, and Python would have to specialize each of them.
     """
-    make = _live_loader(program.live) if program.live else _unit_loader(program.units)
+    units = reached(program.units, wanted) if wanted else program.units
+    make = _live_loader(program.live) if program.live else _unit_loader(units)
 
     def load_afresh() -> LoadedProgram:
         known = len(sys.modules)
@@ -189,7 +228,7 @@ def loader(
     return load_afresh
 
 
-def _unit_loader(units: list[Unit]) -> Callable[[], LoadedProgram]:
+def _unit_loader(units: Sequence[Unit]) -> Callable[[], LoadedProgram]:
     codes = [(unit, marshal.loads(unit.code)) for unit in units]
 
     def load_units() -> LoadedProgram:

@@ -160,9 +160,15 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
-    """All ranks have joined: load this packed :class:`grader.core.program.Program`."""
+    """All ranks have joined: load a program.
+
+    Attributes:
+        program: a packed :class:`grader.core.program.Program`.
+        wanted: the names that will be called; empty for all.
+    """
 
     program: bytes
+    wanted: list[str] = []
 
 
 class RunCall(msgspec.Struct, tag="call", frozen=True):

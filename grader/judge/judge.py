@@ -509,6 +509,7 @@ class Judge:
                 subgroups,
                 min(self._settings.patience, SETUP_SECONDS),
                 self.backend,
+                {exercise.name, exercise.function},
             )
 
         return open_world

@@ -11,7 +11,7 @@ import re
 import selectors
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -592,6 +592,8 @@ class ProcessWorld:
         subgroups: whether the ranks may make groups, for which they have to connect.
         loading: seconds in which every rank must have joined and loaded the program.
         backend: what carries the messages, see :mod:`grader.launch.backends`.
+        wanted: the names that jobs will call, so that only what matters to them is loaded;
+            empty for all.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -607,6 +609,7 @@ class ProcessWorld:
         subgroups: bool = True,
         loading: float = SETUP_SECONDS,
         backend: str = "gloo",
+        wanted: Collection[str] = (),
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -624,6 +627,7 @@ class ProcessWorld:
         self._writers = [FrameWriter(control) for control in self._handle.controls]
         self._store = RankStoreServer(self._tell_all)
         self._program = program
+        self._wanted = sorted(wanted)
         self._subgroups = subgroups
         environments: list[dict[str, str]] = [{} for _ in range(size)]
         try:
@@ -731,7 +735,7 @@ class ProcessWorld:
         """Let every rank load the program, now that all have joined."""
         # from here on, only ranks that may make subgroups need the store
         self._store.open = self._subgroups
-        self._tell_all(Load(self._program.to_bytes()))
+        self._tell_all(Load(self._program.to_bytes(), self._wanted))
 
     def _tell_all(self, message: msgspec.Struct) -> None:
         for rank in range(self.size):

@@ -147,7 +147,7 @@ class _Rank:
     def __init__(self, sock: socket.socket) -> None:
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
-        self._programs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._programs: queue.SimpleQueue[Load] = queue.SimpleQueue()
         self._calls: queue.SimpleQueue[RunCall] = queue.SimpleQueue()
         self._recorder: Recorder | None = None
         self._threads: Threads | None = None
@@ -168,12 +168,13 @@ class _Rank:
             self._fail("join", error)
         self._writer.write(Joined())
         # the student's code must not run while others join: it could end their connections
-        program = Program.from_bytes(self._programs.get())
+        request = self._programs.get()
+        program = Program.from_bytes(request.program)
         if not setup.subgroups:
             assert self._store is not None
             self._store.close()
         try:
-            loaded = load(program)
+            loaded = load(program, request.wanted)
         except BaseException as error:
             self._fail("load", error)
         self._writer.write(Ready(setup.backend))
@@ -251,7 +252,7 @@ class _Rank:
             elif isinstance(frame, Inspect):
                 self._emit(threads.inspect(), True)
             elif isinstance(frame, Load):
-                self._programs.put(frame.program)
+                self._programs.put(frame)
             elif isinstance(frame, RunCall):
                 self._calls.put(frame)
         # the judge has closed the socket, and waits for no result any more

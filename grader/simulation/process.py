@@ -48,7 +48,7 @@ def simulated(request: Simulate, tell: Callable[[Answered], None]) -> Simulated:
     arguments = [unpack(packed) for packed in request.arguments]
     size = len(arguments)
     ledger = MessageCounter(size) if request.counted else None
-    load = loader(Program.from_bytes(request.program), is_students)
+    load = loader(Program.from_bytes(request.program), [request.entry], is_students)
     runs = [_RankRun(request, load, own) for own in arguments]
     network = msgspec.msgpack.decode(request.cluster, type=Cluster).network(size)
     world = SimulatedWorld([one.run for one in runs], network, request.eager, ledger)

@@ -14,13 +14,17 @@ import __future__
 
 import ast
 import dis
+import functools
+import importlib.machinery
 import marshal
 import re
+import sys
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grader.core.program import Program, Unit
+from grader.core.program import MODULE, Program, Unit
+from grader.core.source_locations import is_students
 
 __all__ = ["Broken", "Chunk", "Definitions", "select"]
 
@@ -105,7 +109,16 @@ def select(chunks: Sequence[Chunk], wanted: Iterable[str] = ()) -> Definitions:
                     broken.pop(name, None)
     kept = _needed(_without_experiments(statements), set(wanted))
     units = [
-        Unit(s.chunk.label, s.node.lineno, sorted(s.defines), marshal.dumps(s.code)) for s in kept
+        Unit(
+            s.chunk.label,
+            s.node.lineno,
+            sorted(s.defines),
+            marshal.dumps(s.code),
+            sorted(s.uses),
+            _always_matters(s.node),
+            _is_dynamic(s.code),
+        )
+        for s in kept
     ]
     names = frozenset(name for s in kept for name in s.defines)
     return Definitions(Program(units=units), names, broken, unparsed)
@@ -325,6 +338,57 @@ def _acts(node: ast.stmt) -> bool:
     return not definitions and any(
         isinstance(n, (ast.Call, ast.Await, ast.For)) for n in _eager(node)
     )
+
+
+#: Names of modules and functions by which code finds names that it does not mention.
+_DYNAMIC = frozenset(
+    {
+        *("__builtins__", "__dict__", "__globals__", "__import__", "__main__", "builtins", "dir"),
+        *("eval", "exec", "f_globals", "gc", "getattr", "globals", "importlib", "inspect"),
+        *("locals", "pickle", "sys", "vars", MODULE),
+    }
+)
+
+
+def _is_dynamic(code: types.CodeType) -> bool:
+    """Return whether code may find names that it does not mention."""
+    inside = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return not _DYNAMIC.isdisjoint(code.co_names) or any(map(_is_dynamic, inside))
+
+
+def _always_matters(node: ast.stmt) -> bool:
+    """Return whether a statement may matter to functions that do not mention its names.
+
+    A class or a decorator may register what it makes, a default value may be a call, a star
+    binds any name, and a student's own module may change others when it is imported.
+    """
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return _imports_own(node)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ClassDef):
+            return True
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            inner.decorator_list or any(isinstance(n, ast.Call) for n in _eager(inner.args))
+        ):
+            return True
+    return False
+
+
+def _imports_own(node: ast.Import | ast.ImportFrom) -> bool:
+    """Return whether a statement imports a student's own module, or names that it does not say."""
+    if isinstance(node, ast.Import):
+        return not all(_is_library(alias.name.split(".")[0]) for alias in node.names)
+    star = any(alias.name == "*" for alias in node.names)
+    return star or node.level > 0 or not _is_library((node.module or "").split(".")[0])
+
+
+@functools.cache
+def _is_library(name: str) -> bool:
+    """Return whether a module belongs to Python or is installed here."""
+    if name in sys.stdlib_module_names:
+        return True
+    spec = importlib.machinery.PathFinder.find_spec(name)
+    return spec is not None and bool(spec.origin) and not is_students(str(spec.origin))
 
 
 def _globals_used(code: types.CodeType) -> Iterator[str]:
