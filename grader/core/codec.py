@@ -1,19 +1,16 @@
 """A codec of values that cannot run code when it is read.
 
-A value is packed as JSON for its structure and safetensors for its tensors.  safetensors refuses
-tensors that share storage or are not contiguous, so tensors are copied.  A value that cannot be
-part of an answer (a generator, a module, a tensor on a device that is not the rank's) travels as
-its name, an :class:`Opaque`.
+A value is packed as MessagePack; a tensor is its element type, its shape and its bytes in
+row-major order.  A value that cannot be part of an answer (a generator, a module, a tensor on a
+device that is not the rank's) travels as its name, an :class:`Opaque`.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-import safetensors.torch
 import torch
 import torch.distributed as dist
 
@@ -61,7 +58,6 @@ _REDUCTIONS = dist.ReduceOp.RedOpType.__members__
 class _Packer:
     def __init__(self, limit: int | None, home: torch.device) -> None:
         self.home = home
-        self.tensors: dict[str, torch.Tensor] = {}
         self.limit = limit
         self.nodes = 0
         self.text = 0
@@ -74,7 +70,7 @@ class _Packer:
         return {"opaque": [what, ""]}
 
     def node(self, value: Any, depth: int = 0) -> Any:
-        """Return JSON for a value: plain where JSON has its type, else an object of one key."""
+        """Return a value as MessagePack has it, or as a map of one key that names its type."""
         self.nodes += 1
         kind = short(type(value).__name__)
         if depth > DEEP:
@@ -86,7 +82,7 @@ class _Packer:
         if value is None or isinstance(value, bool):
             return value
         if type(value) is int:
-            # JSON numbers stop at 64 bits, Python's do not
+            # MessagePack's numbers stop at 64 bits, Python's do not
             if abs(value) < 2**63:
                 return value
             if value.bit_length() > _BITS:
@@ -149,10 +145,9 @@ class _Packer:
         if self.limit is not None and self.nbytes > self.limit:
             self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
             return {"large": [name, list(tensor.shape)]}
-        key = str(len(self.tensors))
-        copy = tensor.resolve_conj().resolve_neg().contiguous().to("cpu", copy=True)
-        self.tensors[key] = copy.as_subclass(torch.Tensor)
-        return {"tensor": key}
+        plain = tensor.resolve_conj().resolve_neg().contiguous().cpu().as_subclass(torch.Tensor)
+        octets = plain.reshape(-1).view(torch.uint8).numpy().data
+        return {"tensor": [name, list(tensor.shape), octets]}
 
 
 def _plain(keys: Iterable[Any]) -> bool:
@@ -194,9 +189,7 @@ def pack_answer(
         home: the device on which tensors may be besides the CPU.
     """
     packer = _Packer(limit, home)
-    structure = msgspec.json.encode(packer.node(value))
-    header = struct.pack("<I", len(structure)) + structure
-    return header + safetensors.torch.save(packer.tensors), packer.omitted
+    return msgspec.msgpack.encode(packer.node(value)), packer.omitted
 
 
 def unpack(data: bytes, home: torch.device = _CPU) -> Any:
@@ -207,35 +200,41 @@ def unpack(data: bytes, home: torch.device = _CPU) -> Any:
         MemoryError: this process has no memory for it.
     """
     try:
-        (length,) = struct.unpack_from("<I", data)
-        structure = msgspec.json.decode(data[4 : 4 + length])
-        loaded = safetensors.torch.load(bytes(data[4 + length :]))
-        tensors = {key: tensor.to(home) for key, tensor in loaded.items()}
-        return _value(structure, tensors)
+        return _value(msgspec.msgpack.decode(data), home)
     except Exception as error:
         if out_of_memory(error):  # this machine is at fault, and not the answer
             raise MemoryError(short(str(error))) from error
         raise BrokenFrame(f"an answer that cannot be read: {short(str(error))}") from error
 
 
-def _value(node: Any, tensors: Mapping[str, torch.Tensor], depth: int = 0) -> Any:
+def _tensor(name: str, shape: list[int], octets: bytes, home: torch.device) -> torch.Tensor:
+    dtype = _SENT[name]
+    # torch takes no empty buffer; and an array of bytes, unlike bytes, may be written to
+    flat = (
+        torch.frombuffer(bytearray(octets), dtype=dtype) if octets else torch.empty(0, dtype=dtype)
+    )
+    return flat.reshape(shape).to(home)
+
+
+def _value(node: Any, home: torch.device, depth: int = 0) -> Any:
     if depth > DEEP + 1:
         raise ValueError("lists in lists deeper than any that is packed")
     if isinstance(node, list):
-        return [_value(item, tensors, depth + 1) for item in node]
-    if not isinstance(node, dict):
+        return [_value(item, home, depth + 1) for item in node]
+    if node is None or isinstance(node, (bool, int, float, str)):
         return node
+    if not isinstance(node, dict):
+        raise ValueError(f"no value is {with_article(type(node).__name__)}")
     ((tag, body),) = node.items()
     if tag == "tensor":
-        return tensors[body].clone()
+        name, shape, octets = body
+        return _tensor(name, shape, octets, home)
     if tag == "tuple":
-        return tuple(_value(item, tensors, depth + 1) for item in body)
+        return tuple(_value(item, home, depth + 1) for item in body)
     if tag == "set":
-        return {_value(item, tensors, depth + 1) for item in body}
+        return {_value(item, home, depth + 1) for item in body}
     if tag == "dict":
-        return {
-            _value(key, tensors, depth + 1): _value(item, tensors, depth + 1) for key, item in body
-        }
+        return {_value(key, home, depth + 1): _value(item, home, depth + 1) for key, item in body}
     if tag == "float":
         return float.fromhex(body)
     if tag == "int":
