@@ -1,12 +1,18 @@
 # %% [markdown]
 # # 05 · All-gather
 #
-# **You will learn** to give every rank every other rank's piece, directly and around a ring; to read
-# a ring from its record; and to say when the ring is worth the trouble.
+# A large model does not fit on one GPU, so [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) leaves
+# each rank only a part of every layer's weights. But to compute with a layer, a rank needs all of it. So
+# just before, the ranks hand one another their parts, and just after, each throws away what is not its
+# own. Backward needs the weights once more: with 80 layers, that makes up to 160 such exchanges in every
+# step. How cheap can they be?
+#
+# **You will learn** to give every rank the pieces of all the others, directly and around a ring; to read
+# a ring from its record; and to say what the ring saves and what it costs.
 #
 # **You need** chapters [02](02_broadcast.ipynb) and [03](03_scatter_gather.ipynb).
 #
-# **Time:** 65 minutes, and 2 exercises.
+# **Time:** 80 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -15,24 +21,15 @@ import torch.distributed as dist
 from grader import check, hint, predict, run
 
 # %% [markdown]
-# ## Why
-#
-# A large model does not fit on one device, so
-# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) leaves each rank one part of every layer's
-# weights. To compute with a layer, a rank needs all of it. Just before, the ranks therefore hand
-# each other their parts; just after, they throw them away again. In
-# backward it happens once more, so for 80 layers up to 160 times in every step. It had better be
-# cheap. How cheap can it be?
-#
 # ## What it does
 #
-# A gather brings all pieces to *one* rank. An **all-gather** brings them to *all* ranks. In the names
-# of collectives, "all" always means this: everyone gets the result.
+# A gather brings all pieces to *one* rank. An **all-gather** brings them to *all* ranks. That is what the
+# "all" in its name means: every rank gets the result.
 #
 # ![Before: rank r holds xr. After an all-gather every rank holds the list x0, x1, x2, x3; its own piece never moved](../imgs/all_gather.png)
 #
-# A dashed piece never moves: it is the rank's own. No rank is special here, so there is no
-# `src` and no `dst`.
+# As before, dashed is what did not arrive in a message: each rank has had its own piece all along. No
+# rank is special here, so there is no `src` and no `dst`.
 #
 # **Predict:** four ranks; rank $i$ holds $[i+1,\ i+1]$. What does each hold afterwards?
 
@@ -52,11 +49,10 @@ for rank, parts in enumerate(run(built_in, 4)):
     print(f"rank {rank}: {parts}")
 
 # %% [markdown]
-# The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. The caller makes the
-# list and its tensors; `dist.all_gather` fills them.
+# The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. You make the list and its
+# tensors beforehand, and `dist.all_gather` fills them.
 #
-# There is a second form, that fills one large tensor. It saves making a list, and is what you will
-# meet in libraries:
+# A second form fills one large tensor instead of a list. It is the one that you will meet in libraries:
 
 # %%
 def into_one_tensor():
@@ -70,13 +66,13 @@ for rank, everything in enumerate(run(into_one_tensor, 3)):
     print(f"rank {rank}: {everything}")
 
 # %% [markdown]
-# Count the elements, as at the end of chapter 03: $n$ ranks with $k$ elements each give $n \cdot k$
-# elements, and now *on every rank*. Here 3 ranks had 5 each, and every rank ends with 15.
+# Count the elements: $n$ ranks with $k$ elements each give $n \cdot k$ elements, and now *on every rank*.
+# Here 3 ranks had 5 each, and every rank ends with 15.
 #
 # ### One tensor, four times
 #
-# The list needs $n$ *different* tensors. Python has a short way to write a list of $n$ things, and it
-# is wrong here. **Predict:** what does this print?
+# The list must hold $n$ *different* tensors. Python has a short way to write a list of $n$ things, and
+# here it is a trap. **Predict:** what does this print?
 
 # %%
 x = torch.zeros(1)
@@ -88,21 +84,20 @@ print([part.item() for part in parts])
 print("different tensors:", len({id(part) for part in parts}))
 
 # %% [markdown]
-# `[t] * 4` is one tensor under four names. Whatever comes last overwrites the rest. Write
+# `[t] * 4` is the same tensor four times, and each piece overwrites the one before. Write
 # `[torch.empty_like(x) for _ in range(4)]`.
 #
 # ### Whose memory is it?
 #
 # Suppose every rank has a GPU of its own, and rank 1 prints its list after the call. $x_0$ came from
-# GPU 0. Does its entry say `cuda:0`, or `cuda:1`?
+# GPU 0. Does its entry say `cuda:0` or `cuda:1`?
 #
-# An all-gather does not give you a view of another rank's memory. It **copies** into the tensors that
-# you have made, and `torch.empty_like(x)` made them where your own `x` is. So rank 1 prints `cuda:1`
-# four times.
+# An all-gather gives you no view of another rank's memory. It **copies** into the tensors that you have
+# made, and `torch.empty_like(x)` made them where your own `x` lies. So rank 1 prints `cuda:1` four times.
 #
-# The same can be seen without a GPU. After the call, is each tensor still the one from before, on the
-# device of our own `x`? And **predict:** if every rank then multiplies its copy of $x_0$ by another
-# number, which product does each rank see?
+# You can see it without a GPU, too: after the call, are the tensors still the ones that we made, on the
+# device of our own `x`? And **predict:** if each rank then multiplies its entry $x_0$ by a number of its
+# own, what does each rank find there?
 
 # %%
 predict("")
@@ -115,8 +110,8 @@ def whose_memory():
     places = [(part.data_ptr(), part.device) for part in parts]
     dist.all_gather(parts, x)
     stayed = places == [(part.data_ptr(), x.device) for part in parts]
-    parts[0] *= 10**rank  # everybody changes what came from rank 0
-    dist.barrier()
+    parts[0] *= 10**rank  # each rank changes what came from rank 0
+    dist.barrier()  # until all have done so (chapter 09)
     return f"my own tensors, on my own device: {stayed}; x0 is now {parts[0].tolist()}"
 
 
@@ -124,17 +119,17 @@ for rank, line in enumerate(run(whose_memory, 4)):
     print(f"rank {rank}: {line}")
 
 # %% [markdown]
-# Every rank changed *its own* copy of $x_0$; no other rank noticed.
+# Each rank changed *its own* copy of $x_0$, and no other rank noticed.
 #
-# ## A plain way: gather, then broadcast
+# ## The plain way: gather, then broadcast
 #
-# Look at the two operations beside each other. They start the same; after a gather one rank has the
-# list, after an all-gather all of them have it.
+# Look at the two operations side by side. They start alike. After a gather one rank has the list, after
+# an all-gather all of them have it.
 #
 # ![Two rows. Gather: before, rank r holds xr; after, rank 1 alone holds x0, x1, x2, x3. All-gather: the same start; afterwards all four ranks hold x0, x1, x2, x3](../imgs/gather_and_all_gather.png)
 #
-# So a gather is the first half of the work, and you know how to do the rest: a broadcast. Rank 0
-# collects the pieces, and sends the whole list to the others.
+# So a gather does the first half of the work, and a broadcast can do the rest: rank 0 collects the pieces
+# and sends the whole list to the others.
 #
 # **Predict**, for 4 ranks: how many messages is that? And how many bytes does rank 0 send, if a
 # piece has 8 bytes?
@@ -168,16 +163,15 @@ print("rank 3 has", naive[3])
 print(naive.trace)
 
 # %% [markdown]
-# Each line says who sent how much to whom, and from which line of the code. Only $2(n-1) = 6$
-# messages. But look at *who* sends: the second half all comes from rank 0, and each of these messages
-# is four pieces long. Rank 0 sends 96 bytes, every other rank 8.
+# Only $2(n-1) = 6$ messages. But look at *who* sends: the second half comes from rank 0 alone, and each of
+# its messages is four pieces long. Rank 0 sends 96 bytes, every other rank 8.
 #
 # ## Exercise: all_gather
 #
 # Return the list in rank order, on every rank, and without a root: no rank may send more than $n-1$
-# pieces, where rank 0 above sends $n(n-1)$. That is the point of this exercise; an answer with a root
-# earns at most half of it. How you do it is up to you. $n(n-1)$ messages are enough, since each of
-# the $n$ ranks lacks $n-1$ pieces.
+# pieces, where rank 0 above sends $n(n-1)$. That is the point of this exercise, and an answer with a root
+# earns at most half of it. Otherwise the way is up to you. $n(n-1)$ messages are enough: each of the $n$
+# ranks lacks $n-1$ pieces.
 #
 # Your own entry must be a copy of `x`. The built-in collectives are refused.
 
@@ -203,14 +197,15 @@ check(all_gather)
 # %% [markdown]
 # ## Around the ring
 #
-# Now a way that looks slow at first. Each rank talks to its two neighbours only: it sends to the right
-# and receives from the left, and **passes on what has just come**.
+# Here is a way that looks slow at first. Each rank talks to its two neighbours only: it sends to the right,
+# receives from the left, and **passes on what has just come**.
 #
-# ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 everybody holds all four. Below each panel arrows lead from every rank to its right neighbour, from the last to the first](../imgs/ring_all_gather.png)
+# ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 every rank holds all four. Below each panel arrows lead from every rank to its right neighbour, and from the last rank to the first](../imgs/ring_all_gather.png)
 #
-# The piece with the full line is the newest, and goes to the right in the next round.
-# Follow $x_0$ with your finger: it is on rank 0, then also on 1, 2, 3. It takes $n-1$ rounds until a
-# piece has come all the way round, and all pieces travel at the same time.
+# The piece with the full line came last, and goes to the right in the next round. Dashed pieces have been
+# passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank 0 and reaches
+# ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have travelled
+# at the same time.
 #
 # **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
 
@@ -220,7 +215,7 @@ predict("")
 
 # %%
 def whose_piece(n):
-    newest = list(range(n))  # whose piece each rank got last; at first its own
+    newest = list(range(n))  # whose piece each rank has got last; at first its own
     for s in range(1, n):
         newest = [newest[(r - 1) % n] for r in range(n)]
         print(f"round {s}:", ", ".join(f"rank {r} gets x{owner}" for r, owner in enumerate(newest)))
@@ -229,16 +224,17 @@ def whose_piece(n):
 whose_piece(4)
 
 # %% [markdown]
-# Read it by columns: how does what rank 3 gets change from round to round? And rank 0? Write it as a
-# formula of $r$, $s$ and $n$. That is also the place in the list where the piece belongs.
+# Read it by columns: how does the piece that rank 3 gets change from round to round? And the one that
+# rank 0 gets? Write the number of the piece as a formula in $r$, $s$ and $n$. It is also the place in the
+# list where the piece belongs.
 #
 # ## Exercise: ring_all_gather
 #
-# The same result as before, but: only neighbours talk, in $n-1$ rounds, and each rank sends
-# $n-1$ messages of one piece each. So each rank sends exactly $(n-1)$ times the bytes of `x`.
+# The same result as before, but now only neighbours talk. It takes $n-1$ rounds, and in each of them every
+# rank sends one piece, so that it sends exactly $n-1$ times the bytes of `x`.
 #
-# Two things to think of. If every rank is blocked in `send`, no rank receives (chapter 01). And while a piece
-# is being sent, nothing may be received into it.
+# Two things to keep in mind: if every rank is blocked in `send`, no rank receives (chapter 01); and while a
+# piece is being sent, nothing may be received into it.
 
 # %%
 def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
@@ -259,15 +255,14 @@ def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
 check(ring_all_gather)
 
 # %% [markdown]
-# Eight processes do not show how an algorithm grows. So `check` runs a ring on 64 and on 256 *simulated*
-# ranks, too, all of them in one process. Chapter [13](13_cost_models.ipynb) tells how you can do the same.
+# Eight processes do not show how an algorithm grows. So `check` also runs a ring on 64 and on 256
+# *simulated* ranks, as `simulate` does in chapter [02](02_broadcast.ipynb).
 #
 # ## What your ring did
 #
-# The record of a run knows every message, its size, and the round in which it travels if every
-# message takes one unit of time. From it we can print your ring as a table. The record does not know
-# what is *in* a message. But each is as long as one piece, and a rank that sends in round $s$ what it
-# received in round $s-1$ sends the piece with the name in brackets.
+# The record of a run has every message, its size, and the round in which it travels if each message takes
+# one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded. But
+# a rank that passes on in each round what came in the round before sends the piece in brackets.
 
 # %%
 def step_table(trace):
@@ -287,8 +282,8 @@ if check(ring_all_gather):
     print("rank 3 has", mine[3])
 
 # %% [markdown]
-# Now all three beside each other. **Predict:** which has the fewest messages? In which does one rank
-# send the most?
+# Now all three side by side. **Predict:** which has the fewest messages? In which does one rank send the
+# most?
 
 # %%
 def everyone_to_everyone(x):
@@ -316,24 +311,24 @@ for n in (4, 8):
     compare_traffic(algorithms, n)
 
 # %% [markdown]
-# Gather-then-broadcast has the fewest messages. But one rank sends $(n-1) \cdot n$ pieces, while the
-# others wait: on 8 ranks 448 bytes instead of 56. The messages of the second half are also $n$ times
-# as long as the others, which counting rounds does not show.
+# Gather-then-broadcast has the fewest messages. But one rank sends $n(n-1)$ pieces while the others wait:
+# on 8 ranks, 448 bytes instead of 56. Its messages in the second half are also $n$ times as long as the
+# others, which a count of rounds does not show.
 #
-# **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $(n-1)$ times the bytes of
-# $x$, whatever the algorithm. With point-to-point messages what is received has been sent, so the
-# ranks together send at least $n(n-1)$ pieces: **on average** $n-1$ each. One rank may send less if
-# another sends more: above, every rank but 0 sends a single piece. The ring and everyone-to-everyone
-# reach the average on *every* rank, which is the best that the busiest rank can do
-# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other collectives,
-# too). A switch that copies a message to many ports is outside this reckoning: with one, a rank
-# could send its piece once.
+# **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $n-1$ times the bytes of $x$,
+# whatever the algorithm. With point-to-point messages, what is received has been sent, so all ranks
+# together send at least $n(n-1)$ pieces: **on average** $n-1$ each. One rank can send less if another sends
+# more: above, every rank but 0 sends a single piece. The ring and everyone-to-everyone send the average
+# from *every* rank, and no algorithm can ask less of its busiest rank
+# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) give such bounds for other collectives, too).
+# This does not hold for a switch that copies one message to many ports: there, a rank could send its piece
+# once.
 #
 # ## Why the ring, if everyone-to-everyone counts the same?
 #
-# The two lower lines are equal in every number. The difference is in *which wires* they use. Think of
-# machines that are really wired as a ring, each with one cable to the next, and data that go one way
-# round. A message from rank 0 to rank 3 then goes through three cables, and occupies all three.
+# The last two lines agree in every number. The difference is in *which wires* they use. Think of machines
+# that really are wired as a ring, each with one cable to the next, with data going one way round. A message
+# from rank 0 to rank 3 then goes through three cables, and occupies all three.
 #
 # **Predict:** how many bytes pass through each cable, with pieces of 8 bytes?
 
@@ -357,40 +352,39 @@ for algorithm in algorithms:
     print(f"{algorithm.__name__:22} bytes through each cable: {load_of_cables(record)}")
 
 # %% [markdown]
-# Everyone-to-everyone loads each cable with $1 + 2 + \dots + (n-1) = n(n-1)/2$ pieces. The ring loads
-# each with $n-1$, since every message goes through one cable only. Gather-then-broadcast loads the cables
-# unevenly, most of all the one that leaves rank 0.
+# Everyone-to-everyone loads each cable with $1 + 2 + \dots + (n-1) = n(n-1)/2$ pieces, the ring with only
+# $n-1$, since each of its messages goes through one cable. Gather-then-broadcast loads the cables unevenly,
+# most of all the one that leaves rank 0.
 #
-# How many ranks are sending in each round? **Predict** it for the three.
+# How many ranks send in each round? **Predict** it for the three.
 
 # %%
-def busy_cables(trace):
-    used = [{(m.source, m.destination) for m in trace.messages if m.start == s}
-            for s in range(trace.traffic.rounds)]
-    return [len(cables) for cables in used]
+def senders(trace):
+    rounds = range(trace.traffic.rounds)
+    return [len({m.source for m in trace.messages if m.start == s}) for s in rounds]
 
 
 for algorithm in algorithms:
-    busy = busy_cables(run(of_rank, 4, algorithm).trace)
-    print(f"{algorithm.__name__:22} messages in each round: {busy}")
+    record = run(of_rank, 4, algorithm).trace
+    print(f"{algorithm.__name__:22} ranks that send in each round: {senders(record)}")
 
 # %% [markdown]
-# Through rank 0 most ranks are idle in most rounds. The other two keep every rank sending in every
-# round, so this number does not tell them apart. The load of the cables does: on the ring, no two
-# messages share a cable in the same round.
+# Gather-then-broadcast has one message at a time. The other two keep every rank sending in every round, so
+# here they are equal again; only the cables tell them apart. On the ring, no two messages share a cable in
+# the same round.
 #
-# It has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), the ring's $n-1$
-# rounds, one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The second term
-# has to be paid, as we have just seen; the first does not. For many ranks and *small* pieces, algorithms with
-# $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
-# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH
-# keeps the ring for longer messages. Chapter 13 computes where the two cross.
+# The ring has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), its $n-1$ rounds,
+# one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The $(n-1)\,b\beta$ cannot be
+# avoided, as we have just seen, but the $(n-1)\,\alpha$ can. For many ranks and *small* pieces, algorithms
+# with $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH keeps the
+# ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
 #
-# A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so
-# one dead rank stops any all-gather, whatever its algorithm. On a ring it stops even pieces that
-# were not its own.
+# A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so one
+# dead rank stops any all-gather, whatever the algorithm. On a ring it even stops pieces that are not its
+# own, because they have to pass through it.
 #
-# **Predict:** rank 2 leaves the ring too early. Who notices?
+# **Predict:** rank 2 leaves the ring after one round. Which ranks notice?
 
 # %%
 def one_leaves(x):
@@ -409,30 +403,35 @@ def one_leaves(x):
 run(one_leaves, 4, torch.ones(1), may_fail=True)
 
 # %% [markdown]
+# All three. Its neighbours wait for rank 2 itself, and rank 0, which never talks to rank 2, waits for
+# rank 3.
+#
 # ## Summary
 #
-# - **All-gather**: everyone ends with everyone's piece, in rank order.
+# - **All-gather**: every rank ends with the pieces of all ranks, in rank order.
 # - It copies into tensors that each rank has made: $n$ different ones, on the rank's own device.
 # - Gather and broadcast do it with $2(n-1)$ messages, but rank 0 sends $n(n-1)$ pieces.
-# - The **ring**: $n-1$ rounds; send to the right what has just come from the left. In round $s$ the
+# - The **ring** takes $n-1$ rounds: send to the right what has just come from the left. In round $s$ the
 #   piece of rank $(r-s) \bmod n$ comes.
-# - Each rank sends $n-1$ pieces. With point-to-point messages that is the least that the busiest
-#   rank can send.
-# - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ start-up times.
+# - Each rank sends $n-1$ pieces. With point-to-point messages, no algorithm can ask less of its busiest
+#   rank.
+# - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ latencies.
 #
-# Back to FSDP: if a layer has $S$ bytes, a rank holds $S/n$, and gathering the layer costs it
-# $(n-1)/n \cdot S$ sent and as much received. That is nearly the whole layer, and more ranks do not
-# make it less. So FSDP gathers the next layer while this one computes (chapter 16).
+# Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends
+# $\frac{n-1}{n} S$ and receives as much. That is nearly the whole layer, and more ranks do not make it
+# less. Gathered twice in each step, all layers together come to nearly twice the model, per rank and step.
+# It cannot be cheaper, but it can be hidden: FSDP gathers the next layer while this one computes
+# (chapter [16](16_scale_math.ipynb)).
 #
-# **Where else it is used:** tensor and
-# sequence parallelism put slices of activations together (chapter 17); embeddings and metrics of all
-# ranks for one loss. And it is the second half of the ring all-reduce (chapter 11).
+# **Where else it is used:** tensor and sequence parallelism put slices of activations together (chapter
+# [17](17_sharded_matmul.ipynb)); a loss or a metric may need the embeddings of all ranks; and the second
+# half of the ring all-reduce is an all-gather (chapter [11](11_ring_all_reduce.ipynb)).
 #
 # ### Check yourself
 #
-# <details><summary>8 ranks, pieces of 1 MB, a ring. How much does each rank send, and how much memory does the result take on each?</summary>
+# <details><summary>8 ranks, pieces of 1 MB, a ring. How much does each rank send, and how large is the result on each?</summary>
 #
-# Each sends 7 MB. The result is 8 MB, on every rank.
+# Each sends 7 MB. The result has 8 MB, on every rank.
 # </details>
 #
 # <details><summary>On a ring of 5, whose piece does rank 1 receive in round 3?</summary>
@@ -442,9 +441,9 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 #
 # <details><summary>Is an all-gather the same as n gathers, one to each rank?</summary>
 #
-# In its result, yes, and n gathers by direct messages send n(n − 1) of them, like the ring. But in
-# each gather all messages go to the same rank, which can take only one at a time. So n gathers one
-# after the other need more rounds than n − 1.
+# In its result, yes, and n gathers send n(n − 1) messages, like the ring. But in each gather all of them
+# go to the same rank, which can take only one at a time. So n gathers, one after the other, need more
+# than n − 1 rounds.
 # </details>
 #
 # **Next:** [06 · Reduce-scatter](06_reduce_scatter.ipynb): the same ring, adding up as it goes.

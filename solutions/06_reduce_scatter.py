@@ -1,13 +1,18 @@
 # %% [markdown]
 # # 06 · Reduce-scatter
 #
+# After backward, every rank has a gradient for *every* parameter, each from its own part of the batch. In
+# sharded training ([ZeRO](https://arxiv.org/abs/1910.02054), FSDP) a rank updates only its own $1/n$ of the
+# parameters. Of the summed gradients it needs just that part, and the rest should not be sent to it. What
+# is the cheapest way to add up everything and keep one $n$-th?
+#
 # **You will learn** to combine the data of all ranks so that each rank ends with one part of the
-# result, first directly and then with partial sums that travel round a ring; and to tell three things
-# apart whose names are nearly the same.
+# result, first directly and then with partial sums that travel round a ring; and to tell apart three
+# things with nearly the same name.
 #
 # **You need** chapters [04](04_reduce.ipynb) and [05](05_all_gather.ipynb).
 #
-# **Time:** 65 minutes, and 2 exercises.
+# **Time:** 75 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -16,24 +21,17 @@ import torch.distributed as dist
 from grader import check, hint, predict, run
 
 # %% [markdown]
-# ## Why
-#
-# After backward every rank has a gradient for *every* parameter, each from its own part of the batch.
-# In sharded training (ZeRO, FSDP) a rank updates only its own $1/n$ of the parameters. So of the
-# summed gradients it needs just that part, and should not be sent the rest. What is the cheapest way
-# to add up everything and keep one $n$-th?
-#
 # ## What it does
 #
 # Every rank has a list of $n$ chunks, one for each rank. The chunks with number $r$, one from each
 # rank, are added up, and the sum goes to rank $r$. That is a **reduce-scatter**.
 #
-# ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of everybody's chunk r. A0, B1, C2 and D3 never move](../imgs/reduce_scatter.png)
+# ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of all chunks r. A0, B1, C2 and D3 do not travel](../imgs/reduce_scatter.png)
 #
-# $\Sigma_0$ is $A_0 + B_0 + C_0 + D_0$, and so on. Read the left side in *rows*: row $r$ is what rank
-# $r$ ends with, added up.
+# $\Sigma_0$ is $A_0 + B_0 + C_0 + D_0$, and so on. Read the left side in *rows*: row $r$, added up, is what
+# rank $r$ ends with. The dashed chunks need not travel, since they are on the right rank already.
 #
-# **Predict:** three ranks. Chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$, each element to the
+# **Predict:** on three ranks, chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$ with each element to the
 # power $j+1$. So rank 0 has $[1, 2]$, $[1, 4]$, $[1, 8]$ and rank 1 has $[2, 4]$, $[4, 16]$,
 # $[8, 64]$. What does rank 1 end with?
 
@@ -58,16 +56,16 @@ for rank, result in enumerate(run(built_in, 3)):
 # %% [markdown]
 # For rank 1: $1^2 + 2^2 + 3^2 = 14$, and $2^2 + 4^2 + 6^2 = 56$.
 #
-# ## Its name says what it is: a reduce, and a scatter
+# ## What its name says: a reduce, and a scatter
 #
 # In a scatter (chapter 03), rank $r$ gets chunk $r$ of *one* rank's list. In a reduce-scatter, it gets
 # chunk $r$ of the **sum of all lists**.
 #
-# ![Two rows. Scatter: rank 1 holds x0 to x3; afterwards rank r holds xr. Reduce-scatter: every rank holds four chunks; afterwards rank r holds the sum of everybody's chunk r](../imgs/scatter_and_reduce_scatter.png)
+# ![Two rows. Scatter: rank 1 holds x0 to x3; afterwards rank r holds xr. Reduce-scatter: every rank holds four chunks; afterwards rank r holds the sum of all chunks r](../imgs/scatter_and_reduce_scatter.png)
 #
-# So here is a plain way, out of chapters 03 and 04: reduce the lists to rank 0, then scatter the
-# result from there. **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there
-# are 4 ranks? And how many bytes of that did rank 0 need for its own result?
+# So the plain way is the one of chapters 03 and 04: reduce the lists to rank 0, then scatter the result
+# from there. **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there are 4 ranks?
+# And how many of these does rank 0 need for its own result?
 
 # %%
 predict("")
@@ -99,10 +97,11 @@ print("three ranks:", list(run(of_powers, 3, reduce_then_scatter)))
 print(run(of_powers, 4, reduce_then_scatter).trace)
 
 # %% [markdown]
-# The same results as above. But every rank sends its whole list, 32 bytes, to rank 0, although rank 0
-# itself needs only the first chunk of it. The rest comes only to be added up and sent away again.
+# The same results as above. But every other rank sends its whole list of 32 bytes to rank 0, which needs
+# only the first chunk for itself, 8 bytes. The rest comes only to be added up and sent away again.
 #
-# A second way to say it: a reduce-scatter is $n$ **reduces**, one to each rank, each of one chunk.
+# You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. That is how the
+# next cell does it.
 #
 # ## Count the elements
 #
@@ -130,38 +129,17 @@ for length in (2, 4):
     print("   AVG:", list(run(reduce_each_piece, 4, length, True)))
 
 # %% [markdown]
-# No, for two reasons. Two elements cannot be cut into four chunks: two ranks get nothing. And the SUM
+# No, for two reasons. Two elements cannot be cut into four chunks, so two ranks get nothing. And the SUM
 # is 10; 2.5 is the average. To end with $[2.5]$ everywhere, take *four* elements and AVG.
 #
-# The rule: out of $n$ lists with $k$ elements comes **one** result of $k$ elements, spread over the
-# ranks, $k/n$ on each. A reduce-scatter keeps $1/n$ of what went in.
+# The rule: $n$ lists of $k$ elements each are combined into **one** result of $k$ elements, which is spread
+# over the ranks, $k/n$ on each. (Where $n$ does not divide $k$, cut with `tensor_split`, as in chapter 03,
+# or pad the list. Chapter [07](07_all_reduce.ipynb) does both.)
 #
-# ### Cutting, once more
-#
-# Reduce-scatter wants chunks of equal size. If $n$ does not divide the length, you remember from
-# [chapter 03](03_scatter_gather.ipynb) that `chunk(n)` may give too few pieces, while `tensor_split(n)`
-# gives $n$ pieces that differ by one element. So pad with zeros first, and cut the end off after.
-#
-# **Predict:** 9 elements for 4 ranks. How many chunks by each way, and how long?
-
-# %%
-x = torch.arange(9)
-padded = torch.nn.functional.pad(x, (0, -len(x) % 4))
-print("chunk(4):            ", [len(piece) for piece in x.chunk(4)])
-print("tensor_split(4):     ", [len(piece) for piece in x.tensor_split(4)])
-print("padded, tensor_split:", [len(piece) for piece in padded.tensor_split(4)])
-
-# %% [markdown]
-# With `chunk`, rank 3 would have no chunk at all, and `chunks[3]` would raise an error. `chunk(4)`
-# after padding is safe too, since then 4 divides the length.
-#
-# Does it matter that we pad with 0, for MIN say? No: the reduction is element by element, so padding
-# meets padding, and is cut off in the end.
-#
-# ## The half of something larger
+# ## One half of something larger
 #
 # Four ranks hold $[0,1,2,3]$, $[1,2,3,4]$, $[2,3,4,5]$ and $[3,4,5,6]$; each chunk is one number.
-# **Predict** the four results. And what does everyone hold if we then *all-gather* them?
+# **Predict** the four results. And what does every rank hold if we then *all-gather* them?
 
 # %%
 def two_steps():
@@ -177,29 +155,29 @@ for rank, (part, everything) in enumerate(run(two_steps, 4)):
     print(f"rank {rank}: {part} after reduce-scatter, {everything} after all-gather")
 
 # %% [markdown]
-# Everyone ends with $[6, 10, 14, 18]$, the sum of all four vectors. Keep this in mind: chapter 07
-# starts from here.
+# Every rank ends with $[6, 10, 14, 18]$, the sum of all four vectors. Keep this in mind: it is the idea of
+# chapter 07.
 #
 # ## What has to be sent
 #
-# The result of rank $r$ depends on chunk $r$ of every rank. So each of the $n-1$ chunks that a rank
-# holds for others has to leave it, alone or inside a partial sum, which is no shorter. With
+# The result of rank $r$ depends on chunk $r$ of every rank. So each of the $n-1$ chunks that a rank holds
+# for the others has to leave it, alone or as part of a partial sum, which is no shorter. With
 # point-to-point messages **every rank sends at least $n-1$ chunks**.
 #
-# Chunks, not messages: several chunks may travel in one message. The way through rank 0 needed only
-# six messages, but each of the first three was four chunks long.
+# That is a bound on chunks, not on messages, since several chunks can travel in one message. The way
+# through rank 0 took only six messages, but each of the first three was four chunks long.
 #
 # ## Exercise: reduce_scatter
 #
-# `chunks` is a list of $n$ tensors of one shape and dtype. Return the reduction of everybody's
-# `chunks[rank]`, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is asked
-# for on floating-point numbers only; SUM, MIN and MAX must work on integers too, and exactly.
+# `chunks` is a list of $n$ tensors of one shape and dtype. Return the reduction of `chunks[rank]` over all
+# ranks, for SUM, AVG, MIN and MAX. No rank may send more than $n-1$ chunks. AVG is asked for on
+# floating-point numbers only; SUM, MIN and MAX must work on integers, too, and exactly.
 #
 # The caller's chunks must stay as they are, and the result must be a tensor of its own.
 
 # %%
 def reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
-    """The reduction of everybody's chunks[rank]."""
+    """The reduction of all ranks' chunks[rank]."""
     ### BEGIN SOLUTION
     rank, n = dist.get_rank(), dist.get_world_size()
     total = chunks[rank].clone()
@@ -232,13 +210,15 @@ check(reduce_scatter)
 #
 # ![Four panels. At the start each rank holds its own four chunks; one of them, with a full line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r lies on rank r with all four colours](../imgs/ring_reduce_scatter.png)
 #
-# A colour shows whose numbers are in a chunk. Follow chunk 0: it leaves rank 1, rank 2 and rank 3 add
-# theirs, and rank 0 adds the last. To be complete *on rank 0*, it must start one rank *after* it.
+# The colours show whose numbers are in a chunk. Chunks with a full line travel in the next round; a dashed
+# one stays where it is until a partial sum reaches it. Follow chunk 0: it leaves rank 1, ranks 2 and 3 add
+# theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank *after* rank 0.
 #
-# Chunk $j$ starts on rank $j+1$, moves one rank to the right in each round, and is complete on rank $j$.
+# In general, chunk $j$ starts on rank $j+1$, moves one rank to the right in each round, and is complete on
+# rank $j$.
 #
-# **Predict:** on three ranks, which chunk does rank 0 send in rounds 1 and 2, and which come in? Here
-# are the rounds, with letters for numbers:
+# **Predict:** on three ranks, which chunk does rank 0 send in round 1, and which in round 2? Which ones
+# come in? The next cell shows the rounds, with letters for the numbers.
 
 # %%
 predict("")
@@ -261,36 +241,40 @@ def ring_in_letters(n):
 ring_in_letters(3)
 
 # %% [markdown]
-# Before round $s$ chunk $j$ lies on rank $(j + s) \bmod n$. Now turn that round: which chunk $j$ lies on
-# rank $r$, and so is sent? And which one lies on the left neighbour, and so comes in? In the last round
-# that must be chunk $r$ itself.
+# Before round $s$, the partial sum of chunk $j$ lies on rank $(j + s) \bmod n$. Now ask the other way
+# round: which partial sum lies on rank $r$, and is what $r$ sends? And which one lies on its left neighbour,
+# and is what comes in? In the last round, the one that comes in must be chunk $r$ itself.
 #
-# Compare with the all-gather of the last chapter. There a piece starts at its owner and is copied
-# away from it; here contributions come together at the owner. Run the all-gather's ring backwards in
-# time and its messages go to the *left*; number the ranks the other way round, so that they go to the
-# right again, and you have this ring: reversed and mirrored.
+# Compare this with the all-gather of the last chapter. There a piece starts on the rank it belongs to and
+# is copied away from it; here the contributions come together on that rank. Play the all-gather's ring
+# backwards in time, and its messages go to the *left*. Number the ranks the other way round, so that they
+# go to the right again, and you have this ring: reversed and mirrored.
 #
 # ### Three names
 #
-# - **reduce-scatter** is the collective of this chapter. It is the name in
+# - **Reduce-scatter** is the collective of this chapter.
 #   [MPI](https://www.mpi-forum.org/docs/),
-#   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
-# - **"scatter-reduce"** is another name for the first half of a ring all-reduce. It is this
-#   chapter's reduce-scatter around a ring, and we call it that.
+#   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch
+#   call it so.
+# - **"Scatter-reduce"** is what an
+#   [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) and others call
+#   the first half of a ring all-reduce. It is this chapter's reduce-scatter around a ring, under another
+#   name.
 # - **`torch.scatter_reduce`** is something quite different. It works inside *one* tensor on *one*
-#   rank, and sends nothing. Chapter 10 is about it.
+#   rank, and sends nothing. Chapter [10](10_scatter_reduce.ipynb) is about it.
 #
 # ## Exercise: ring_reduce_scatter
 #
-# The same result, but only neighbours talk, in $n-1$ rounds, and each rank sends one chunk in each.
+# The same result, but only neighbours talk. It takes $n-1$ rounds, and in each of them every rank sends one
+# chunk.
 #
-# Three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the list but
-# not the tensors in it. What travels is a partial *sum*, for AVG too: divide once, at the end. And a
-# buffer that is being sent may not be received into.
+# There are three traps. `chunks` must stay **unchanged**, so add into copies; `list(chunks)` copies the list
+# but not the tensors in it. What travels is a partial *sum*, for AVG, too: divide once, at the end. And
+# nothing may be received into a tensor that is still being sent.
 
 # %%
 def ring_reduce_scatter(chunks: list[torch.Tensor], op: dist.ReduceOp) -> torch.Tensor:
-    """The reduction of everybody's chunks[rank], around the ring."""
+    """The reduction of all ranks' chunks[rank], around the ring."""
     ### BEGIN SOLUTION
     rank, n = dist.get_rank(), dist.get_world_size()
     left, right = (rank - 1) % n, (rank + 1) % n
@@ -318,12 +302,12 @@ check(ring_reduce_scatter)
 # %% [markdown]
 # ## What your ring did
 #
-# Once more we print the record of your own run. Which chunk is in a message? We read it from the end:
-# what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round came to it
+# Once more we print the record of your own run. Which chunk is in a message? We read the record from its
+# end: what reaches rank $r$ in the last round is chunk $r$, and what a rank sends in one round came to it
 # in the round before.
 #
-# To see *who* is in each sum, let every element of rank $r$ be $10^r$. Then the digits of a sum tell
-# whose numbers are in it, and how often. **Predict** the result for 4 ranks.
+# To see *whose* numbers are in each sum, let every element of rank $r$ be $10^r$. Then each digit of a sum
+# tells how often a rank's numbers are in it. **Predict** the result for 4 ranks.
 
 # %%
 def step_table(trace):
@@ -351,8 +335,8 @@ if check(ring_reduce_scatter):
     print(list(mine))
 
 # %% [markdown]
-# A 1 in each of four digits: everyone's numbers, each exactly once. (The numbers are int64, so a
-# chunk of two has 16 bytes.) Now the traffic of the three ways:
+# A 1 in each of the four digits: the numbers of every rank, exactly once. (They are int64, so a chunk of
+# two has 16 bytes.) Now the traffic of the three ways:
 
 # %%
 def with_sum(chunks, op):
@@ -373,16 +357,16 @@ for n in (4, 8):
         print(f"   {name:20} {counts}, {t.bytes:4} in all")
 
 # %% [markdown]
-# The ring sends exactly as many bytes as the direct way, and only to the neighbour. Both reach the
-# bound: each rank sends $n-1$ chunks. With a list of $S$ bytes a chunk has $S/n$, so each rank
-# sends $(n-1)/n \cdot S$, which is less than $S$ however many ranks there are. Through rank 0, every
-# rank sends all of its $S$ bytes, and rank 0 has to receive and add up $(n-1) \cdot S$.
+# The ring sends exactly as many bytes as the direct way, and only to the neighbour. Both reach the bound:
+# each rank sends $n-1$ chunks. If a list has $S$ bytes, a chunk has $S/n$, so each rank sends
+# $\frac{n-1}{n} S$, which is less than $S$ however many ranks there are. Through rank 0, each of the others
+# sends all of its $S$ bytes, and rank 0 has to receive $(n-1)\,S$ and add them up.
 #
-# ### Where the average is taken
+# ### Where to divide
 #
-# **Predict:** 4, 8 and 12 meet on a ring of 3, and the average is asked for. What comes out if every
-# rank divides what it passes on by 3? And if every rank divides its own number before, and the last
-# one divides the sum again? Or does not?
+# **Predict:** a ring of 3 ranks holds the numbers 4, 8 and 12, and is to find their average. What comes out
+# if each rank divides what it passes on by 3? What if each divides its own number by 3 beforehand, and the
+# last rank divides the sum once more? And what if the last rank does not?
 
 # %%
 predict("")
@@ -396,11 +380,11 @@ print("divided before and after: ", round((a / 3 + b / 3 + c / 3) / 3, 3))
 print("divided before only:      ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
-# The last way is right as well: each rank divides its own numbers, and none divides afterwards. It
-# keeps the sums small, but rounds $n$ times where the first rounds once.
+# The last way is right as well: each rank divides its own numbers, and none divides afterwards. It keeps
+# the sums small, but its $n$ divisions round $n$ times, where one division rounds once.
 #
-# And integers? The average of integers is usually not an integer, so AVG is asked for on floating-point numbers
-# only. SUM, MIN and MAX are exact on integers in any order, so all algorithms agree to the last bit:
+# And integers? Their average is usually not an integer, so AVG is asked for on floating-point numbers only.
+# SUM, MIN and MAX of integers are exact in any order, so all algorithms agree to the last bit:
 
 # %%
 def integers(algorithm, op):
@@ -418,27 +402,27 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # %% [markdown]
 # ## Summary
 #
-# - **Reduce-scatter**: rank $r$ ends with the sum (average, minimum, maximum) of everybody's chunk $r$.
-# - It is a reduce and a scatter, or $n$ reduces of one chunk. It keeps $1/n$ of what went in.
+# - **Reduce-scatter**: rank $r$ ends with the sum (average, minimum, maximum) of the chunks $r$ of all ranks.
+# - It is a reduce and a scatter, or $n$ reduces of one chunk each. Each rank keeps $1/n$ of the result.
 # - Each rank sends $n-1$ chunks, directly or around the ring. With point-to-point messages no rank
 #   can send less.
 # - On the **ring**, partial sums travel. In round $s$ rank $r$ sends chunk $(r-s) \bmod n$ and adds
 #   what comes to chunk $(r-s-1) \bmod n$.
-# - Divide once. Leave the caller's chunks alone. Cut with `tensor_split`, or pad first.
-# - "Scatter-reduce" of the ring is a reduce-scatter; `torch.scatter_reduce` is something else.
+# - For an average, divide once. Leave the caller's chunks alone.
+# - The ring's "scatter-reduce" is a reduce-scatter; `torch.scatter_reduce` is something else.
 #
-# Back to the gradients: with $S$ bytes of them, each rank sends $(n-1)/n \cdot S$ and ends with the sum
-# of just those whose parameters it updates. ZeRO
+# Back to the gradients: of $S$ bytes each rank sends $\frac{n-1}{n} S$, which is the least that is possible,
+# and ends with the sum of just those whose parameters it updates. ZeRO
 # ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)) and
 # [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) do this.
 #
-# **Where else it is used:** the outputs of tensor-parallel layers with
-# sequence parallelism; and the first half of the ring all-reduce
+# **Where else it is used:** at the outputs of tensor-parallel layers with sequence parallelism (chapter
+# [17](17_sharded_matmul.ipynb)), and as the first half of the ring all-reduce
 # ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)).
 #
 # ### Check yourself
 #
-# <details><summary>8 ranks, each with a list of 8 chunks of 1 MB. How much does each rank send, and how much has it in the end?</summary>
+# <details><summary>8 ranks, each with a list of 8 chunks of 1 MB. How much does each rank send, and how much does it hold in the end?</summary>
 #
 # It sends 7 MB, and ends with 1 MB.
 # </details>
@@ -450,8 +434,8 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 #
 # <details><summary>A ring sends chunk r first on rank r. On which rank is chunk r complete?</summary>
 #
-# On rank r − 1, the last that it visits. So rank r ends with chunk r + 1. The ring is as good as
-# ours, with another numbering, but it does not do what a reduce-scatter promises.
+# On rank r − 1, the last one that it reaches. So rank r ends with chunk r + 1. As a ring it is as good as
+# ours, but it does not leave the chunks where a reduce-scatter promises them.
 # </details>
 #
-# **Next:** [07 · All-reduce](07_all_reduce.ipynb): everyone ends with the whole sum.
+# **Next:** [07 · All-reduce](07_all_reduce.ipynb): every rank ends with the whole sum.

@@ -1,14 +1,18 @@
 # %% [markdown]
 # # 07 · All-reduce
 #
-# **You will learn** to give *every* rank the sum of all, to see why the obvious way is slow, and the
-# one identity that carries the rest of this course: an all-reduce is a reduce-scatter followed by
-# an all-gather.
+# In data-parallel training, every rank computes gradients from its own part of the batch. Before the
+# optimizer step, all ranks need the *average* of these gradients, and the same one, or the copies of the
+# model drift apart. A model of 7 billion parameters has 14 GB of gradients in bfloat16, and they have to be
+# averaged in every step. So it matters how the sum is made.
+#
+# **You will learn** to give *every* rank the sum of all, why the obvious way is slow, and the identity that
+# carries the rest of this course: an all-reduce is a reduce-scatter followed by an all-gather.
 #
 # **You need** chapters [02](02_broadcast.ipynb), [04](04_reduce.ipynb) and
 # [06](06_reduce_scatter.ipynb).
 #
-# **Time:** 70 minutes, and 2 exercises.
+# **Time:** 80 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -17,17 +21,9 @@ import torch.distributed as dist
 from grader import check, hint, predict, run
 
 # %% [markdown]
-# ## Why
-#
-# In data parallel training every rank computes gradients from its own part of the batch. Before the
-# optimizer step all of them need the *average*, the same on every rank, or the copies of the model
-# drift apart. A model of 7 billion parameters has 14 GB of gradients in bfloat16, in every step, so
-# it matters how the sum is made.
-#
 # ## What it does
 #
-# A reduce gives the sum to one rank. An **all-reduce** gives it to all of them. ("All-" always
-# means: everyone gets the result.)
+# A reduce gives the sum to one rank. An **all-reduce** gives it to all of them.
 #
 # ![Before: four ranks hold A, B, C, D. After an all-reduce every rank holds A+B+C+D](../imgs/all_reduce.png)
 #
@@ -46,8 +42,8 @@ for rank, (total, average) in enumerate(run(built_in_all_reduce, 4)):
     print(f"rank {rank}: SUM {total}, AVG {average}")
 
 # %% [markdown]
-# We took the average as a sum and one division. There is `dist.ReduceOp.AVG` too, but whether gloo
-# knows it depends on the version of PyTorch; sum and divide works everywhere.
+# We took the average as a sum and one division. There is `dist.ReduceOp.AVG`, too, but whether gloo knows
+# it depends on the version of PyTorch. A sum and a division work everywhere.
 #
 # Three ranks with five ones, five twos and five threes:
 
@@ -65,28 +61,12 @@ run(three_ranks, 3)
 #
 # ![Side by side: after a reduce to rank 1 only rank 1 holds A+B+C+D and the others what they had; after an all-reduce all four ranks hold it](../imgs/reduce_and_all_reduce.png)
 #
-# The picture leaves the other ranks' tensors alone. The
-# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.reduce)
-# promises a result on the destination and says nothing of the others. Chapter 04 has shown what that
-# means. **Predict:** after `dist.reduce` on gloo, does every other rank still have its own `x`?
+# In the picture, a reduce leaves the tensors of the other ranks alone. gloo's does not: it uses some of them
+# for partial sums, as you saw in chapter 04. **Predict:** suppose we reduce to rank 0, and then broadcast
+# from rank 0. Does that do any harm here?
 
 # %%
 predict("")
-
-# %%
-def still_its_own():
-    x = torch.tensor([float(dist.get_rank() + 1)])
-    own = x.clone()
-    dist.reduce(x, dst=0)
-    return torch.equal(x, own)
-
-
-kept = list(run(still_its_own, 4))
-print("every rank but 0 still has its own x:", all(kept[1:]))
-
-# %% [markdown]
-# gloo used some of those tensors for partial sums. Keep a copy, and read `x` on the destination
-# only. A broadcast afterwards repairs everything, because it overwrites `x` on all other ranks:
 
 # %%
 def reduce_then_broadcast():
@@ -99,27 +79,20 @@ def reduce_then_broadcast():
 print(list(run(reduce_then_broadcast, 4)))
 
 # %% [markdown]
+# It does not, because the broadcast overwrites `x` on all the other ranks.
+#
 # ## The obvious way: through a root
 #
-# That was already an all-reduce:
-#
-# ```
-# if I am the root:
-#     for every other rank: receive its tensor into a buffer, combine the buffer into x
-#     for every other rank: send x
-# else:
-#     send x to the root
-#     receive x from the root
-# ```
-#
-# Each of the $n-1$ others sends once and is sent to once: $2(n-1)$ messages.
+# That was an all-reduce already: all tensors go to one rank, the **root**, and the result comes back from
+# there. How often does each of the other ranks send and receive? And how often does the root? In all, it
+# takes $2(n-1)$ messages.
 #
 # ## Exercise: all-reduce through a root
 #
-# Write it out of `send` and `recv` (or their relatives), for the five operations. Which rank is the
-# root is your choice. The result is in `x` itself, on every rank; nothing is returned.
+# Write it with `send` and `recv` (or their relatives), for SUM, AVG, MIN, MAX and PRODUCT. You may choose
+# the root. The result is in `x` itself, on every rank, and nothing is returned.
 #
-# The order matters: no rank can be told the result before the root has heard them all. And AVG
+# The order matters: the root cannot tell any rank the result before it has heard from all of them. And AVG
 # needs one division. Where?
 
 # %%
@@ -155,8 +128,8 @@ rooted
 # %% [markdown]
 # ## Correct, and slow
 #
-# **Predict:** with 8 ranks and 840 numbers each, how many numbers pass through the root, in and
-# out together? How many through any other rank?
+# **Predict:** with 8 ranks and 840 numbers each, how many numbers go in and out of the root, taken
+# together? And how many go in and out of any other rank?
 
 # %%
 def numbers_in_and_out(trace):
@@ -177,28 +150,27 @@ if rooted:
         )
 
 # %% [markdown]
-# (The numbers are those of the simple way above. If you wrote a tree or a chain, yours differ.)
+# (These are the numbers of the simple way. If you wrote a tree or a chain, yours differ.)
 #
-# Everything goes through one rank. It receives $n-1$ full tensors, one after the other, and then
-# sends $n-1$. In that time each of the others sends one and receives one, and waits. Twice the
-# ranks, twice the queue: adding machines makes it *slower*.
+# Everything goes through one rank. It receives $n-1$ full tensors, one after the other, and then sends
+# $n-1$. Each of the others sends one and receives one in that time, and waits. Twice the ranks make about
+# twice the queue: adding machines makes it *slower*.
 #
-# Trees help with the rounds: $\lceil \log_2 n \rceil$ up and $\lceil \log_2 n \rceil$ down. But each
-# message is still the whole tensor, and half of the ranks do nothing but one send and one receive.
+# Trees help with the rounds: $\lceil \log_2 n \rceil$ up and $\lceil \log_2 n \rceil$ down. But each message
+# is still the whole tensor, and about half of the ranks do no more than send once and receive once.
 #
-# ## A better idea: everyone is the root of a piece
+# ## A better idea: each rank is the root of a piece
 #
-# Why should one rank add up everything? Cut the tensor into $n$ pieces, and let rank $r$ add up
-# piece $r$. That is a **reduce-scatter**. Then each rank sends its piece to all others: that is an
-# **all-gather**.
+# Why should one rank add up everything? Cut the tensor into $n$ pieces, and let rank $r$ add up piece $r$.
+# That is a **reduce-scatter**. Then let each rank send its sum to all the others. That is an **all-gather**.
 #
-# ![Three stages on four ranks. First each rank holds four pieces of its own letter, a0 to a3, b0 to b3, c0 to c3, d0 to d3. After a reduce-scatter rank r holds the sum of all pieces r. After an all-gather every rank holds all four sums](../imgs/all_reduce_identity.png)
+# ![Three stages on four ranks. First each rank holds four pieces of its own letter, A0 to A3, B0 to B3, C0 to C3, D0 to D3; A0, B1, C2 and D3 do not travel. After a reduce-scatter rank r holds the sum of all pieces r. After an all-gather every rank holds all four sums](../imgs/all_reduce_identity.png)
 #
-# **all-reduce = reduce-scatter + all-gather.** Remember this line: the ring of chapter 11, data
-# parallel training and sharded training are built on it.
+# **all-reduce = reduce-scatter + all-gather.** Remember this line: the ring of chapter 11, data-parallel
+# training and sharded training are built on it.
 #
-# **Predict:** ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6]. What does
-# each rank hold after the reduce-scatter, and after the all-gather?
+# **Predict:** ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5] and [3, 4, 5, 6], as in chapter 06.
+# What does each rank hold after the reduce-scatter, and after the all-gather?
 
 # %%
 def two_stages():
@@ -221,16 +193,16 @@ for rank, (mine, gathered, built_in) in enumerate(run(two_stages, 4)):
 # %% [markdown]
 # ## What it costs
 #
-# **Predict:** how many times the whole tensor does one rank send? Is it the same on 2 ranks as on 8?
+# Here are both stages with sends and receives, for SUM: rank $r$ collects piece $r$ from all the others, and
+# then sends its sum to all the others.
 #
-# Here both stages are written with sends and receives, for SUM: rank $r$
-# collects piece $r$ from everyone, and then sends the sum to everyone.
+# **Predict:** how much does one rank send, measured in whole tensors? Is it the same on 2 ranks as on 8?
 
 # %%
 predict("")
 
 # %%
-def everyone_is_a_root(x):
+def each_is_a_root(x):
     rank, n = dist.get_rank(), dist.get_world_size()
     others = [other for other in range(n) if other != rank]
     pieces = list(x.tensor_split(n))
@@ -244,7 +216,7 @@ def everyone_is_a_root(x):
     for request in sends:
         request.wait()
 
-    # all-gather: my sum goes to everyone
+    # all-gather: my sum goes to all the others
     sends = [dist.isend(mine, other) for other in others]
     for other in others:
         dist.recv(pieces[other], other)
@@ -255,49 +227,38 @@ def everyone_is_a_root(x):
 
 
 for n in (2, 3, 4, 8):
-    result = run(everyone_is_a_root, n, torch.ones(840))
+    result = run(each_is_a_root, n, torch.ones(840))
     elements = result.trace.max_sent_elements
     right = set(result) == {(n, n)}
     print(f"{n} ranks: right: {right}, one rank sends {elements:4} = {elements / 840:.3f} × 840")
 
 # %% [markdown]
-# It is 1 with two ranks, and comes close to 2 with many. There are two phases in it:
+# It is one tensor with two ranks, and it grows towards two. It comes in two phases:
 #
-# - in the reduce-scatter a rank sends every piece but its own: $\frac{n-1}{n}$ of the tensor;
-# - in the all-gather it sends its own sum to $n-1$ ranks, $\frac{1}{n}$ of the tensor each: again
+# - in the reduce-scatter, a rank sends every piece but its own: $\frac{n-1}{n}$ of the tensor;
+# - in the all-gather, it sends its own sum, $\frac{1}{n}$ of the tensor, to $n-1$ ranks: again
 #   $\frac{n-1}{n}$.
 #
-# Together $\frac{2(n-1)}{n}$, which approaches 2 from below. (It counts what a rank *sends*; it
-# receives as much.) If the ranks do the adding and talk in point-to-point messages, no all-reduce can
-# move less through its busiest rank, as
-# [Patarasuk and Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002) prove. Switches that add
-# are outside that proof: with them a rank need send its tensor only once and receive the sum once
-# ([SHARP](https://doi.org/10.1109/COMHPC.2016.006) on InfiniBand,
-# [NVLS](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable) on
-# NVLink). The rooted one moves
-# $n-1$ whole tensors out of the root and as many into it: with 8 ranks four times as much.
+# Together that is $\frac{2(n-1)}{n}$, which stays below 2 for any $n$. (This is what a rank *sends*; it
+# receives as much.) If the ranks do the adding and talk in point-to-point messages, no all-reduce can ask
+# less of its busiest rank, as [Patarasuk and Yuan (2009)](https://doi.org/10.1016/j.jpdc.2008.09.002)
+# prove. Their proof does not cover switches that add. With these, it is enough if a rank sends its tensor
+# once and receives the sum once ([SHARP](https://doi.org/10.1109/COMHPC.2016.006) on InfiniBand,
+# [NVLS](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable) on NVLink).
 #
-# One thing got worse: there are $2n(n-1)$ messages now, small ones. In the terms of chapter 02, the
-# bytes ($\beta$) are as few as they can be and the start-ups ($\alpha$) are many. The ring of chapter
-# 11 keeps the factor and needs only neighbours.
+# Through a root, $n-1$ whole tensors go in and as many come out: on 8 ranks, four times as much as here.
+#
+# One thing got worse: there are $2n(n-1)$ messages now, and each rank starts $2(n-1)$ of them, however small
+# they are. In the terms of chapter 02, there is as little of $\beta$ as possible, but much of $\alpha$. The
+# ring of chapter 11 sends no more than this way, and talks to neighbours only.
 #
 # ## Any length
 #
-# 840 is a friendly number. What if $n$ does not divide the length?
+# 840 is a friendly number. What if $n$ does not divide the length? In chapter
+# [03](03_scatter_gather.ipynb) you cut 9 elements for 4 ranks: `chunk(4)` gives only three pieces of 3, and
+# the last rank has none, while `tensor_split(4)` gives pieces of 3, 2, 2 and 2.
 #
-# **Predict:** into how many pieces does `chunk(4)` cut 9 elements?
-
-# %%
-nine = torch.arange(9)
-print("chunk(4):       ", [len(piece) for piece in nine.chunk(4)])
-print("tensor_split(4):", [len(piece) for piece in nine.tensor_split(4)])
-
-# %% [markdown]
-# With `chunk` all is well whenever $n$ divides the length, so the mistake is easy to miss. It
-# rounds the size of a piece *up* first, and may then run out of elements: rank 3 has no piece, and
-# `pieces[3]` is an error. `tensor_split` always gives $n$ pieces, some one element longer.
-#
-# But then pieces have different sizes. Does gloo take those?
+# But those differ in size. Does gloo take them?
 
 # %%
 def uneven_reduce_scatter():
@@ -313,21 +274,21 @@ def uneven_all_gather():
 
 
 print("reduce_scatter:", list(run(uneven_reduce_scatter, 4)))
-
-failure = run(uneven_all_gather, 4, may_fail=True).failure
-print("all_gather:    ", failure.diagnosis)
-print("it says 'invalid tensor size':", "invalid tensor size" in failure.message)
+run(uneven_all_gather, 4, may_fail=True)
 
 # %% [markdown]
-# Its reduce-scatter takes them. Its all-gather raises an error that says "invalid tensor size".
-# There are two ways out.
+# Its reduce-scatter takes them, its all-gather does not. There are two ways out.
 #
-# - **Pad the whole.** Copy the elements into a longer tensor, up to the next multiple of $n$, and
-#   cut the padding off at the end. All pieces are of one size.
-# - **Pad the pieces.** Split with `tensor_split`, reduce-scatter, pad your piece to the longest for
-#   the all-gather, and cut the padding off *each* piece when it has come.
+# - **Pad the whole.** Copy the elements into a longer tensor, whose length is the next multiple of $n$, and
+#   cut the padding off at the end. Then all pieces have one size.
+# - **Pad the pieces.** Split with `tensor_split`, reduce-scatter, pad your piece to the length of the
+#   longest for the all-gather, and afterwards cut the padding off *each* piece.
 #
-# **Predict:** for PRODUCT, is it a mistake to pad with zeros?
+# **Predict:** for PRODUCT, is it a mistake to pad with zeros? What do two ranks get that hold 1, 2, 3, 4, 5
+# each, padded to six elements?
+
+# %%
+predict("")
 
 # %%
 def padded_product():
@@ -345,39 +306,36 @@ def padded_product():
 run(padded_product, 2)
 
 # %% [markdown]
-# It is not. Elements are combined with those at the same place on other ranks and with nothing
-# else, so padding meets padding. Only the last number is spoiled, and that is cut off.
+# It is not. An element is combined only with those in the same place on the other ranks, so padding meets
+# padding. Only the sixth number is spoiled, and it is cut off.
 #
-# ## In place, in two dimensions too
+# ## In place, in two dimensions, too
 #
-# "In place" means that the caller's own `x` holds the result. Two traps:
+# "In place" means that the caller's own `x` holds the result. You know one trap from chapter 02: `x = ...`
+# only gives the name `x` to another tensor. Here is a second one. **Predict:** which of these tensors does
+# the function change?
 
 # %%
-def rename(x):
-    x = x * 10  # a new tensor with an old name
+def fill(x):
+    x.flatten().zero_()
 
 
-def write(x):
-    x.copy_(x * 10)
-
-
-matrix = torch.ones(2, 2)
-rename(matrix)
-print("after rename:", matrix.flatten().tolist())
-write(matrix)
-print("after write: ", matrix.flatten().tolist())
+vector, matrix, turned = torch.ones(2), torch.ones(2, 3), torch.ones(2, 3).T
+for name, x in {"vector": vector, "matrix": matrix, "turned": turned}.items():
+    fill(x)
+    print(f"{name}: {'changed' if not x.any() else 'as it was'}")
 
 # %% [markdown]
-# The other trap: `flatten()` makes a view where it can and a copy where it must, and padding always
-# copies. Do not rely on it. Write the result back: `x.copy_(flat.view_as(x))`.
+# `flatten()` makes a view where it can, and a copy where it must. Padding always makes a copy. So do not
+# rely on a view, but write the result back: `x.copy_(flat.view_as(x))`.
 #
-# ## Exercise: all-reduce out of two stages
+# ## Exercise: all-reduce in two stages
 #
-# Now `dist.reduce_scatter` and `dist.all_gather` are allowed, and so are their siblings that take
-# one big tensor instead of a list. `dist.all_reduce` is not. `x` has any length, 0 included, and one
-# or two dimensions; it is worked on as one long row of elements.
+# Now `dist.reduce_scatter` and `dist.all_gather` are allowed, and so are their siblings that take one large
+# tensor instead of a list. `dist.all_reduce` is not. `x` has any length, 0 included, and one or two
+# dimensions; treat it as one long row of elements.
 #
-# For AVG, take SUM and divide: once.
+# For AVG, take SUM and divide once.
 
 # %%
 def all_reduce_sharded(x: torch.Tensor, op: dist.ReduceOp) -> None:
@@ -402,7 +360,7 @@ sharded = check(all_reduce_sharded)
 sharded
 
 # %% [markdown]
-# Nine elements on four ranks, yours beside the built-in one:
+# Nine elements on four ranks, yours and the built-in one side by side:
 
 # %%
 def mine_and_theirs():
@@ -420,8 +378,9 @@ if sharded:
 # %% [markdown]
 # ## Start now, wait later
 #
-# Every collective takes `async_op=True`. Then it returns at once, with a request like that of `isend`,
-# and you may compute something else before you `wait()`. Until then, leave `x` alone.
+# The sum of 14 GB takes a while. Must the rank be idle in the meantime? No: each collective of this course
+# takes `async_op=True`. Then it returns at once, with a request like that of `isend`, and you can compute
+# something else before you call `wait()`. Until then, leave `x` alone.
 
 
 # %%
@@ -436,56 +395,62 @@ def start_and_wait():
 print(list(run(start_and_wait, 4)))
 
 # %% [markdown]
-# On gloo, `wait()` returns when the result is in `x`. **On a GPU it means less.** A GPU works through
-# queues, called *streams*: your program puts work in and goes on. With `async_op=True` NCCL's
-# collectives run on a stream of their own, and `wait()` only makes the *current stream* wait for them.
-# Your program does not wait, with or without `async_op`
-# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)).
+# On gloo, the result is in `x` when `wait()` returns. **On a GPU, `wait()` promises less.** A GPU works
+# through queues, called [streams](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams). Your
+# program puts work into a stream and goes on; the GPU does the work of one stream in order, and different
+# streams do not wait for each other. With `async_op=True`, NCCL's collectives run on a stream of their own,
+# and [`wait()`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Work.wait) makes the
+# *current stream* wait for them, but not your program. Without `async_op` your program does not wait
+# [either](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations).
 #
-# For work that follows on the same stream that is enough: it starts when the sum is there. On another
-# stream, make that stream wait too. And if *your program* has to know, because it measures time, call
-# `torch.cuda.synchronize()`. Printing or `.item()` on the current stream waits by itself, since it
-# copies the value to the CPU.
+# So when is the result ready?
+#
+# - For work that you put into the current stream after `wait()`: always. The GPU does it when the sum is
+#   there.
+# - For work on another stream: when you have told that stream to wait,
+#   `other.wait_stream(torch.cuda.current_stream())`.
+# - For your program, as when it stops a clock: after `torch.cuda.synchronize()`. `x.item()` and `print(x)` on
+#   the current stream wait by themselves, since they copy the values to the CPU.
 #
 # ## Summary
 #
-# - **All-reduce**: everyone has an x, everyone ends with the sum (or average, minimum, maximum,
+# - **All-reduce**: every rank has an x, and every rank ends with the sum (or average, minimum, maximum,
 #   product).
-# - Through a root: $2(n-1)$ messages, right, and slow, because $2(n-1)$ whole tensors pass through
-#   one rank.
+# - Through a root it takes only $2(n-1)$ messages, but $2(n-1)$ whole tensors go through one rank.
 # - **all-reduce = reduce-scatter + all-gather.** Every rank is the root of a piece; each sends
 #   $\frac{2(n-1)}{n}$ of the tensor.
 # - Cut with `tensor_split`, not with `chunk`; gloo's all-gather wants pieces of one size, so pad.
 # - In place: write into `x`.
-# - `async_op=True` starts a collective, `wait()` completes it; on NCCL `wait()` holds back the
+# - `async_op=True` starts a collective, and `wait()` completes it. With NCCL, `wait()` holds back the
 #   current stream and not your program.
 #
-# Back to the 14 GB of gradients: on 8 ranks the root would send and receive 98 GB each; with the work
-# shared out, every rank sends and receives 24.5 GB.
+# Back to the 14 GB of gradients. On 8 ranks, a root would receive 98 GB and send 98 GB, in every step. With
+# the work shared out, each rank sends 24.5 GB and receives as much. And they need not wait until backward
+# has ended:
+# [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html#internal-design) starts its
+# all-reduces while backward is still running (chapter [15](15_data_parallel.ipynb)).
 #
-# **Where this is used:** the averaging of gradients in data parallel training is an all-reduce.
-# [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html) starts them while
-# backward is still running. Sharded training, as in
-# [ZeRO](https://arxiv.org/abs/1910.02054), takes the two stages apart and does work in between.
+# **Where else it is used:** tensor parallelism adds up partial products with it (chapter
+# [17](17_sharded_matmul.ipynb)). Sharded training ([ZeRO](https://arxiv.org/abs/1910.02054)) takes the two
+# stages apart, and updates the parameters in between.
 #
 # ### Check yourself
 #
 # <details><summary>Ranks 0 to 3 hold [0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [3, 4, 5, 6]. Who holds the 14 after the reduce-scatter?</summary>
 #
-# Rank 2: it is the sum of everyone's element 2, 2 + 3 + 4 + 5.
+# Rank 2: it is the sum of the elements with number 2, which are 2 + 3 + 4 + 5.
 # </details>
 #
 # <details><summary>Five ranks all-reduce 100 MB with point-to-point messages. How much does the busiest send, at least?</summary>
 #
-# With an even load 2 · 4/5 · 100 MB = 160 MB: 80 MB in the reduce-scatter and 80 MB in the
-# all-gather.
+# 2 · 4/5 · 100 MB = 160 MB: 80 MB in the reduce-scatter and 80 MB in the all-gather. Then all ranks send
+# the same amount.
 # </details>
 #
-# <details><summary>Why does the rooted all-reduce get slower with more ranks, and the other hardly?</summary>
+# <details><summary>Why does the rooted all-reduce of a large tensor get slower with more ranks, and the other one hardly?</summary>
 #
-# Through the root pass 2(n − 1) whole tensors. When everyone is the root of a piece, a rank sends
-# 2(n − 1)/n of a tensor, which never reaches 2.
+# 2(n − 1) whole tensors go through the root. When each rank is the root of a piece, it sends 2(n − 1)/n of a
+# tensor, which never reaches 2.
 # </details>
 #
-# **Next:** [08 · All-to-all](08_all_to_all.ipynb), where every rank has something different for every
-# other.
+# **Next:** [08 · All-to-all](08_all_to_all.ipynb): every rank has something different for every other.

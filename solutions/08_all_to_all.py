@@ -1,13 +1,17 @@
 # %% [markdown]
 # # 08 · All-to-all
 #
-# **You will learn** to let every rank send something else to every other rank, in an order in which
-# no rank has to queue, and to do it when the pieces differ in size. In the end you send tokens to
-# experts and back, as a mixture-of-experts model does.
+# In a mixture-of-experts model, each token is worked on by one or two of many small networks, the
+# *experts*, and these live on different ranks. So in every such layer, every rank has tokens for every other
+# rank, and wants them back afterwards. None of the collectives so far can do that.
+#
+# **You will learn** to let every rank send something different to every other rank, in an order in which no
+# rank has to queue, and to do it when the pieces differ in size. At the end you send tokens to experts and
+# back.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb).
 #
-# **Time:** 80 minutes, and 2 exercises.
+# **Time:** 95 minutes, and 2 exercises.
 
 # %%
 import torch
@@ -16,21 +20,15 @@ import torch.distributed as dist
 from grader import check, hint, predict, run
 
 # %% [markdown]
-# ## Why
+# ## Every rank has something for every other
 #
-# In a mixture-of-experts model each token is worked on by one or two of many small networks, the
-# *experts*, which live on different ranks. In every such layer every rank has tokens for every other,
-# and wants them back afterwards. None of the collectives so far does that.
-#
-# ## Everyone has something for everyone
-#
-# In a scatter one rank has a piece for each. In an **all-to-all** *every* rank has a piece for each:
-# rank $r$ holds a list of $n$ chunks, and chunk $j$ is meant for rank $j$.
+# In a scatter, one rank has a piece for each of the others. In an **all-to-all**, *every* rank has: rank
+# $r$ holds a list of $n$ chunks, and chunk $j$ is meant for rank $j$.
 #
 # ![Before: rank 0 holds A0 to A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank 0 holds A0, B0, C0, D0, rank 1 holds A1, B1, C1, D1, and so on. A0, B1, C2 and D3 stay where they are](../imgs/all_to_all.png)
 #
-# It combines nothing and copies nothing. Each chunk goes to one place; there are as many numbers
-# afterwards as before.
+# Nothing is combined, and nothing is handed to more than one rank. Each chunk goes to one place, and there
+# are as many numbers afterwards as before. The dashed chunks are for their own rank and do not travel.
 #
 # **Predict:** on 4 ranks, rank $r$ holds $10r, 10r+1, 10r+2, 10r+3$. What does rank 1 hold after an
 # all-to-all?
@@ -52,8 +50,8 @@ for rank, (before, after) in enumerate(rows):
     print(f"rank {rank}: {before} → {after}")
 
 # %% [markdown]
-# Write the lists of all ranks below each other, and you see a matrix. Rank $r$ begins with *row* $r$
-# and ends with *column* $r$: **an all-to-all is a transpose**, of the matrix of chunks.
+# Write the lists of all ranks below one another, and you see a matrix. Rank $r$ begins with *row* $r$
+# and ends with *column* $r$: **an all-to-all transposes** the matrix of chunks.
 
 # %%
 before = torch.tensor([row for row, _ in rows])
@@ -61,23 +59,22 @@ after = torch.tensor([row for _, row in rows])
 print("a transpose:", torch.equal(after, before.T))
 
 # %% [markdown]
-# The chunks on the diagonal are for their own rank. They do not travel.
+# The chunks that do not travel are those on its diagonal.
 #
-# PyTorch has two forms. `dist.all_to_all_single` takes one tensor and cuts it along its first
-# dimension; `dist.all_to_all` takes lists. gloo has long had the first one only: with older versions
-# of PyTorch `dist.all_to_all` ends with "does not support alltoall"
+# PyTorch has two forms. `dist.all_to_all_single` takes one tensor and cuts it along its first dimension;
+# `dist.all_to_all` takes lists. For years gloo had only the first: with older versions of PyTorch,
+# `dist.all_to_all` fails with "does not support alltoall"
 # ([the request](https://github.com/pytorch/pytorch/issues/88245),
-# [the change](https://github.com/pytorch/pytorch/pull/165435) that answers it). So on gloo
-# `all_to_all_single` is the safe choice, and this chapter uses nothing else.
+# [the change](https://github.com/pytorch/pytorch/pull/165435)). So on gloo `all_to_all_single` is the safe
+# choice, and the one that this chapter uses.
 #
 # ## It is not an all-gather
 #
-# Both names begin with "all", and there is a tempting short cut: send *all* your chunks to
-# every rank, and let each pick what is meant for it. **Predict:** does it give the right result? What
-# does it cost?
+# There is a tempting short cut: send *all* your chunks to every rank, as in an all-gather, and let each rank
+# pick what is meant for it. **Predict:** does it give the right result? What does it cost?
 
 # %%
-def everything_to_everybody(length):
+def everything_to_every_rank(length):
     rank, n = dist.get_rank(), dist.get_world_size()
     mine = torch.full((n, length), float(rank))
     boxes = [torch.empty_like(mine) for _ in range(n)]
@@ -89,17 +86,17 @@ def everything_to_everybody(length):
     return [box[rank, 0].item() for box in boxes]
 
 
-found = run(everything_to_everybody, 4, 100)
+found = run(everything_to_every_rank, 4, 100)
 print("rank 1 holds a chunk of each of", found[1])
 print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# The result is right, and $n$ times too much was sent. In an all-gather every rank needs everything.
-# Here each chunk has one reader.
+# The result is right, but $n$ times too much was sent. In an all-gather every rank needs everything; here
+# each chunk is for one rank only.
 #
-# And mind the last factor above: a number of *elements* becomes bytes only when it is multiplied by
-# their size.
+# And mind the last factor above: a number of *elements* becomes a number of bytes only when you multiply it
+# by the size of one element.
 
 # %%
 def swap_pair(dtype):
@@ -115,9 +112,9 @@ for dtype in (torch.bfloat16, torch.float32, torch.int64):
     print(f"6 elements of {str(dtype)[6:]:8} are {sent} bytes")
 
 # %% [markdown]
-# ## Who writes to whom first?
+# ## Who sends to whom first?
 #
-# Every rank sends $n-1$ chunks and receives $n-1$. If each does one of both at a time, that takes at
+# Every rank sends $n-1$ chunks and receives $n-1$. If it sends one and receives one at a time, that takes at
 # least **$n-1$ rounds**. A blocking send cannot come first, as you know from chapter 01:
 
 # %%
@@ -134,8 +131,8 @@ run(all_send_first, 3, may_fail=True)
 # %% [markdown]
 # So use `isend`. The plain way is a loop over the ranks, from 0 to the last.
 #
-# **Predict:** 4 ranks. All of them write to rank 0 first, then to rank 1, and so on. How many rounds
-# does it take? 3 would be the best.
+# **Predict:** on 4 ranks, all send to rank 0 first, then to rank 1, and so on. How many rounds does it take?
+# (The fewest possible are 3.)
 
 # %%
 predict("")
@@ -163,18 +160,17 @@ def show_rounds(trace):
 show_rounds(run(zero_first, 4).trace)
 
 # %% [markdown]
-# The record is replayed with every message taking one unit of time. Every rank sends one and
-# receives one at a time, as in the model of
-# [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521). That messages
-# leave a rank in the order in which they were started is an assumption of the grader's own. In the
-# first round three ranks want to write to rank 0, and it takes one of them. The other two wait, and
-# their messages for other ranks wait behind. In four of the five rounds only two messages travel,
-# where four could.
+# Each message counts as one unit of time, and every rank sends one and receives one at a time, as in the
+# model of [Thakur, Rabenseifner and Gropp, 2005](https://doi.org/10.1177/1094342005051521). The grader adds
+# one assumption of its own: messages leave a rank in the order in which they were started. In the first
+# round three ranks want to send to rank 0, which takes one message. The other two ranks wait, and their
+# messages for other ranks wait behind. In four of the five rounds only two messages travel, where four
+# could.
 #
-# The cure is to **rotate the peers**: in step $s$ rank $r$ writes to $(r+s) \bmod n$ and reads from
+# The cure is to **rotate the peers**: in step $s$ rank $r$ sends to $(r+s) \bmod n$ and receives from
 # $(r-s) \bmod n$. In each step all targets are different, so no rank waits.
 #
-# ![Four ranks in a row. On the left all write to rank 0 first: five rounds, four of which have two arrows alone. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
+# ![Four ranks in a row. On the left all send to rank 0 first: five rounds, four of them with only two arrows. On the right peers rotate: three rounds of four arrows each](../imgs/all_to_all_rounds.png)
 
 # %%
 def rotating():
@@ -192,14 +188,14 @@ for n in (2, 3, 4, 5, 8):
     print(f"{n} ranks: {naive:2} rounds with rank 0 first, {rotated} with rotating peers")
 
 # %% [markdown]
-# Read your steps twice: if you *write* to the right, what you *read* comes from the left. Reading
-# from $(r+s) \bmod n$ as well looks more natural, like two people who shake hands. But the rank that
-# you write to writes to somebody else in this step.
+# Mind the two directions: if you *send* to the right, what you *receive* comes from the left. It may seem
+# more natural to receive from $(r+s) \bmod n$ as well, as if two ranks shook hands. But in this step the
+# rank that you send to sends to another one.
 #
 # ### Handshakes
 #
-# Another schedule lets ranks meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
-# (exclusive or of the bits). **Predict:** for which $n$ do all ranks meet each other?
+# There is a schedule in which ranks do meet in pairs: in step $s$ rank $r$ trades with rank $r \oplus s$
+# (exclusive or of the bits). **Predict:** for which $n$ does every rank meet every other?
 
 # %%
 for n in (2, 3, 4, 6, 8):
@@ -208,14 +204,14 @@ for n in (2, 3, 4, 6, 8):
     print(f"n = {n}: pairs that never meet: {missing or 'none'}")
 
 # %% [markdown]
-# It works for powers of two. Otherwise ranks miss each other; and with an odd $n$ no schedule of
-# pairs can be as fast as the rotation, since one rank always has no partner.
+# It works for powers of two. Otherwise some pairs never meet. And with an odd $n$, no schedule of pairs can
+# be as fast as the rotation, since in every round one rank has no partner.
 #
 # ## Exercise: all_to_all
 #
-# Return a list whose entry $j$ is rank $j$'s `chunks[r]`, on rank $r$. All chunks have one shape and
-# dtype. The input stays as it is, and your own chunk in the result is a copy. $n(n-1)$ messages, in
-# $n-1$ rounds.
+# On rank $r$, return a list whose entry $j$ is rank $j$'s `chunks[r]`. All chunks have one shape and dtype.
+# The input stays as it is, and your own chunk in the result is a copy. It takes $n(n-1)$ messages, in $n-1$
+# rounds.
 
 # %%
 def all_to_all(chunks: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -252,19 +248,18 @@ if check(all_to_all):
         print(f"rank {rank}: once {once}, twice {twice}")
 
 # %% [markdown]
-# Transpose twice and you are back where you started. So the way back is the same function again,
-# which we shall need soon.
+# Transpose twice and you are back where you started. So the way back is the same function again. We shall
+# need that soon.
 #
 # ### Fewer rounds, more bytes: Bruck
 #
-# $n-1$ rounds cost $n-1$ start-up times $\alpha$, whatever the size. For tiny chunks on many ranks
-# that is nearly all the time. The algorithm of
-# [Bruck and others (1997)](https://doi.org/10.1109/71.642949) takes $\lceil \log_2 n \rceil$ rounds:
-# chunks for different ranks travel together, and are passed on.
+# $n-1$ rounds cost $n-1$ latencies $\alpha$, whatever the size. With tiny chunks on many ranks, that is
+# nearly all of the time. The algorithm of [Bruck and others (1997)](https://doi.org/10.1109/71.642949) takes
+# only $\lceil \log_2 n \rceil$ rounds: chunks for different ranks travel together, and are passed on.
 #
-# Write the distance that a chunk has to go to the right in binary. In the round with step
-# $1, 2, 4, \dots$ every chunk whose distance contains that step moves that far, all of them in one
-# message. A distance of 5 is 1 + 4: the chunk travels twice.
+# Each chunk has some distance to go to the right. Write it as a sum of powers of two, such as 5 = 1 + 4. In
+# the round with step $1, 2, 4, \dots$ each chunk moves on by that step if its sum contains it, and all those
+# that leave a rank go in one message. A chunk with distance 5 travels twice.
 #
 # **Predict** for 8 ranks: how many chunks does each rank send now, where the rotation sends 7?
 
@@ -303,18 +298,18 @@ for n in (4, 5, 8, 16):
     )
 
 # %% [markdown]
-# Fewer rounds, more bytes: about half of the chunks move in each round, so a rank sends about
-# $\frac{n}{2} \log_2 n$ of them. With $b$ bytes a chunk and $n$ a power of two, that is
-# $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$ against $(n-1)(\alpha + b\beta)$. For small $b$
-# Bruck's way is faster, for large $b$ the rotation.
+# Fewer rounds, more bytes: where $n$ is a power of two, half of the $n$ distances contain a given step, so a
+# rank sends $\frac{n}{2}$ chunks in each round. With $b$ bytes a chunk it takes
+# $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
+# small $b$ Bruck's way is faster, for large $b$ the rotation.
 #
-# It cannot be an answer to the exercise, which asks for each chunk to travel once.
+# It does not answer the exercise, which lets each chunk travel once only.
 #
-# ## Another cut of the same tensor
+# ## The same tensor, cut another way
 #
-# A matrix lies on 2 ranks, cut by rows. The next step of a program needs it cut by columns. No rank
-# needs all of it, and an all-to-all moves just what has to move: each rank cuts its rows by columns,
-# and sends every rank its part.
+# A matrix lies on 2 ranks, cut by rows. The next step of a program needs it cut by columns. No rank needs all
+# of it, and an all-to-all moves just what has to move: each rank cuts its rows into blocks of columns, and
+# sends each rank its block.
 #
 # **Predict:** which of the 16 numbers travel?
 
@@ -334,17 +329,18 @@ if check(all_to_all):
     print("numbers that travelled:", moved.trace.traffic.bytes // 8)
 
 # %% [markdown]
-# Half of them: the blocks on the diagonal stay. Attention over a split sequence does this to go from a
-# cut along the sequence to a cut by heads and back
-# ([DeepSpeed-Ulysses](https://arxiv.org/abs/2309.14509)), and a distributed Fourier transform does it
-# between its dimensions.
+# Half of them: 2, 3, 6, 7 and 8, 9, 12, 13. The blocks on the diagonal stay. Attention over a split sequence
+# does this to go from a cut along the sequence to a cut by heads, and back
+# ([DeepSpeed-Ulysses](https://arxiv.org/abs/2309.14509)). A distributed Fourier transform does it between
+# its dimensions.
 #
 # ## Pieces of different sizes
 #
-# Now let a rank have any number of rows for rank $j$: `counts[j]`, which may be 0. The rows lie in one tensor, sorted by destination.
+# Tokens choose their experts, so a rank has many tokens for one rank and few for another. Let it have
+# `counts[j]` rows for rank $j$, which may be 0. The rows lie in one tensor, sorted by destination.
 #
-# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects from its
-# peer as many rows as it has for the peer?
+# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects as many rows from
+# another one as it has for it?
 
 # %%
 def expects_what_it_sends():
@@ -358,9 +354,9 @@ def expects_what_it_sends():
 run(expects_what_it_sends, 2, may_fail=True)
 
 # %% [markdown]
-# `counts` says what a rank *sends*. What *arrives* only the senders know, so they have to tell. And
-# that is an all-to-all as well, with one number as each chunk: row $r$ of the matrix of counts is
-# known on rank $r$, and column $r$ is needed there.
+# `counts` says what a rank *sends*. Only the senders know what will *arrive*, so they have to say so first.
+# And that is an all-to-all, too, in which each chunk is one number: rank $r$ knows row $r$ of the matrix of
+# counts, and needs column $r$.
 
 # %%
 def exchange_counts():
@@ -374,15 +370,19 @@ for rank, (counts, arriving) in enumerate(run(exchange_counts, 3)):
     print(f"rank {rank} sends {counts} rows, receives {arriving}: {sum(arriving)} in all")
 
 # %% [markdown]
-# Rank 2 sends rank 0 no rows. Then either *both* leave the message out (rank 0 knows by now that
-# nothing will come), or an empty one travels like any other. If one of them leaves it out and the
-# other does not, one waits for ever.
+# Rank 2 has no rows for rank 0. Then either *both* leave the message out (rank 0 knows by now that nothing
+# will come), or an empty message travels like any other. If only one of them leaves it out, the other may
+# wait forever.
 #
 # ### Or pad?
 #
-# There is a way around different sizes: fill up every piece to the largest, and use the even
-# all-to-all. Every rank then has to know the largest count, and padding travels too. **Predict** how
-# much is sent if almost everything goes to one rank.
+# You can avoid different sizes: pad every piece to the size of the largest, and use the even all-to-all.
+# Every rank then has to know the largest count, and the padding travels, too. **Predict:** 300 rows of 4096
+# bytes change rank among 4 ranks, and one of the ranks gets 97 from each of the others. How many rows travel
+# with padding?
+
+# %%
+predict("")
 
 # %%
 def bytes_padded_and_not(counts, row_bytes):
@@ -400,22 +400,22 @@ for name, counts in {
     print(f"{name}: padded {padded:,} bytes, real rows {real:,}, their counts {announced}")
 
 # %% [markdown]
-# In both cases the same 300 rows have to travel. Their counts cost 96 bytes, padding can cost
-# megabytes. What counts do cost is *time*: room for rows can be made only when the counts have come.
-# Systems whose shapes must be fixed in advance do pad, and drop rows that are too many; the limit is
-# called a *capacity factor* ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
+# In both cases the same 300 rows have to travel. With padding the second case sends 12 pieces of 97 rows,
+# nearly four times as much, while the counts take only 96 bytes. What the counts do cost is *time*: a rank
+# can make room for the rows only when the counts have come. Systems whose shapes must be fixed in advance do
+# pad, and drop the rows that do not fit. How much room they leave is set by the *capacity factor*
+# ([Switch Transformers](https://arxiv.org/abs/2101.03961)).
 #
 # ## Exercise: all_to_all_uneven
 #
-# The first `counts[0]` rows go to rank 0, the next `counts[1]` to rank 1, and so on. Return one
-# tensor with what arrives, in the order of the ranks it comes from. `rows` may have one dimension
-# (a row is a number) or two. Counts may be 0, and there may be no rows at all. Only the sender knows
-# its counts.
+# The first `counts[0]` rows go to rank 0, the next `counts[1]` to rank 1, and so on. Return one tensor with
+# what arrives, in the order of the ranks that it comes from. `rows` has one dimension (then a row is a
+# number) or two. Counts may be 0, and there may be no rows at all. Only the sender knows its counts.
 #
-# You may use your `all_to_all`. Besides the rows that change rank, at most $8n$ bytes may travel for
-# each ordered pair of ranks: enough for a list of $n$ counts, too little for padding.
+# You may use your `all_to_all`. Besides the rows that change rank, at most $8n$ bytes may travel for each
+# ordered pair of ranks. That is enough for a list of $n$ counts, and too little for padding.
 #
-# Useful: `rows.split(counts)`, and `rows.new_empty((k, *rows.shape[1:]))` for room for `k` rows.
+# Useful: `rows.split(counts)`, and `rows.new_empty((k, *rows.shape[1:]))`, which has room for `k` rows.
 
 # %%
 def all_to_all_uneven(rows: torch.Tensor, counts: list[int]) -> torch.Tensor:
@@ -440,19 +440,19 @@ check(all_to_all_uneven)
 # %% [markdown]
 # ## Mixture of experts
 #
-# This is what all-to-all is known for today. A *mixture-of-experts* layer has many small networks,
-# the **experts**, and a **router** that picks one (or a few) for each token
-# ([Shazeer et al., 2017](https://arxiv.org/abs/1701.06538)). The experts live on different ranks
-# ([GShard](https://arxiv.org/abs/2006.16668)), and so do the tokens. A layer is then
+# Now you have what the layer at the beginning needs. A *mixture-of-experts* layer has many small networks,
+# the **experts**, and a **router** that picks one or a few of them for each token
+# ([Shazeer and others 2017](https://arxiv.org/abs/1701.06538)). The experts live on different ranks
+# ([GShard](https://arxiv.org/abs/2006.16668)), and so do the tokens. The layer has three steps:
 #
-# 1. **dispatch**: sort the tokens by expert, send each to the rank of its expert;
+# 1. **dispatch**: sort the tokens by expert, and send each to the rank of its expert;
 # 2. every expert works on what has arrived;
-# 3. **combine**: send the results back, and put them in the old order.
+# 3. **combine**: send the results back, and put them into the old order.
 #
 # ![Three ranks with four tokens each. Dispatch: the tokens go to experts 0, 1 and 2, which get three, two and seven of them. Combine: each rank has its four tokens back in the old order](../imgs/moe_dispatch.png)
 #
-# Here with 3 ranks. Rank 0 has the tokens 10, 11, 12, 13, rank 1 has 20 to 23, and rank 2 has 30 to
-# 33. In place of a network expert $e$ adds $100(e+1)$, so that we see who has worked on what. The
+# Here it is on 3 ranks. Rank 0 has the tokens 10 to 13, rank 1 has 20 to 23, and rank 2 has 30 to 33.
+# Expert $e$ is no network, but adds $100(e+1)$, so that we can see which expert has worked on what. The
 # router is a table:
 
 # %%
@@ -492,15 +492,15 @@ if check(all_to_all) and check(all_to_all_uneven):
         print(f"rank {rank}: {[int(x) for x in tokens]} → {[int(x) for x in result]}")
 
 # %% [markdown]
-# Look at the way back. The counts of the combine are the *transposed* counts of the dispatch: as
-# many rows as came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting,
-# since `back[i]` is the result of token `order[i]`.
+# Look at the way back. The counts of the combine are the *transposed* counts of the dispatch: as many rows as
+# came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting, since `back[i]` is
+# the result for token `order[i]`.
 #
-# Expert 2 has seven of the twelve tokens, and expert 1 has two: all ranks wait for expert 2. That
-# is why routers are trained with an extra loss that rewards balance.
+# Expert 2 has seven of the twelve tokens and expert 1 only two, so all ranks wait for expert 2. That is why
+# routers are trained with an extra loss that rewards balance (in both papers above).
 #
-# The same with what PyTorch has built in. `all_to_all_single` takes both lists of counts, and it
-# too has to be told what arrives:
+# Here is the dispatch with what PyTorch has built in. `all_to_all_single` takes both lists of counts; it,
+# too, has to be told what will arrive:
 
 # %%
 def built_in_dispatch():
@@ -525,24 +525,25 @@ run(built_in_dispatch, 3)
 # %% [markdown]
 # ## Summary
 #
-# - **All-to-all**: rank $r$ ends with chunk $r$ of everybody, in rank order. It is a transpose of
-#   the matrix of chunks; done twice, it changes nothing.
-# - $n(n-1)$ messages of one chunk each; the diagonal is copied.
-# - With rotating peers it takes $n-1$ rounds. If all write to rank 0 first, it takes more. Bruck's
+# - **All-to-all**: rank $r$ ends with the chunks $r$ of all ranks, in rank order. It transposes the matrix of
+#   chunks; done twice, it changes nothing.
+# - It takes $n(n-1)$ messages of one chunk each; the diagonal is copied.
+# - With rotating peers it takes $n-1$ rounds. If all send to rank 0 first, it takes more. Bruck's
 #   way takes $\lceil \log_2 n \rceil$ rounds and sends more bytes.
-# - With different sizes, exchange the counts first. `counts` is what a rank sends; what arrives only
-#   the senders know. An empty message is sent by both or by neither.
+# - With different sizes, exchange the counts first: `counts` says what a rank sends, and only the senders
+#   know what will arrive. An empty message has both its ends or neither.
 #
-# Back to the experts: a layer is two all-to-alls of tokens, each after one of counts, and it lasts as
-# long as its busiest expert works.
+# Back to the experts. A layer takes two all-to-alls of tokens, one there and one back, and the counts have
+# to travel before the tokens. Its computation takes as long as that of its busiest expert.
 #
-# **Where else it is used:** attention over split sequences, distributed Fourier transforms and sorting, embedding tables that are spread over ranks.
+# **Where else it is used:** in attention over split sequences, in distributed Fourier transforms and sorting,
+# and for embedding tables that are spread over ranks.
 #
 # ### Check yourself
 #
 # <details><summary>8 ranks hold 8 MB each, cut into 8 chunks. How much does each rank send in an all-to-all, and how much in an all-gather of its 8 MB by direct messages?</summary>
 #
-# 7 chunks of 1 MB: 7 MB. In the all-gather 7 times 8 MB, because everybody needs everything.
+# 7 chunks of 1 MB make 7 MB. In the all-gather it sends 7 times 8 MB, because every rank needs everything.
 # </details>
 #
 # <details><summary>How many rounds does an all-to-all on 16 ranks take at least, if a rank sends and receives one chunk at a time?</summary>
@@ -552,8 +553,8 @@ run(built_in_dispatch, 3)
 #
 # <details><summary>Rank 2 has <code>counts = [4, 0, 1]</code>. How many rows does rank 2 receive?</summary>
 #
-# You cannot tell. It sends 4 rows to rank 0, none to rank 1 and keeps 1; what it gets from ranks
-# 0 and 1 is in <em>their</em> counts.
+# You cannot tell. It sends 4 rows to rank 0, none to rank 1 and keeps 1. How many it gets from ranks 0 and 1
+# is in <em>their</em> counts.
 # </details>
 #
 # **Next:** [09 · Barrier](09_barrier.ipynb): no rank goes on before all are there.

@@ -57,13 +57,13 @@ def ring_strip(cell: Callable[[int, int, int], Cell], end: str) -> Sheet:
 
 
 def ring_all_gather() -> Sheet:
-    """Round by round: everybody passes on what came last."""
+    """Round by round: every rank passes on what came last."""
 
     def cell(step: int, rank: int, j: int) -> Cell:
         age = (rank - j) % N
         return Cell(f"x{j}", (j,), still=age != step) if age <= step else Cell()
 
-    return ring_strip(cell, "everybody has everything")
+    return ring_strip(cell, "every rank has every piece")
 
 
 PICTURES = (

@@ -51,14 +51,14 @@ def all_reduce_identity() -> Sheet:
     gap = 1.35
     height = N * HEIGHT + 1.2
     sheet = Sheet(3 * BLOCK + 2 * gap + 0.5, height)
-    letters = NAMES.lower()
-    start = [[Cell(f"{letters[r]}{i}", (r,)) for i in range(N)] for r in range(N)]
-    sums = [Cell(f"Σ{i}", tuple(range(N))) for i in range(N)]
-    owned = [[sums[i] if i == rank else EMPTY for i in range(N)] for rank in range(N)]
+    start = [[Cell(f"{NAMES[r]}{i}", (r,), i == r) for i in range(N)] for r in range(N)]
+    everyone = tuple(range(N))
+    owned = [[Cell(f"Σ{i}", everyone) if i == r else EMPTY for i in range(N)] for r in range(N)]
+    whole = [[Cell(f"Σ{i}", everyone, i == r) for i in range(N)] for r in range(N)]
     stages = (
-        ("everyone has all pieces of its own", start, "reduce-scatter"),
-        ("everyone has one piece of the sum", owned, "all-gather"),
-        ("everyone has the whole sum", [sums] * N, ""),
+        ("each rank holds its own four pieces", start, "reduce-scatter"),
+        ("each rank holds one piece of the sum", owned, "all-gather"),
+        ("each rank holds the whole sum", whole, ""),
     )
     for i, (title, columns, step) in enumerate(stages):
         x0 = 0.25 + i * (BLOCK + gap)

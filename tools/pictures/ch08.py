@@ -13,7 +13,7 @@ def all_to_all() -> Sheet:
     return before_after("all-to-all", before, after)
 
 
-#: Who writes to whom in which round if everybody begins with rank 0.
+#: Who sends to whom in which round if all begin with rank 0.
 ZERO_FIRST = (
     ((0, 1), (1, 0)),
     ((0, 2), (2, 0)),
@@ -24,7 +24,7 @@ ZERO_FIRST = (
 
 
 def all_to_all_rounds() -> Sheet:
-    """Everybody writes to rank 0 first, and peers that rotate."""
+    """All send to rank 0 first, and peers that rotate."""
     rotating = [[(r, (r + s) % N) for r in range(N)] for s in range(1, N)]
     sheet = Sheet(8, 0.6 + 0.78 * len(ZERO_FIRST))
     top = 0.35 + 0.78 * len(ZERO_FIRST)

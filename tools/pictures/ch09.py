@@ -21,8 +21,7 @@ def barrier() -> Sheet:
         if came < door:
             sheet.bar(came, y, door - came, f"waits {2 - rank} s", colour_of(1))
         sheet.bar(door, y, 1.5, "goes on", colour_of(2))
-        sheet.axes.plot([came, came], [y - 0.24, y + 0.24], color=INK, lw=2.2, zorder=5)
-    sheet.axes.plot([door, door], [0.55, 2.72], color=colour_of(5), lw=2.2, zorder=6)
+    sheet.axes.plot([door, door], [0.55, 2.72], color=INK, lw=2, zorder=6)
     sheet.text(door, 2.9, "the last has come: all leave", 10, bold=True)
     sheet.arrow((x0, 0.4), (7.6, 0.4), colour=FAINT, width=1)
     for second in range(3):
@@ -102,7 +101,7 @@ def straggler() -> Sheet:
     scale, x0 = 1.05, 1.1
     panels: Sequence[tuple[float, bool, str]] = (
         (3.65, True, "a barrier after every step: each step takes as long as its slowest rank"),
-        (1.55, False, "no barriers: everybody is slow once, and it averages out"),
+        (1.55, False, "no barriers: each rank is slow once, and it averages out"),
     )
     for top, barriers, title in panels:
         sheet.text(x0, top + 0.42, title, 10, bold=True, align="left")

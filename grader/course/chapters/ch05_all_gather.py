@@ -140,17 +140,18 @@ FROM_OWN_ON = (
 
 IN_ORDER_OF_ARRIVAL = Mistake(
     "The list is in the order of arrival. Entry j belongs to rank j: receive from a named rank, or"
-    " use what recv returns, the rank that the message came from.",
+    " use what recv returns, which is the rank that the message came from.",
     when=lambda e: e.wildcards and _shuffled(e),
 )
 
 OWN_MISSING = Mistake(
-    "Your own x is not in your list: no message brings it to you, so copy it into entry rank.",
+    "Your own x is not in your list: no message brings it to you, so copy it into the entry of your"
+    " own rank.",
     when=evidence.always(_own_missing),
 )
 
 OWN_ALONE = Mistake(
-    "Every entry of your list is your own x: what comes from rank j belongs into entry j.",
+    "Every entry of your list is your own x, but entry j should be what came from rank j.",
     when=lambda e: not e.written(r"\]\s*\*") and evidence.always(_own_alone)(e),
 )
 
@@ -162,33 +163,33 @@ ONE_TENSOR = Mistake(
 )
 
 TWO_BUFFERS = Mistake(
-    "Your list holds two buffers that take turns, or the same ones again and again: what came later"
-    " has overwritten what lies there. Keep a copy of each piece, or make a new tensor for it.",
+    "Your list holds two buffers that take turns, or the same ones again and again, so each later"
+    " piece has overwritten an earlier one. Keep a copy of each piece, or use a new tensor for it.",
     when=_buffers_in_turn,
 )
 
 ITSELF = Mistake(
     "A rank cannot send to itself or receive from itself, and need not: its own piece is there"
-    " already. Leave its own number out, and copy that piece with clone().",
+    " already. Skip your own rank, and copy that piece with clone().",
     when=evidence.to_itself,
 )
 
 POWERS_OF_TWO = Mistake(
-    "rank ^ step is a partner for every rank only if their number is a power of two. With 3 ranks,"
-    " 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
-    " (rank − step) % n: these exist for every n.",
+    "rank ^ step finds a partner for every rank only if the number of ranks is a power of two. With"
+    " 3 ranks, 1 ^ 2 is 3, and there is no rank 3. Send to (rank + step) % n and receive from"
+    " (rank − step) % n, which exist for every n.",
     when=lambda e: e.case.n in (3, 5) and _past_the_end(e) and evidence.uses_xor(e),
 )
 
 PAST_THE_END = Mistake(
-    "That rank does not exist: the ranks are 0 to n − 1, and behind the last comes the first. Take"
-    " it modulo the world size, (rank + 1) % n.",
+    "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last is rank 0."
+    " Take the number modulo the world size, as in (rank + 1) % n.",
     when=evidence.no_rank,
 )
 
 NO_SUCH_ENTRY = Mistake(
-    "An index is past the end of a list: entries are counted like ranks, from 0 to n − 1, and on a"
-    " ring they go round, so take the index modulo n.",
+    "An index is past the end of a list. Entries are counted like ranks, from 0 to n − 1, and on a"
+    " ring the count goes round, so take the index modulo n.",
     when=_past_the_end,
 )
 
@@ -291,9 +292,9 @@ all_gather = Exercise(
         " wait for the sends.",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the n ranks needs n − 1 pieces, so n(n − 1) messages"
         " of one piece are always enough. Does a rank get something twice?",
-        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does that hands"
-        " whole lists to the others. Without a root all send equally much: each x goes to every"
-        " other rank, or round a ring.",
+        Diagnosis.TOO_MANY_BYTES: "A rank sends more than n − 1 pieces, as a root does when it"
+        " hands whole lists to the others. Without a root every rank can send the same amount: its"
+        " x to each of the others, or one piece a round on a ring.",
     },
 )
 
@@ -315,9 +316,9 @@ ring_all_gather = Exercise(
     hints=(
         "Every rank sends to the right and receives from the left, n − 1 times. In the first round"
         " you send your own x. What do you send in the second?",
-        "You pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
-        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives: that is the entry to"
-        " receive into. Start the send with isend, receive, then wait for the send.",
+        "Pass on what has just come. In round s = 1 … n − 1 you send the piece of rank"
+        " (rank − s + 1) % n, and the piece of rank (rank − s) % n arrives, so receive it into that"
+        " entry. Start the send with isend, receive, then wait for the send.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    left, right = (rank - 1) % n, (rank + 1) % n\n"
@@ -337,14 +338,13 @@ ring_all_gather = Exercise(
         OWN_MISSING,
         Mistake(
             "Your pieces stand in the order in which they came: your own, then your left"
-            " neighbour's, and so on. In round s the piece of rank (rank − s) % n comes: put it"
-            " into that entry.",
+            " neighbour's, and so on. What comes in round s is the piece of rank (rank − s) % n, so"
+            " that is the entry to put it into.",
             gives=lambda c: _entries(c, lambda r, j, n: r - j),
         ),
         Mistake(
-            "Every piece stands one place off. In round s = 1 … n − 1 the piece of rank"
-            " (rank − s) % n comes, in round 1 that of your left neighbour. Where does your s"
-            " begin?",
+            "Every piece is one place off. What comes in round s = 1 … n − 1 is the piece of rank"
+            " (rank − s) % n; in round 1 it is your left neighbour's. Where does your s begin?",
             when=evidence.always(_one_place_off),
         ),
         Mistake(
@@ -353,14 +353,14 @@ ring_all_gather = Exercise(
             when=evidence.always(_keeps_sending_own),
         ),
         Mistake(
-            "The pieces go round to the left, but you put them where pieces going to the right"
-            " belong. Send to (rank + 1) % n and receive from (rank − 1) % n; or, going left, piece"
-            " (rank + s) % n comes in round s.",
+            "The pieces go round to the left, but you put them where they would belong if they went"
+            " to the right. Send to (rank + 1) % n and receive from (rank − 1) % n. (On a ring to"
+            " the left, piece (rank + s) % n comes in round s.)",
             gives=lambda c: _entries(c, lambda r, j, n: 2 * r - j),
         ),
         Mistake(
-            "The pieces that came last are missing: it takes n − 1 rounds until the piece of your"
-            " right neighbour has come all the way round.",
+            "The pieces that should have come last are missing: it takes n − 1 rounds until your"
+            " right neighbour's piece has come all the way round to you.",
             when=evidence.always(_last_missing),
         ),
         Mistake(
@@ -373,8 +373,8 @@ ring_all_gather = Exercise(
         ),
         WITHOUT_OWN,
         Mistake(
-            "A rank cannot send to itself, and one rank has no other to send to: n ranks take"
-            " n − 1 rounds, one rank none. Is your loop one round too long?",
+            "A rank cannot send to itself, and a single rank has no other to send to: n ranks take"
+            " n − 1 rounds, so one rank takes none. Is your loop one round too long?",
             when=evidence.to_itself,
         ),
         *PARTNERS,
@@ -389,21 +389,21 @@ ring_all_gather = Exercise(
     ),
     advice={
         **ADVICE,
-        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. What you send to"
-        " the right comes to your right neighbour from its left: so receive from the left. And"
-        " start the send with isend before you receive.",
-        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone, and pieces of ranks"
-        " further away reach you through your left neighbour.",
+        Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other. You send to the"
+        " right, so what is meant for you comes from the left. And start the send with isend before"
+        " you receive.",
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send only to (rank + 1) % n, and the pieces of"
+        " ranks further away reach you through your left neighbour.",
         Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
         " n(n − 1) messages.",
         Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
-        " message: n(n − 1) in all. Larger messages carry pieces that the other side has already.",
+        " message: n(n − 1) in all. A larger message carries pieces that the receiver already has.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
         " before they send, or wait for the send before they receive, a round takes two: start with"
         " isend, then receive, then wait.",
         Diagnosis.TOO_FEW_ROUNDS: "The ring goes one way, n − 1 rounds long, and every rank sends"
         " one piece in each.",
-        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: the other"
-        " pieces have gone through your right neighbour's hands already.",
+        Diagnosis.TOO_MANY_BYTES: "Pass on the piece that has just come, and only that: your right"
+        " neighbour already has the others.",
     },
 )

@@ -136,8 +136,8 @@ ARITHMETIC = (
         gives=_divided_twice,
     ),
     Mistake(
-        "The division happens again and again on the way, so that what came early is divided most"
-        " often. Let sums travel, and divide by n once, at the end.",
+        "The division happens again and again on the way, so what came first is divided most often."
+        " Let sums travel, and divide by n once, at the end.",
         gives=(lambda c: _divided_each_time(c, c.n), lambda c: _divided_each_time(c, 2)),
     ),
     Mistake(
@@ -149,8 +149,9 @@ ARITHMETIC = (
         gives=(_instead("MAX", "MIN"), _instead("MIN", "MAX")),
     ),
     Mistake(
-        "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and 0"
-        " is the smallest or largest of all. Begin with a chunk: chunks[rank].clone().",
+        "The result is never above 0 for MIN, or never below 0 for MAX: you begin with zeros, and"
+        " often 0 is smaller, or larger, than all the numbers. Begin with a chunk:"
+        " chunks[rank].clone().",
         gives=_with_zeros,
     ),
     Mistake(
@@ -163,13 +164,13 @@ ARITHMETIC = (
 
 NOTHING_COMBINED = Mistake(
     "That is your own chunks[rank], with nothing of the others in it. What comes has to be combined"
-    " with it, after wait() and in a tensor that you then return.",
+    " with it, after any wait(), in the tensor that you return.",
     gives=_only_own,
 )
 
 OWN_LIST = Mistake(
-    "You combine your own chunks with each other. What belongs together is chunks[r] of every rank:"
-    " one chunk from each list.",
+    "You combine your own chunks with one another. What belongs together is chunks[r] of every"
+    " rank: one chunk from each list.",
     gives=lambda c: _of(c, lambda r: list(c.chunks[r])),
 )
 
@@ -184,14 +185,14 @@ ADVICE = {
     " chunks[rank].",
     Diagnosis.WRONG_SHAPE: "Rank r returns one chunk, and not all of them.",
     Diagnosis.WRONG_DTYPE: "The result has the dtype of the chunks. Buffers from"
-    " torch.empty_like(chunks[0]) keep it; a mean of integers is not asked for.",
+    " torch.empty_like(chunks[0]) keep it. (An average of integers is not asked for.)",
     Diagnosis.ALIASED: "The result must be a tensor of its own: begin with chunks[rank].clone()."
-    " list(chunks) copies the list and not the tensors in it.",
+    " Note that list(chunks) copies the list and not the tensors in it.",
     Diagnosis.INPUT_CHANGED: "The chunks belong to the caller. Combine in copies: [c.clone() for c"
-    " in chunks]. list(chunks) copies the list and not the tensors in it, and += writes into"
-    " them.",
-    Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the chunks are:"
-    " torch.empty_like(chunks[0]) has their dtype.",
+    " in chunks]. Note that list(chunks) copies the list and not the tensors in it, and that +="
+    " writes into them.",
+    Diagnosis.DTYPE_MISMATCH: "torch.empty(shape) is float32, whatever the dtype of the chunks:"
+    " torch.empty_like(chunks[0]) has theirs.",
 }
 
 reduce_scatter = Exercise(
@@ -205,10 +206,10 @@ reduce_scatter = Exercise(
     limits=(point(sent("=", lambda c: (c.n - 1) * nbytes(c.chunks[0][0]))),),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
-        "You end with chunk number rank. Which ranks have something that you need, and what of"
-        " yours does rank j need?",
-        "Send chunks[j] to every other rank j. From every other rank one chunk comes: combine it"
-        " with a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
+        "You end with the chunk of your own number. Which ranks have something that you need for"
+        " it, and what does rank j need from you?",
+        "Send chunks[j] to each other rank j. One chunk comes from each other rank: combine it with"
+        " a copy of your own chunks[rank]. AVG is SUM, divided by n once at the end.",
         "This is the whole answer:\n"
         "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
         "    total = chunks[rank].clone()\n"
@@ -229,19 +230,19 @@ reduce_scatter = Exercise(
     mistakes=(
         *ARITHMETIC,
         Mistake(
-            "Your own chunk is not in the result: it counts like every other.",
+            "Your own chunk is not in the result, but it counts like all the others.",
             gives=_without_own,
         ),
         Mistake(
-            "From some ranks nothing arrives: the distance doubles, so they are left out. Every"
-            " other rank has a chunk for you, at each distance k = 1, 2, 3, … below n.",
+            "From some ranks nothing arrives: the distance doubles, and passes over them. Every"
+            " other rank has a chunk for you, at each of the distances 1, 2, 3, … up to n − 1.",
             gives=_doubled_distances,
         ),
         NOTHING_COMBINED,
         CHUNK_ZERO,
         Mistake(
             "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
-            " needs of you is chunks[j].",
+            " needs from you is chunks[j].",
             gives=(
                 lambda c: _of(c, lambda r: _contributions(c, (r + 1) % c.n)),
                 lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
@@ -253,14 +254,14 @@ reduce_scatter = Exercise(
     advice={
         **ADVICE,
         Diagnosis.WRONG_VALUE: "Take as many ranks as here, and chunks of one number. Rank r needs"
-        " chunks[r] of each rank, once: which messages bring it, and is there a rank from which"
-        " none comes, or more than one?",
+        " chunks[r] of each rank, once. Which messages bring them? Does one rank send none, or more"
+        " than one?",
         Diagnosis.DEADLOCK: "Every send needs its receive on the other side, and every receive its"
-        " send: if you write to (rank + k) % n, what you read comes from (rank − k) % n.",
-        Diagnosis.TOO_MANY_BYTES: "Rank j needs chunks[j] alone: no rank has to see whole lists."
-        " Each rank sends n − 1 chunks, one to each of the others.",
-        Diagnosis.TOO_FEW_BYTES: "Each rank has one chunk for each of the others, and no rank sends"
-        " as much as that.",
+        " send: if you send to (rank + k) % n, what you receive comes from (rank − k) % n.",
+        Diagnosis.TOO_MANY_BYTES: "From your list, rank j needs chunks[j] alone: no rank has to see"
+        " whole lists. Each rank sends n − 1 chunks, one to each of the others.",
+        Diagnosis.TOO_FEW_BYTES: "Each rank has a chunk for each of the others, n − 1 in all, and"
+        " here no rank sends that much.",
     },
 )
 
@@ -281,11 +282,12 @@ ring_reduce_scatter = Exercise(
     growth=Growth(_on_many_ranks, values=COMPARED),
     demo=lambda n: demo(n, chunks=tag_lists(n), op=OPS["SUM"]),
     hints=(
-        "Chunk r has to end on rank r, and visits every rank on its way to the right. So where does"
-        " its journey begin, and which chunk do you send first?",
-        "Chunk r begins on rank r + 1. In step s = 1 … n − 1 you send what you have so far of chunk"
-        " (rank − s) % n to the right, and from the left comes chunk (rank − s − 1) % n: combine it"
-        " with yours, and send the result in the next step. AVG divides once, at the very end.",
+        "Chunk r has to end on rank r, after it has been to every rank on its way to the right. So"
+        " where does its journey begin, and which chunk do you send first?",
+        "Chunk r begins on rank r + 1. In round s = 1 … n − 1 you send what you have so far of"
+        " chunk (rank − s) % n to the right, and chunk (rank − s − 1) % n comes from the left:"
+        " combine it with yours, and send the result in the next round. AVG divides once, at the"
+        " very end.",
         "This is the whole answer:\n"
         "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
         "    left, right = (rank - 1) % n, (rank + 1) % n\n"
@@ -307,20 +309,20 @@ ring_reduce_scatter = Exercise(
     mistakes=(
         *ARITHMETIC,
         Mistake(
-            "Your own chunk is not in the result. In every step, the last one too, combine what"
-            " came with your own chunk of that number; replacing it is what an all-gather does.",
+            "Your own chunk is not in the result. In every round, the last one too, combine what"
+            " came with your own chunk of that number; to replace it is what an all-gather does.",
             gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
         ),
         Mistake(
-            "Your own chunk was combined with zeros: what comes is read too early, before wait(),"
-            " or is received into another tensor than the one that you combine.",
+            "Your own chunk was combined with zeros: you read the buffer too early, before wait(),"
+            " or you combine another tensor than the one that you received into.",
             gives=_own_and_zeros,
             when=lambda e: e.calls("irecv", "batch_isend_irecv"),
         ),
         Mistake(
             "That is your own chunks[rank], with nothing of the others in it. Either what came was"
-            " not combined with it; or your ring completes another chunk: in the last step chunk"
-            " rank has to come, so begin by sending chunk (rank − 1) % n.",
+            " not combined with it, or your ring completes another chunk. In the last round the"
+            " chunk of your own number has to come, so begin by sending chunk (rank − 1) % n.",
             gives=_only_own,
             when=lambda e: e.trace.traffic.messages > 0,
         ),
@@ -337,19 +339,19 @@ ring_reduce_scatter = Exercise(
             gives=lambda c: _of(c, lambda r: _contributions(c, (r - 1) % c.n)),
         ),
         Mistake(
-            "Two contributions only: every rank sends its chunks as they are. Send what you have"
-            " combined so far, so that what travels is a partial result.",
+            "Two contributions only: every rank sends its chunks as they are. What travels must be"
+            " a partial result, so send what you have combined so far.",
             gives=lambda c: _of(c, lambda r: [c.chunks[r][r], c.chunks[r - 1][r]]),
         ),
         Mistake(
-            "The messages go to the left, but the chunks are counted as for a ring to the right:"
+            "The messages go to the left, but the chunks are counted as if they went to the right:"
             " send to (rank + 1) % n and receive from (rank − 1) % n.",
             gives=lambda c: _ring(c, direction=-1),
         ),
         Mistake(
-            "Chunks are counted one off: you combine what comes with another chunk than the one it"
-            " is. Your left neighbour sends chunk (rank − 1 − s) % n in step s, so that is the one"
-            " to combine it with.",
+            "Chunks are counted one off: you combine what comes with your chunk of another number."
+            " In round s your left neighbour sends chunk (rank − 1 − s) % n, so that is the one to"
+            " combine it with.",
             gives=tuple(
                 partial(_ring, send=send, put=put)
                 for send, put in ((-1, -1), (0, -2), (1, -1), (-1, -3), (0, 1))
@@ -360,20 +362,20 @@ ring_reduce_scatter = Exercise(
     ),
     advice={
         **ADVICE,
-        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down for each step"
-        " which chunk you send and which comes: in step s you send chunk (rank − s) % n, and chunk"
-        " (rank − s − 1) % n comes.",
+        Diagnosis.WRONG_VALUE: "Take 3 ranks and chunks of one number, and write down which chunk"
+        " each rank sends in each round, and which comes: in round s you send chunk (rank − s) % n,"
+        " and chunk (rank − s − 1) % n comes.",
         Diagnosis.DEADLOCK: "A ring sends to one side and receives from the other: send to the"
         " right, receive from the left. And start the send with isend before you receive.",
-        Diagnosis.NOT_NEIGHBOUR: "On the ring you send to (rank + 1) % n alone: a partial result"
+        Diagnosis.NOT_NEIGHBOUR: "On the ring you send only to (rank + 1) % n: a partial result"
         " passes through every rank.",
-        Diagnosis.TOO_MANY_ROUNDS: "In every one of the n − 1 steps all ranks send at the same"
-        " time, one chunk each. If some receive before they send, a step takes two rounds:"
-        " start with isend, then receive, then wait.",
-        Diagnosis.TOO_FEW_ROUNDS: "In each of the n − 1 steps every rank sends one chunk, even an"
+        Diagnosis.TOO_MANY_ROUNDS: "In each of the n − 1 steps all ranks send at the same time, one"
+        " chunk each. If some receive before they send, a step takes two rounds: start with isend,"
+        " then receive, then wait.",
+        Diagnosis.TOO_FEW_ROUNDS: "In each of the n − 1 rounds every rank sends one chunk, even an"
         " empty one.",
-        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 steps every rank sends one chunk, the"
+        Diagnosis.TOO_MANY_BYTES: "In each of the n − 1 rounds every rank sends one chunk, the"
         " partial result so far. No rank has to collect whole lists.",
-        Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 steps every rank sends one whole chunk.",
+        Diagnosis.TOO_FEW_BYTES: "In each of the n − 1 rounds every rank sends one whole chunk.",
     },
 )

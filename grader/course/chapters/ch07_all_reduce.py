@@ -169,7 +169,7 @@ _DIVIDED_TWICE = Mistake(
     gives=_divided(lambda n: n**2, lambda n: n**2),
 )
 _ALWAYS_DIVIDES = Mistake(
-    "Only AVG divides: SUM, MIN, MAX and PRODUCT do not, and integers cannot be divided in place.",
+    "Only AVG divides; SUM, MIN, MAX and PRODUCT do not. Integers cannot be divided in place.",
     when=_raised("can't be cast"),
 )
 _RETURNS = "all_reduce works in place: put the result into x itself, with x.copy_(...), and return"
@@ -188,11 +188,11 @@ all_reduce_rooted = Exercise(
     hints=(
         "You have written both halves: the reduce of chapter 04 and the broadcast of chapter 02."
         " With one rank as the root of both, what does each rank send, and what does it receive?",
-        "The root receives from everyone, combining into x; when all have come, it sends x to"
-        " everyone. Each of the others sends x once, and then receives once, into x.",
+        "The root receives from each of the others and combines what comes into x. When all have"
+        " come, it sends x to each of them. The others send x once, and then receive once, into x.",
         "On rank 0: for src in range(1, n): dist.recv(buffer, src), combine into x; divide once if"
-        " op is AVG; then for dst in range(1, n): dist.send(x, dst). Elsewhere: dist.send(x, 0),"
-        " then dist.recv(x, 0).",
+        " op is AVG; then for dst in range(1, n): dist.send(x, dst). On the others: dist.send(x,"
+        " 0), then dist.recv(x, 0).",
         "This is the whole answer:\n"
         "    R, n = dist.ReduceOp, dist.get_world_size()\n"
         "    if dist.get_rank() != 0:\n"
@@ -222,8 +222,8 @@ all_reduce_rooted = Exercise(
             gives=_instead("SUM", "AVG"),
         ),
         Mistake(
-            "AVG is the sum divided by the number of ranks, the root counted too. Here it is"
-            " divided by n − 1.",
+            "AVG is the sum divided by the number of ranks, the root included. Here it is divided"
+            " by n − 1.",
             gives=_divided(lambda n: n - 1, lambda n: n - 1),
         ),
         Mistake(
@@ -233,7 +233,7 @@ all_reduce_rooted = Exercise(
         *_MIN_MAX,
         _DIVIDED_TWICE,
         Mistake(
-            "The others divide what is divided already: the root sends the average, so the"
+            "The other ranks divide once more, although the root sends them the average: the"
             " division belongs to the root alone.",
             gives=_divided(lambda n: n, lambda n: n**2),
         ),
@@ -248,12 +248,12 @@ all_reduce_rooted = Exercise(
             when=lambda e: _only_one_right(e) and e.trace.traffic.messages == 2 * (e.case.n - 1),
         ),
         Mistake(
-            "One rank has the result, and the others have what they began with: the second half"
-            " is missing, the broadcast.",
+            "One rank has the result, and the others have what they began with. The second half is"
+            " missing, which is the broadcast.",
             when=lambda e: _only_one_right(e) and e.trace.traffic.messages < 2 * (e.case.n - 1),
         ),
         Mistake(
-            "The x of one rank is missing from the result, the root's own: start from x, not from"
+            "One x is missing from the result, and it is the root's own: start from x, not from"
             " zeros, and combine into it.",
             gives=(
                 _from_zeros,
@@ -261,8 +261,8 @@ all_reduce_rooted = Exercise(
             ),
         ),
         Mistake(
-            "The root answers each rank before it has heard all of them, so early ranks get a"
-            " partial result. Receive from everyone first; then broadcast.",
+            "The root answers each rank before it has heard all of them, so the first ones get a"
+            " partial result. Receive from all ranks first, and then broadcast.",
             gives=_partial,
         ),
         Mistake(
@@ -287,12 +287,12 @@ all_reduce_rooted = Exercise(
     ),
     advice={
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
-        Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would be two lines; here both"
-        " halves are yours, out of send and recv. Your own functions of chapters 02 and 04 will"
-        " do.",
+        Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would do it in two lines. Here"
+        " you write both halves with send and recv; your own functions of chapters 02 and 04 do.",
         Diagnosis.TOO_MANY_MESSAGES: "If every rank sends to every other one, that is n(n − 1)"
-        " messages. One root needs n − 1 to collect, and n − 1 to tell the result.",
-        Diagnosis.TOO_FEW_MESSAGES: "The root hears from n − 1 ranks and tells n − 1 ranks.",
+        " messages. A root needs only n − 1 to collect, and n − 1 to send the result.",
+        Diagnosis.TOO_FEW_MESSAGES: "The root receives from n − 1 ranks, and sends the result to"
+        " n − 1 ranks.",
         Diagnosis.DEADLOCK: "The first half goes towards the root: it receives from everyone"
         " before it sends to anyone, and the others send before they receive.",
     },
@@ -328,10 +328,10 @@ all_reduce_sharded = Exercise(
         "Suppose first that n divides the number of elements. Which piece of the result does a rank"
         " hold after a reduce-scatter, and which ranks need that piece?",
         "Where n does not divide it, make a longer tensor: the elements of x, then padding up to"
-        " the next multiple of n. What becomes of the padding does not matter; it is cut off at"
-        " the end.",
+        " the next multiple of n. What becomes of the padding does not matter, since it is cut off"
+        " at the end.",
         "size = -(-x.numel() // n) rounds up, and x.new_zeros(n * size) has room for x and the"
-        " padding. Its pieces, list(padded.tensor_split(n)), are what both collectives take:"
+        " padding. Both collectives take its pieces, list(padded.tensor_split(n)):"
         " dist.reduce_scatter(mine, pieces, op=...), then dist.all_gather(pieces, mine). If your"
         " gloo does not know AVG, take SUM and divide mine by n.",
         "This is the whole answer:\n"
@@ -349,8 +349,8 @@ all_reduce_sharded = Exercise(
     ),
     mistakes=(
         Mistake(
-            "The sum comes where op says something else. Does op reach the reduce-scatter? Without"
-            " op=… it sums. And if you take SUM for AVG, divide once by the number of ranks.",
+            "You get the sum where op says something else. Does op reach the reduce-scatter?"
+            " Without op=… it sums. And if you take SUM for AVG, divide once by the world size.",
             gives=(
                 _instead("SUM", "AVG", "MIN", "MAX", "PRODUCT"),
                 _instead("SUM", "AVG"),
@@ -360,27 +360,28 @@ all_reduce_sharded = Exercise(
         *_MIN_MAX,
         _DIVIDED_TWICE,
         Mistake(
-            "Every rank has its own piece of the result in x, and no other: the second half is"
-            " missing, the all-gather.",
+            "Every rank has its own piece of the result in x, and no other. The second half is"
+            " missing, which is the all-gather.",
             when=_own_piece_only,
         ),
         Mistake(
-            "The pieces are put together, but nothing has been reduced: piece i is rank i's own.",
+            "The pieces are put together, but nothing has been reduced: piece i is what rank i"
+            " began with.",
             gives=(_pieces_as_they_were, partial(_pieces_as_they_were, padded=True)),
         ),
         Mistake(
-            "The last elements have never taken part: x.numel() // n rounds down. Round up and pad,"
-            " or split unevenly with tensor_split.",
+            "The last elements are left out: x.numel() // n rounds down. Round up and pad, or split"
+            " unevenly with tensor_split.",
             gives=_tail_as_it_was,
         ),
         Mistake(
-            "There is padding inside the result. Where each piece has padding of its own, cut it"
-            " off each piece before you put them together.",
+            "There is padding inside the result. If each piece has padding of its own, cut it off"
+            " each piece before you put them together.",
             gives=_padded_inside,
         ),
         Mistake(
             "gloo's all_gather takes pieces of one size only. Where n does not divide the length,"
-            " pad the pieces to the longest, and cut the padding off afterwards.",
+            " pad the pieces to the length of the longest, and cut the padding off afterwards.",
             when=_raised("needs tensors of one size"),
         ),
         Mistake(
@@ -393,8 +394,8 @@ all_reduce_sharded = Exercise(
             ),
         ),
         Mistake(
-            "There are fewer pieces than ranks: chunk(n) and split make at most n, and fewer for"
-            " many lengths (9 elements in 4 give 3). tensor_split(n) always gives n.",
+            "There are fewer pieces than ranks. chunk(n) and split make at most n, and for many"
+            " lengths fewer: 9 elements for 4 ranks give 3. tensor_split(n) always gives n.",
             when=_too_few_pieces,
         ),
         Mistake(
@@ -408,34 +409,34 @@ all_reduce_sharded = Exercise(
             when=_raised("of one dtype", "tensor type", "scalar type"),
         ),
         Mistake(
-            "Two sizes do not fit together. Which sizes do the pieces have? Look at a length that n"
-            " does not divide, at one below n, and at x with two dimensions.",
+            "Two sizes do not fit together. Which sizes do the pieces have? Try a length that n"
+            " does not divide, one below n, and an x with two dimensions.",
             when=_raised("size", "shape", "expand"),
         ),
         Mistake(
-            "A matrix stays as it was, and only a vector is reduced: flatten() and reshape may make"
-            " a copy. Write the result back, as in x.copy_(result).",
+            "A matrix stays as it was, and only a vector is reduced: what you reduced was a copy of"
+            " the matrix. Write the result back, as in x.copy_(result).",
             gives=_flat_ones_right,
             when=lambda e: any(one.case.x[0].dim() == 1 for one in e.passed if one.case.n > 1),
         ),
         Mistake(
-            "x is as it was on every rank. Is the result in a copy? flatten(), reshape and padding"
-            " may copy, and `x = …` only renames. Write it back, as in x.copy_(result).",
+            "x is as it was on every rank. Is the result in a copy? flatten() and reshape may copy,"
+            " padding always does, and `x = …` only gives the name x to another tensor. Write the"
+            " result back, as in x.copy_(result).",
             gives=lambda c: list(c.x),
         ),
     ),
     advice={
         Diagnosis.TOO_MANY_BYTES: "More was gathered than each rank's share, so every rank did all"
-        " the work. Gather only what the reduce-scatter has left you.",
+        " the work. Gather only the piece that the reduce-scatter has given you.",
         Diagnosis.TOO_FEW_MESSAGES: "Without a reduce_scatter every rank did all the work. Share"
         " it: reduce_scatter first, so that each rank combines one piece.",
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
-        Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor another collective, not in a helper"
-        " either: a reduce-scatter and an all-gather do all of it.",
-        Diagnosis.WRONG_VALUE: "Follow one element from x through its piece and back. With padding:"
+        Diagnosis.FORBIDDEN_CALL: "Not dist.all_reduce, nor any other collective, not even in a"
+        " helper: a reduce-scatter and an all-gather are all that you need.",
+        Diagnosis.WRONG_VALUE: "Follow one element from x through its piece and back. If you pad,"
         " what is cut off at the end must be exactly what was added.",
         Diagnosis.ORDER_MISMATCH: "Every rank makes the same calls in the same order.",
-        Diagnosis.DEADLOCK: "Every rank makes the same two calls, also a rank whose piece is"
-        " empty.",
+        Diagnosis.DEADLOCK: "Every rank makes the same two calls, even one whose piece is empty.",
     },
 )

@@ -148,11 +148,11 @@ all_to_all = Exercise(
     demo=lambda n: demo(n, chunks=tag_lists(n)),
     hints=(
         "Each rank sends one chunk to every other rank, and receives one from every other rank."
-        " Which rank should rank 0 write to first, and which one rank 1, so that none has to"
+        " Which rank should rank 0 send to first, and which one should rank 1, so that none has to"
         " queue?",
-        "In step s = 1, …, n − 1 write to the rank s places to the right and read from the rank s"
-        " places to the left. Use isend for one of the two: with two blocking calls all ranks"
-        " would wait for one another. Your own chunk is copied.",
+        "In step s = 1, …, n − 1 send to the rank s places to the right and receive from the rank"
+        " s places to the left. Send with isend: with two blocking calls all ranks would wait for"
+        " one another. Your own chunk is copied.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    result = [torch.empty_like(chunk) for chunk in chunks]\n"
@@ -173,12 +173,12 @@ all_to_all = Exercise(
         Mistake(
             "rank XOR step pairs every rank with every other one only if n is a power of two. With"
             " 3 ranks, 1 XOR 2 is 3, which does not exist, and ranks 1 and 2 never meet. Rotate:"
-            " write to (rank + step) % n, read from (rank - step) % n.",
+            " send to (rank + step) % n, receive from (rank − step) % n.",
             when=lambda e: e.diagnosis is not Diagnosis.TOO_MANY_ROUNDS and _pairs_by_xor(e),
         ),
         Mistake(
-            "Ranks meet in pairs, and where their number is odd, one is always idle. Let the peers"
-            " rotate: in step s write to (rank + s) % n and read from (rank - s) % n.",
+            "Ranks meet in pairs, and if their number is odd, one is always idle. Let the peers"
+            " rotate: in step s send to (rank + s) % n and receive from (rank − s) % n.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.TOO_MANY_ROUNDS
                 and e.case.n & 1 == 1
@@ -186,9 +186,9 @@ all_to_all = Exercise(
             ),
         ),
         Mistake(
-            "All passes through one rank, which takes and gives one message at a time. Send each"
-            " chunk straight to the rank that needs it, and let the peers rotate: in step s write"
-            " to (rank + s) % n and read from (rank - s) % n.",
+            "All passes through one rank, which receives and sends one message at a time. Send each"
+            " chunk straight to the rank that needs it, and let the peers rotate: in step s send to"
+            " (rank + s) % n and receive from (rank − s) % n.",
             when=lambda e: (
                 e.diagnosis
                 in (
@@ -201,14 +201,14 @@ all_to_all = Exercise(
         ),
         Mistake(
             "Only one message travels at a time: one rank sends after another, and the rest wait."
-            " Let the peers rotate: in step s write to (rank + s) % n with isend, and read from"
-            " (rank - s) % n.",
+            " Let the peers rotate: in step s send to (rank + s) % n with isend, and receive from"
+            " (rank − s) % n.",
             when=_one_at_a_time,
         ),
         *evidence.BUFFER_RACES,
         Mistake(
-            "The list is in the order of arrival. Receive from a named rank src, into place src; a"
-            " receive from any rank returns the one that it came from.",
+            "The list is in the order of arrival. Receive from a named rank src, into place src. (A"
+            " receive from any rank returns the rank that the message came from.)",
             when=lambda e: e.wildcards and _shuffled(e),
         ),
         Mistake(
@@ -224,17 +224,17 @@ all_to_all = Exercise(
             ],
         ),
         Mistake(
-            "Every rank sends its chunks[rank] to all. That one it keeps for itself; for rank dst"
-            " it has chunks[dst].",
+            "Every rank sends its chunks[rank] to all. That is the one to keep for itself; for rank"
+            " dst it has chunks[dst].",
             gives=lambda c: [[c.chunks[j][j] for j in c.ranks] for _ in c.ranks],
         ),
         Mistake(
-            "Every rank has its own chunks again. Entry j of the result comes from rank j.",
+            "Every rank ends with its own chunks. Entry j of the result must come from rank j.",
             gives=lambda c: list(c.chunks),
         ),
         Mistake(
             "Your own chunk is missing from the list. It does not travel, but it belongs to the"
-            " result, as a copy in place rank.",
+            " result: put a copy into the place of your own rank.",
             gives=lambda c: [[c.chunks[j][r] for j in c.ranks if j != r] for r in c.ranks],
         ),
         Mistake(
@@ -244,8 +244,8 @@ all_to_all = Exercise(
             when=evidence.always(lambda e: all(_is_one_tensor(value) for value in e.actual)),
         ),
         Mistake(
-            "Only your own entry is wrong: it does not travel, so copy chunks[rank] into place"
-            " rank.",
+            "Only your own entry is wrong: no message brings it, so copy chunks[rank] into the"
+            " place of your own rank.",
             when=evidence.always(_only_own_entry_is_wrong),
         ),
         ALL_SEND,
@@ -254,17 +254,17 @@ all_to_all = Exercise(
         Diagnosis.WRONG_TYPE: "Return a list of n tensors, entry j from rank j.",
         Diagnosis.ALIASED: COPY,
         Diagnosis.INPUT_CHANGED: "The chunks belong to the caller: receive into new tensors.",
-        Diagnosis.DEADLOCK: "If you write to the rank s places to the right, what you read comes"
+        Diagnosis.DEADLOCK: "If you send to the rank s places to the right, what you receive comes"
         " from the rank s places to the left. And one of the two must not block: isend, then recv,"
         " then wait().",
         Diagnosis.TOO_MANY_MESSAGES: "Every rank needs one message from each of the others, so"
         " n(n − 1) in all. Send each chunk straight to the rank that needs it, not through another"
         " one, and once.",
         Diagnosis.TOO_FEW_MESSAGES: "Every rank needs one message from each of the others, so"
-        " n(n − 1) in all. With fewer, some rank passes on what is meant for others.",
-        Diagnosis.TOO_MANY_ROUNDS: "A rank takes one message at a time, so two that write to the"
-        " same one have to queue. Let the peers rotate: in step s write to (rank + s) % n and read"
-        " from (rank - s) % n.",
+        " n(n − 1) in all. With fewer, some rank has to pass on what is meant for others.",
+        Diagnosis.TOO_MANY_ROUNDS: "A rank takes one message at a time, so two ranks that send to"
+        " the same one have to queue. Let the peers rotate: in step s send to (rank + s) % n and"
+        " receive from (rank − s) % n.",
         Diagnosis.UNWAITED_REQUEST: "isend and irecv return requests: wait for each before you"
         " return.",
     },
@@ -354,9 +354,9 @@ all_to_all_uneven = Exercise(
     hints=(
         "How many rows will rank 3 send you? Only rank 3 knows. What has to be sent before the"
         " rows?",
-        "Two exchanges in a row. First each rank tells every other one a number, counts[dst]. Then"
-        " each makes room, rows.new_empty((count, *rows.shape[1:])), and the rows travel as in"
-        " all_to_all. Join them in rank order with torch.cat.",
+        "Two exchanges, one after the other. First each rank sends each other rank dst a number,"
+        " counts[dst]. Then each makes room, rows.new_empty((count, *rows.shape[1:])), and the rows"
+        " travel as in all_to_all. Join them in rank order with torch.cat.",
         "This is the whole answer, with your own all_to_all for the counts:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    mine = rows.split(counts)\n"
@@ -383,22 +383,22 @@ all_to_all_uneven = Exercise(
             when=empty_message_alone,
         ),
         Mistake(
-            "A place for k rows is not a place for k elements: rows may have more dimensions. Use"
+            "A place for k rows is not a place for k elements: a row may have many elements. Use"
             " rows.new_empty((k, *rows.shape[1:])).",
             when=forgets_the_row_shape,
         ),
         Mistake(
             "counts says how many rows you send to each rank, not how many each rank sends to you."
-            " That number only the sender knows: exchange the counts first.",
+            " Only the sender knows that number, so exchange the counts first.",
             when=receives_own_counts,
         ),
         Mistake(
-            "Every rank sends equal shares of its rows. How many go to rank dst is in counts[dst]:"
-            " rows.split(counts) cuts them.",
+            "Every rank sends equal shares of its rows, but counts[dst] says how many go to rank"
+            " dst: rows.split(counts) cuts them.",
             when=even_shares,
         ),
         Mistake(
-            "The counts have another dtype at one end. torch.tensor([3]) is int64 and"
+            "The counts do not have the same dtype at both ends. torch.tensor([3]) is int64 and"
             " torch.empty(1) is float32: give both ends the same dtype.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DTYPE_MISMATCH
@@ -408,17 +408,17 @@ all_to_all_uneven = Exercise(
             ),
         ),
         Mistake(
-            "The rows stand in the order of arrival. They belong in rank order: keep a list with a"
+            "The rows are in the order of arrival. They belong in rank order: keep a list with a"
             " place for every rank, and join it at the end.",
             when=lambda e: e.diagnosis is Diagnosis.WRONG_VALUE and e.wildcards,
         ),
         Mistake(
-            "The rows stand in the order of your steps. They belong in rank order: put what comes"
+            "The rows are in the order of your steps. They belong in rank order: put what comes"
             " from src into place src of a list, and join the list at the end.",
             gives=lambda c: _arrived(c, lambda r: [(r - s) % c.n for s in c.ranks]),
         ),
         Mistake(
-            "Your own rows stand first; they belong in rank order.",
+            "Your own rows stand first, but they belong in rank order like all the others.",
             gives=lambda c: _arrived(c, lambda r: sorted(c.ranks, key=lambda j: (j != r, j))),
         ),
         Mistake(
@@ -426,13 +426,13 @@ all_to_all_uneven = Exercise(
             gives=lambda c: _arrived(c, lambda r: [j for j in c.ranks if j != r]),
         ),
         Mistake(
-            "The offset is not moved past your own rows: rows for ranks after you begin after the"
-            " counts of all ranks before them, your own included.",
+            "The offset is not moved past your own rows: the rows for rank dst begin after those"
+            " for all ranks before it, your own included.",
             gives=_own_count_skipped,
         ),
         Mistake(
-            "Every rank sends all of its rows to every other one. Send rank dst its own counts[dst]"
-            " rows alone.",
+            "Every rank sends all of its rows to every other one. Send rank dst only the"
+            " counts[dst] rows that are for it.",
             when=sends_everything,
         ),
         ALL_SEND,
@@ -440,14 +440,14 @@ all_to_all_uneven = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return one tensor: torch.cat joins the rows that arrived.",
         Diagnosis.WRONG_SHAPE: "Rank r ends with as many rows as all ranks together have for it,"
-        " and a row keeps its shape, also when there are no rows at all.",
-        Diagnosis.WRONG_DTYPE: "Rows keep their dtype: rows.new_empty(...) makes room of the same.",
+        " and a row keeps its shape, even when there are no rows at all.",
+        Diagnosis.WRONG_DTYPE: "Rows keep their dtype, and rows.new_empty(...) has the same.",
         Diagnosis.ALIASED: COPY,
         Diagnosis.SIZE_MISMATCH: "Sender and receiver must agree on the number of rows, and only"
         " the sender knows it: tell it with a first, small message.",
         Diagnosis.DTYPE_MISMATCH: "Room for rows has the dtype of rows: rows.new_empty(...). A"
         " plain torch.empty is float32.",
-        Diagnosis.DEADLOCK: "Every send needs its receive, also for 0 rows; and where each rank"
+        Diagnosis.DEADLOCK: "Every send needs its receive, even for 0 rows; and where each rank"
         " both sends and receives, one of the two must not block.",
         Diagnosis.TOO_MANY_BYTES: "Send only real rows: no padding up to the largest count. Counts"
         " are small: at most n numbers of 8 bytes for each pair of ranks.",

@@ -24,7 +24,7 @@ def _part(operations: Sequence[Operation], i: int, calls: int) -> Sequence[Opera
     return operations[length * i // calls : length * (i + 1) // calls]
 
 
-def _somebody_leaves_early(c: Case, trace: Trace) -> Failure | None:
+def _leaves_early(c: Case, trace: Trace) -> Failure | None:
     for i in range(c.calls):
         part = Trace(tuple(_part(operations, i, c.calls) for operations in trace.operations))
         for rank, heard in enumerate(heard_from(part)):
@@ -83,18 +83,19 @@ barrier = Exercise(
     ),
     adapter=_calls_in_rank,
     expected=lambda c: [None] * c.n,
-    proof=_somebody_leaves_early,
+    proof=_leaves_early,
     limits=(
         point(rounds("=", lambda c: c.calls * tree_levels(c.n))),
         messages("=", lambda c: c.calls * c.n * tree_levels(c.n)),
     ),
     demo=lambda n: demo(n, calls=1),
     hints=(
-        "A rank may leave when it knows that all have come. Which ranks has it heard of after one"
-        " message from its left neighbour, and which ones did that neighbour know of?",
+        "A rank may leave when it knows that all have come. Which ranks has it heard from after one"
+        " message from its left neighbour? And in the next round, which rank can tell it of two"
+        " more?",
         "In the round with step 1, 2, 4, … every rank sends to (rank + step) % n and receives from"
-        " (rank − step) % n. The next round begins when this one's message has come. It is over"
-        " when the step reaches n.",
+        " (rank − step) % n. It begins its next round when this one's message has come, and is done"
+        " when the step has reached n.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    token, heard = torch.zeros(1), torch.zeros(1)\n"
@@ -107,17 +108,17 @@ barrier = Exercise(
     ),
     mistakes=(
         Mistake(
-            "Nothing was sent. A rank cannot know by sleeping, or by looking at a clock, that the"
+            "Nothing was sent. A rank cannot know by sleeping or by looking at a clock that the"
             " others have come: it has to be told.",
             when=lambda e: _early(e) and e.trace.traffic.messages == 0,
         ),
         Mistake(
-            "A receive from any rank may take a message of a later round in place of this one's,"
-            " and then you pass on too early what you have not heard yet. Name the source.",
+            "A receive from any rank may take a message of a later round in place of this one's."
+            " Then you go on before you have heard what you should pass on. Name the source.",
             when=lambda e: _early(e) and e.wildcards,
         ),
         Mistake(
-            "One barrier is right, and a second one right after it is not: does the function"
+            "One barrier works, and a second one right after it does not: does the function"
             " remember something from the call before?",
             when=lambda e: (
                 _early(e)
@@ -126,8 +127,8 @@ barrier = Exercise(
             ),
         ),
         Mistake(
-            "All are heard, but not all are told: the ranks that only send do not know whether the"
-            " last has come. They need an answer.",
+            "Not every rank hears from the others: a rank that only sends does not know whether the"
+            " last one has come. It needs an answer.",
             when=lambda e: _early(e) and e.case.n == 2 and e.trace.traffic.messages < 2,
         ),
         Mistake(
@@ -139,13 +140,13 @@ barrier = Exercise(
             ),
         ),
         Mistake(
-            "The partner is always the same. After a round each rank knows of twice as many, so"
-            " the step has to double too: 1, 2, 4, …",
+            "The partner is always the same. After each round every rank knows of twice as many"
+            " ranks, so the step has to double, too: 1, 2, 4, …",
             when=lambda e: _early(e) and len(_distances(e)) == 1 and min(_sends_of_each(e)) > 1,
         ),
         Mistake(
-            "A round is missing: the steps are all the powers of two below n, which makes log₂ n"
-            " rounded up and not down.",
+            "A round is missing: the steps are all the powers of two below n. Their number is log₂"
+            " n rounded up and not down.",
             when=lambda e: (
                 _early(e)
                 and len(_sends_of_each(e)) == 1
@@ -161,7 +162,7 @@ barrier = Exercise(
         ),
         Mistake(
             "With a rank in the middle, hearing and telling come one after the other, and n − 1"
-            " ranks queue for that one. Here every rank sends and receives in every round.",
+            " ranks queue for it. Here every rank should send and receive in every round.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_MANY_ROUNDS, Diagnosis.TOO_FEW_MESSAGES)
                 and not e.failure
@@ -170,7 +171,7 @@ barrier = Exercise(
         ),
         Mistake(
             "That rank does not exist: the ranks are 0 to n − 1, and to the right of the last one"
-            " comes rank 0. Is the partner's rank taken modulo n?",
+            " is rank 0. Is the partner's rank taken modulo n?",
             when=evidence.no_rank,
         ),
         Mistake(
@@ -183,18 +184,18 @@ barrier = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes the ranks wait.",
         Diagnosis.DEADLOCK: "In every round each rank sends and receives. If all send first, all"
-        " wait for ever: start the send with isend, receive, then wait for the send.",
-        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each one has heard of after every round."
-        " After the last round it must have heard of all, directly or through others.",
+        " wait forever: start the send with isend, receive, then wait for the send.",
+        Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each rank has heard from after every round."
+        " After the last round it must have heard from all, directly or through others.",
         Diagnosis.TOO_MANY_ROUNDS: "In each round every rank sends one message and receives one, at"
         " the same time, and the step doubles: ⌈log₂ n⌉ rounds are enough.",
-        Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: what a"
-        " rank has heard through others it need not be told again.",
+        Diagnosis.TOO_MANY_MESSAGES: "One message from every rank in every round is enough: a rank"
+        " need not be told again what it has heard through others.",
         Diagnosis.UNMATCHED_MESSAGE: "A message is sent that is never received: in the round in"
         " which you send to rank + step you receive from rank − step.",
-        Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: make both ends"
-        " alike, for instance torch.zeros(1).",
-        Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: make both"
-        " ends alike, for instance torch.zeros(1).",
+        Diagnosis.SIZE_MISMATCH: "The token's value does not matter, its size does: use the same"
+        " size at both ends, as with torch.zeros(1).",
+        Diagnosis.DTYPE_MISMATCH: "The token's value does not matter, its dtype does: use the same"
+        " dtype at both ends, as with torch.zeros(1).",
     },
 )

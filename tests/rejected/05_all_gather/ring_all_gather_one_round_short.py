@@ -1,6 +1,6 @@
 # exercise: ring_all_gather
 # diagnosis: wrong_value
-# hint: came last are missing
+# hint: come last are missing
 import torch
 import torch.distributed as dist
 

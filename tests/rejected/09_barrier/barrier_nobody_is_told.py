@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: too_few_messages
-# hint: They need an answer
+# hint: It needs an answer
 # says: rank 1 can leave before rank 0 has entered
 # not: power of two | (rank ^ step)
 # Rank 0 waits for everybody; the others go on at once.
