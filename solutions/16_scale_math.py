@@ -712,7 +712,10 @@ if tp_known:
 # Something is different from the two parallelisms before. There, the transfer and the computation
 # beside it had nothing to do with each other. Here, the product *needs* the activations that are being
 # gathered. Written as "gather, then multiply", nothing runs beside the transfer, and the layer takes
-# $1 + \text{ratio}$ times as long as its product.
+# $1 + \text{ratio}$ times as long as its product. (In backward there is something: while the gradient
+# of the input is on its way, that of the weight can be computed, as
+# [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/layers.py)
+# does.)
 #
 # To overlap them, the product itself has to be cut into pieces: multiply the tokens that are here while
 # the next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). In the cell
