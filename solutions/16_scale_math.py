@@ -362,11 +362,13 @@ for glu in (False, True):
     block = Block(128, glu).bfloat16()
     x = torch.randn(2, 64, 128, dtype=torch.bfloat16, requires_grad=True)
     everything, inputs = kept_elements(block, x), kept_elements(block, x, recompute=True)
-    print(f"GLU: {glu!s:5}  keeps {everything / x.numel():g} sbh; {inputs / x.numel():g} sbh if it recomputes")
+    everything, inputs = everything / x.numel(), inputs / x.numel()
+    print(f"GLU: {glu!s:5}  keeps {everything:g} sbh; {inputs:g} sbh if it recomputes")
 
 s, h, layers = 2048, 8192, 80
 for name, times in (("everything kept", 16), ("inputs only", 1)):
-    print(f"{layers} layers, h = {h}, {s} tokens, no gate, {name}: {2 * layers * times * s * h / 1e9:.1f} GB")
+    gigabytes = 2 * layers * times * s * h / 1e9
+    print(f"{layers} layers, h = {h}, {s} tokens, no gate, {name}: {gigabytes:.1f} GB")
 
 # %% [markdown]
 # In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (Megatron's authors
@@ -431,7 +433,8 @@ for glu in (False, True):
 for s in (256, 2048, 16384):
     params, forward, _ = counted_flops(False, h, s)
     attention = forward - 2 * s * params
-    print(f"s = {s:6}: the rest is {attention / forward:6.1%} of forward; 4 s² h:", attention == 4 * s * s * h)
+    exactly = attention == 4 * s * s * h
+    print(f"s = {s:6}: the rest is {attention / forward:6.1%} of forward; 4 s² h: {exactly}")
 _, without_mask, _ = counted_flops(False, h, s, causal=False)
 print("as many operations without the causal mask:", without_mask == forward)
 
@@ -465,11 +468,12 @@ if flops_known:
     print(f"GPT-3: {step_flops(300 * 10**9, exact['GPT-3']):.3g} operations")
     training = step_flops(1400 * 10**9, exact["LLaMA 65B"])
     days = training / (2048 * 312e12) / 86400
-    print(f"LLaMA 65B: {training:.3g} operations, {days:.1f} days at the peak; published 21, {days / 21:.0%} of it")
+    print(f"LLaMA 65B: {training:.3g} operations, {days:.1f} days at the peak")
+    print(f"in 21 days it ran at {days / 21:.0%} of the peak")
 
 # %% [markdown]
-# No program reaches the peak. What you get is a lower bound, from two numbers; and the fraction of the
-# peak that a run did reach tells you what to expect from the next one.
+# No program reaches the peak. What you get is a lower bound, from two numbers. The fraction of the peak
+# that a run did reach tells you what to expect of the next one.
 #
 # ## What can be hidden?
 #
@@ -696,10 +700,11 @@ tp_known
 if tp_known:
     for name, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
         for hidden in (4096, 12288):
-            ratios = [f"{tp_overlap_ratio(hidden, tp, PEAK, bandwidth, 2):6.2f}" for tp in (2, 4, 8, 16)]
+            ratios = [tp_overlap_ratio(hidden, tp, PEAK, bandwidth, 2) for tp in (2, 4, 8, 16)]
+            ratios = [f"{ratio:6.2f}" for ratio in ratios]
             sending = 4 * 2 * hidden * 7 / 8 / bandwidth  # for each token
             block = sending / (2 * 12 * hidden**2 / 8 / PEAK)
-            print(f"{name:8} h = {hidden:5}, TP = 2, 4, 8, 16:", *ratios, f" block, TP = 8: {block:6.2f}")
+            print(f"{name:8} h = {hidden:5}, TP = 2, 4, 8, 16:", *ratios, f" block: {block:6.2f}")
 
 # %% [markdown]
 # Tokens cancel, so neither longer sequences nor larger batches help. Only a wider model does, or fewer
@@ -717,9 +722,9 @@ if tp_known:
 # [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/layers.py)
 # does.)
 #
-# To overlap them, the product itself has to be cut into pieces: multiply the tokens that are here while
-# the next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). In the cell
-# below four devices pass their tokens around a ring. A simulated rank computes by sleeping:
+# To overlap them in forward, the product itself has to be cut into pieces: multiply the tokens that are
+# here while the next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). In
+# the cell below four devices pass their tokens around a ring. A simulated rank computes by sleeping:
 # `time.sleep` lets virtual time pass.
 #
 # **Predict:** how long does the layer take, in units of its product, if the ratio is 0.54? And if it is
@@ -749,11 +754,11 @@ tp, tokens = 4, 64
 for h in (12288, 4096):
     shard = torch.ones(tokens // tp, h, dtype=torch.bfloat16)
     product = 2 * tokens * h * h / tp / PEAK  # seconds
-    whole, pieces = (
-        simulate(gathered_product, tp, in_pieces, product, shard, alpha=0, beta=1 / INSIDE).seconds / product
-        for in_pieces in (False, True)
-    )
-    ratio = whole - 1
+    times = []
+    for in_pieces in (False, True):
+        done = simulate(gathered_product, tp, in_pieces, product, shard, alpha=0, beta=1 / INSIDE)
+        times.append(done.seconds / product)
+    (whole, pieces), ratio = times, times[0] - 1
     print(f"h = {h:5}, ratio {ratio:.2f}: gather, then multiply {whole:.2f}; in pieces {pieces:.2f}")
 
 # %% [markdown]
@@ -802,8 +807,8 @@ if pp_known:
 
 # %% [markdown]
 # Far below 1, even outside the machine: a stage sends little. What a pipeline pays with is the
-# **bubble**. At the beginning of a step the later stages have nothing to do yet, and at the end the
-# earlier ones have nothing left. No ratio shows that.
+# **bubble**. The later stages have nothing to do at the beginning of a step, and nothing left at its
+# end; the earlier ones wait in between, until gradients come back. No ratio shows that.
 #
 # ### In which order?
 #
@@ -849,19 +854,23 @@ stages, m, s, b, h = 4, 6, 64, 2, 128
 activations = torch.ones(b, s, h, dtype=torch.bfloat16)
 for name, alternate in (("all forwards first", False), ("1F1B", True)):
     done = simulate(pipeline_step, stages, m, alternate, activations, alpha=0, beta=1 / OUTSIDE)
-    print(f"{name:18} stage 0: {order(0, stages, m, alternate)}, stage 3: {order(3, stages, m, alternate)}")
+    first, last = (order(stage, stages, m, alternate) for stage in (0, stages - 1))
+    print(f"{name:18} stage 0: {first}, stage 3: {last}")
     print(
         f"{'':18} {1000 * done.seconds:.1f} ms, of which a stage works {3 * m};"
         f" micro-batches kept by stages 0 to 3: {list(done)}"
     )
-sent = [sum(x.nbytes for x in done.trace.messages if x.source == a and x.destination == 1 - a) for a in (0, 1)]
-print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2 * s * b * h:,}")
+sent = [0, 0]
+for message in done.trace.messages:
+    if (message.source, message.destination) in ((0, 1), (1, 0)):
+        sent[message.source] += message.nbytes
+print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2 * s * b * h}")
 
 # %% [markdown]
-# The bubble is the same: both take 27 ms for 18 ms of work. A stage works for $m$ turns, and waits for
-# $PP - 1$ more until the first micro-batch has come through and the last one has come back, so the
-# bubble is $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$,
-# which is how the paper gives it.)
+# The bubble is the same: both take 27 ms for 18 ms of work. A stage works for $m$ turns of a forward
+# and a backward pass, and stands still for $PP - 1$: the last stage at both ends of the step, the first
+# one in the middle. So the bubble is $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work*
+# it is $\frac{PP - 1}{m}$, which is how the paper gives it.)
 #
 # What 1F1B saves is memory. With all forwards first, each stage keeps $m$ micro-batches; with 1F1B, the
 # first stage keeps $PP$ and the later ones fewer, however large $m$ is. So you can raise $m$, and
@@ -904,9 +913,9 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 #
 # ### The 65 billion on 64 GPUs
 #
-# Back to the opening. LLaMA's narrower MLP makes its blocks nearly $12h^2$, so let us leave the gate
-# out. Here is a plan with a deep pipeline. **Predict:** it fits, and both ratios are below 1. What is
-# wrong with it?
+# Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave
+# the gate out. Here is a plan with a deep pipeline. **Predict:** it fits, and both ratios are below 1.
+# What is wrong with it?
 
 # %%
 large = dict(hidden=8192, layers=80, vocab=32_000, glu=False, seq=2048, micro_batch=8, recompute=True)
@@ -928,7 +937,8 @@ if flops_known and state_known:
     plan = zero3.plan
     days = step_flops(1400 * 10**9, plan.params) / (plan.devices * PEAK) / 86400
     print(f"{training_state_bytes(plan.params) / plan.devices / 1e9:.1f} GB of state on each device")
-    print(f"at the peak {days:.0f} days, with recomputation {days * 4 / 3:.0f}, at half the peak {days * 8 / 3:.0f}")
+    longer = days * 4 / 3
+    print(f"at the peak {days:.0f} days; with recomputation {longer:.0f}; at half the peak {2 * longer:.0f}")
 
 # %% [markdown]
 # So there are the three answers. It fits, with ZeRO-3 and recomputation. It takes the better part of a

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17 · Sharded matrix products
 #
-# The MLP of a large language model multiplies by two matrices of some hundred million numbers each, in
+# The MLP of a large language model multiplies by two matrices of a hundred million numbers or more, in
 # every layer. When such a product is too large for one GPU, or too slow, several GPUs have to share it.
 # But which part does each of them take: some of the inputs, some of the outputs, or some of the work
 # between? Each choice needs another collective. Choose well, and two layers in a row need only one.
@@ -200,8 +200,8 @@ print("both ranks' gradients of x, added up:", sum(torch.tensor(of_x) for _, of_
 #
 # ## A function with a backward of its own
 #
-# `torch.autograd.Function` lets you say what forward and backward do. Here is one that does nothing at
-# all, twice:
+# `torch.autograd.Function` lets you say what forward and backward do. Here is one that does nothing in
+# either:
 
 # %%
 class Nothing(torch.autograd.Function):
@@ -282,7 +282,7 @@ columns
 #
 # A tempting thought: "The gradient of an all-reduce is an all-reduce, and the library has it." Indeed,
 # `torch.distributed.nn.functional.all_reduce` is an all-reduce that autograd knows. It runs without an
-# error. **Predict:** what gradient does it give on 1, 2 and 3 ranks, if that of one rank is 1?
+# error. **Predict:** what gradient does it give on 1, 2 and 3 ranks, if the right one is 1?
 
 # %%
 predict("")
@@ -444,6 +444,12 @@ if columns:
 # This is right, with two gathers in forward (and whatever you do to find out the widths), and two
 # all-reduces in backward. Can it be less?
 #
+# **Predict:** cut $A$ by columns and $B$ by rows. Which collectives remain, in forward and in backward?
+
+# %%
+predict("")
+
+# %% [markdown]
 # Cut $A$ by columns. Then each rank has some *columns* of $XA$. ReLU works on each number alone, so it
 # can be done on those columns. And some columns of $\mathrm{relu}(XA)$, with the rows of $B$ that go
 # with them, are exactly what a *row*-parallel product takes. **So nothing is gathered between the
@@ -459,11 +465,6 @@ if columns:
 # | `Add`, after the rows | all-reduce | nothing: every term has the gradient of the sum |
 #
 # The idea is [Megatron-LM](https://arxiv.org/abs/1909.08053)'s, which calls them $f$ and $g$.
-#
-# **Predict:** which collectives will the record of the MLP show?
-
-# %%
-predict("")
 
 # %%
 class Share(torch.autograd.Function):
@@ -848,7 +849,8 @@ for n in (2, 4, 8):
         done = run(kept_by, n, form)
         kept, gradient = done[0]
         gradients.append(gradient)
-        print(f"{n} ranks, {form.__name__:14} sent {done.trace.traffic.max_sent / S:.3f} S, kept {kept / S:.3f} S")
+        sent = done.trace.traffic.max_sent
+        print(f"{n} ranks, {form.__name__:14} sent {sent / S:.3f} S, kept {kept / S:.3f} S")
     print("  equal gradients:", all(torch.allclose(g, gradients[0], atol=1e-3) for g in gradients))
 
 # %% [markdown]
