@@ -56,11 +56,12 @@ def _cube(sheet: Sheet, x: float, y: float, axis: str) -> None:
     for a in range(s):
         for b in range(s):
             # who has this piece of Y, of X and of W
-            front, right, top = {
+            held: dict[str, tuple[int | str, int | str, int | str]] = {
                 "m": (a, a, "all"),
                 "n": (b, "all", b),
                 "k": ("0+1+2", b, a),
-            }[axis]
+            }
+            front, right, top = held[axis]
             _face(
                 sheet,
                 x,
