@@ -1,22 +1,24 @@
 # %% [markdown]
 # # 16 · Scale math
 #
-# Does a model of 70 billion parameters fit on 64 GPUs of 80 GB? How many days will it train on two
-# trillion tokens? And which of its messages are too slow for the network between the machines? One page
-# of arithmetic answers all three, before anything runs.
+# You have 64 GPUs of 80 GB each, and want to train a model of 65 billion parameters on 1.4 trillion
+# tokens. Does it fit? How many days will it take? And which of its messages are too slow for the
+# network between the machines? A page of arithmetic answers all three before anything runs.
 #
-# **You will learn** to say on paper how large a model is, how much memory its training takes, how long
-# it computes, and which communication can be hidden behind that computation: for data parallelism, for
-# ZeRO, for tensor and for pipeline parallelism. Each formula is derived in a few lines, and then counted
-# on real modules.
+# **You will learn** to work out on paper how large a model is, how much memory its training takes, how
+# long it computes, and which communication can be hidden behind that computation: for data parallelism,
+# ZeRO, tensor and pipeline parallelism. You derive each formula yourself, and then check it against
+# real modules.
 #
 # **You need** chapters [07](07_all_reduce.ipynb) (an all-reduce is a reduce-scatter and an all-gather),
 # [13](13_cost_models.ipynb) and [14](14_bandwidth.ipynb).
 #
-# **Time:** 2 hours, and 8 exercises. All eight are plain functions of one to three lines; nothing is sent
-# in them.
+# **Time:** 2 hours, with 8 exercises. Each is a plain function of one to three lines that sends
+# nothing; the thinking is done on paper.
 
 # %%
+import time
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -25,18 +27,18 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from grader import check, hint, predict, run, simulate
+from grader import check, hint, predict, simulate
 from grader.api.calculator import calculator
 
 # %% [markdown]
 # ## How large is a block?
 #
-# A language model is a pile of equal **blocks**. Here is one. Between blocks every token is a row of $h$
-# numbers; $h$ is called the *hidden size*.
+# A language model is a stack of identical **blocks**. Here is one. Between blocks, every token is a row
+# of $h$ numbers; $h$ is called the *hidden size*.
 #
-# The argument `glu` says whether the MLP is *gated*
-# ([Shazeer 2020](https://arxiv.org/abs/2002.05202)): then its first matrix is twice as wide, and one half
-# of what comes out is multiplied by the other half.
+# The argument `glu` says whether the MLP is *gated* ([Shazeer 2020](https://arxiv.org/abs/2002.05202)).
+# If it is, its first matrix is twice as wide, and one half of the output is multiplied by the other
+# half.
 
 
 # %%
@@ -51,12 +53,12 @@ class Block(nn.Module):
         self.up = nn.Linear(h, 8 * h if glu else 4 * h, bias=False)  # gate and up, or up
         self.down = nn.Linear(4 * h, h, bias=False)
 
-    def forward(self, x):  # (sequences, tokens, h)
+    def forward(self, x, causal=True):  # (sequences, tokens, h)
         split = [
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in self.qkv(self.norm1(x)).chunk(3, -1)
         ]
-        heard = F.scaled_dot_product_attention(*split, is_causal=True)
+        heard = F.scaled_dot_product_attention(*split, is_causal=causal)
         x = x + self.out(heard.transpose(1, 2).flatten(2))
         y = self.up(self.norm2(x))
         if self.glu:
@@ -68,24 +70,12 @@ class Block(nn.Module):
 
 
 # %% [markdown]
-# **Predict:** how many parameters does it have, in multiples of $h^2$? Go through the four matrices.
-#
-# We count on PyTorch's *meta* device. Tensors there have a shape and no memory, so a model may be as large
-# as you like.
-
-# %%
-h = 4096
-for glu in (False, True):
-    with torch.device("meta"):
-        block = Block(h, glu)
-    parts = {name: p.numel() / h**2 for name, p in block.named_parameters()}
-    print(f"GLU: {glu!s:5}", parts, "in all", sum(parts.values()))
-
-# %% [markdown]
 # ## Exercise: transformer_block_params
 #
-# Parameters of a block, matrices only. A whole number, exactly: in this chapter everything that is
-# *counted* is an `int`. (A float has 16 digits. The number of operations of a training run has more.)
+# How many parameters does this block have, with a gate and without? Go through its four matrices.
+#
+# Return a whole number, exactly: in this chapter everything that is *counted* is an `int`. (A float
+# holds 16 digits, and a training run has more operations than that.)
 
 
 # %%
@@ -102,31 +92,41 @@ block_known = check(transformer_block_params)
 block_known
 
 # %% [markdown]
-# What did we leave out? Take PyTorch's own block, with biases and with norms that have parameters.
-# **Predict:** how much is missing, in per cent?
+# Now let PyTorch count. On its *meta* device tensors have a shape and no memory, so a model may be as
+# large as you like. The last lines take PyTorch's own block, which has biases, and norms with
+# parameters.
+
 
 # %%
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+h = 4096
+for glu in (False, True):
+    with torch.device("meta"):
+        block = Block(h, glu)
+    parts = {name: p.numel() / h**2 for name, p in block.named_parameters()}
+    print(f"GLU: {glu!s:5}", parts, "in all", sum(parts.values()), "h²")
+
 if block_known:
     for h, heads in ((64, 4), (768, 12), (12288, 96)):
-        whole = nn.TransformerEncoderLayer(h, heads, 4 * h, device="meta")
-        counted = sum(p.numel() for p in whole.parameters())
-        formula = transformer_block_params(h, glu=False)
-        print(
-            f"h = {h:5}: {counted:,} parameters, {counted - formula:,} ="
-            f" {(counted - formula) / h:.0f} h more, {counted / formula - 1:.2%}"
-        )
+        counted = count(nn.TransformerEncoderLayer(h, heads, 4 * h, device="meta"))
+        more = counted - transformer_block_params(h, glu=False)
+        print(f"PyTorch's, h = {h:5}: {more / h:.0f} h more than yours, {more / counted:.2%} of it")
 
 # %% [markdown]
-# $13h$ more: small beside $12h^2$, and the smaller the larger the model. That is why one leaves them out.
+# Biases and norms add $13h$. Beside $12h^2$ that is little, and the wider the model, the less it is.
+# That is why they are usually left out.
 #
 # ## From a block to a model
 #
-# Beside its blocks a model has tables whose rows have $h$ numbers each:
+# Besides its blocks, a model has tables whose rows have $h$ numbers each:
 #
-# - the **embedding**: a row for every entry of the vocabulary;
-# - the **head**, which makes scores for every entry out of the last row: as large again, unless it is
-#   **tied**, which means that it *uses* the embedding's matrix;
-# - **learned positions**, in some models: a row for every position.
+# - the **embedding**, with one row for each entry of the vocabulary;
+# - the **head**, which turns a token's row into a score for each entry. It is as large as the
+#   embedding. If it is **tied**, it *uses* the embedding's matrix and has none of its own;
+# - **learned positions**, in some models: one row for each position.
 #
 # ## Exercise: model_params
 
@@ -156,7 +156,7 @@ model_known
 # | GPT-3 | 12,288 | 96 | 50,257 | as GPT-2, 2048 positions | [paper, table 2.1](https://arxiv.org/abs/2005.14165) |
 # | LLaMA (two sizes) | 4096, 8192 | 32, 80 | 32,000 | gate, head of its own, positions computed | [paper, table 2](https://arxiv.org/abs/2302.13971) |
 #
-# **Predict:** where will our formula be good, and where not?
+# **Predict:** for which of them is the formula good, and for which is it not?
 
 # %%
 published = {  # arguments of model_params, and what the authors say, in billions
@@ -177,32 +177,34 @@ if model_known:
         )
 
 # %% [markdown]
-# The GPTs agree to half a per cent. Of LLaMA it counts almost a third too many.
+# The GPTs agree to within half a per cent. For LLaMA the formula counts almost a third too many.
 #
 # > **A mistake that was published.** GPT-2's
 # > [paper](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)
-# > says 117 million for the small model and 345 million for the medium one. The authors [corrected
+# > says 117 million for the small model and 345 million for the medium one. Its authors [corrected
 # > that](https://github.com/openai/gpt-2#readme) later: "our original parameter counts were wrong due
-# > to an error". Two lines of arithmetic would have found it; they just did.
+# > to an error". Your function has just found it.
 #
-# ### What our formula does not know
+# ### What the formula does not know
 #
-# *LLaMA's MLP is narrower.* A gated MLP of width $4h$ has $12h^2$ parameters and not $8h^2$. To have
-# $8h^2$ again, people make it $\frac{2}{3} \cdot 4h$ wide, and round that up to a multiple of 256
-# ([the code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So the blocks of our formula with
-# a gate, $16h^2$, are larger than those of most models with a gate, which are near $12h^2$.
+# *LLaMA's MLP is narrower.* A gated MLP of width $4h$ has $12h^2$ parameters instead of $8h^2$. To get
+# back to $8h^2$, LLaMA makes it $\frac{2}{3} \cdot 4h$ wide, rounded up to a multiple of 256 ([the
+# code](https://github.com/meta-llama/llama/blob/main/llama/model.py)). So its gated blocks have nearly
+# $12h^2$ parameters, where our formula has $16h^2$.
 #
-# *Grouped heads.* In Llama 3 8B ([paper, table 3](https://arxiv.org/abs/2407.21783)) four heads of
-# queries share one of keys and values: those two matrices have a quarter of the size. Its MLP is 14,336
-# wide.
+# *Heads can be grouped.* In Llama 3 8B ([paper, table 3](https://arxiv.org/abs/2407.21783)) four heads
+# of queries share one head of keys and values, so these two matrices have a quarter of the size. Its
+# MLP is 14,336 wide.
 #
-# *Norms and biases.* Here are models with all of that, made of real modules. **Predict:** which of the
-# three matters most?
+# *Norms and biases* are left out.
+#
+# **Predict:** which of the three makes the largest difference? Here are models that have all of it,
+# made of real modules.
 
 
 # %%
 def llama(hidden, layers, vocab, width, keys_and_values):
-    """All that has parameters in a model of the LLaMA family, on the meta device."""
+    """Everything in a model of the LLaMA family that has parameters, on the meta device."""
 
     def block():
         return nn.ModuleList(
@@ -219,7 +221,7 @@ def llama(hidden, layers, vocab, width, keys_and_values):
 
 
 def gpt(hidden, layers, vocab, positions, heads):
-    """The same of a GPT; its head is the embedding."""
+    """The same for a GPT; its head is the embedding."""
     with torch.device("meta"):
         blocks = [nn.TransformerEncoderLayer(hidden, heads, 4 * hidden) for _ in range(layers)]
         return nn.ModuleList(
@@ -227,87 +229,50 @@ def gpt(hidden, layers, vocab, positions, heads):
         )
 
 
-def count(model):
-    return sum(p.numel() for p in model.parameters())
+def narrow(h):  # two thirds of 4h, rounded up
+    return -(-(2 * 4 * h // 3) // 256) * 256
 
 
-width = -(-(2 * 4 * 4096 // 3) // 256) * 256  # two thirds of 4h, rounded up
-print("width of LLaMA 7B's MLP:", width)
 exact = {
     "GPT-2 small": count(gpt(768, 12, 50257, 1024, 12)),
-    "GPT-2 XL": count(gpt(1600, 48, 50257, 1024, 25)),
     "GPT-3": count(gpt(12288, 96, 50257, 2048, 96)),
-    "LLaMA 7B": count(llama(4096, 32, 32000, width, 4096)),
+    "LLaMA 7B": count(llama(4096, 32, 32000, narrow(4096), 4096)),
+    "LLaMA 65B": count(llama(8192, 80, 32000, narrow(8192), 8192)),
     "Llama 3 8B": count(llama(4096, 32, 128256, 14336, 1024)),
 }
 for name, number in exact.items():
     print(f"{name:12} {number:15,}")
 
-# %%
 if model_known:
-    small = model_params(768, 12, 50257, False, True, 1024)
-    print("GPT-2 small: biases and norms", exact["GPT-2 small"] - small, "=", 12 * 13 * 768 + 2 * 768)
-    llama_notes = model_params(4096, 32, 32000, True, False)
-    print(f"LLaMA 7B with 16h²: {llama_notes / exact['LLaMA 7B'] - 1:+.1%}")
-    print(
-        f"LLaMA 7B with 12h²: {model_params(4096, 32, 32000, False, False) / exact['LLaMA 7B'] - 1:+.1%}"
-    )
-    narrower = 32 * 3 * 4096 * (4 * 4096 - width)
-    print(
-        "16h² less the narrower MLP, and 65 norms:",
-        llama_notes - narrower + 65 * 4096 == exact["LLaMA 7B"],
-    )
-    llama3 = model_params(4096, 32, 128256, True, False)
-    print(
-        f"Llama 3 8B with 16h²: {llama3 / exact['Llama 3 8B'] - 1:+.1%}, of which grouped heads"
-        f" {32 * 2 * 4096 * (4096 - 1024) / exact['Llama 3 8B']:.1%}, narrower MLP"
-        f" {32 * 3 * 4096 * (4 * 4096 - 14336) / exact['Llama 3 8B']:.1%}"
-    )
+    whole = exact["Llama 3 8B"]
+    for name, parameters in (
+        ("our formula has more", model_params(4096, 32, 128256, True, False) - whole),
+        ("  for a wider MLP", 32 * 3 * 4096 * (4 * 4096 - 14336)),
+        ("  for heads that are not grouped", 32 * 2 * 4096 * (4096 - 1024)),
+        ("  and it has no norms", -65 * 4096),
+    ):
+        print(f"Llama 3 8B: {name:33} {parameters:+15,} = {parameters / whole:+.3%}")
 
 # %% [markdown]
-# A formula is as good as what you know about the model. Ask for the width of the MLP first.
+# Here the MLP and the grouped heads matter equally, and the norms not at all. (LLaMA has no grouped
+# heads: there the MLP makes all the difference.) A formula is only as good as what you know about the
+# model. Ask for the shapes of its matrices first.
 #
 # ## How much memory? What stays
 #
 # Training in *mixed precision* with Adam keeps five numbers for each parameter:
 #
-# | | dtype | bytes |
-# |---|---|---|
-# | weight, to compute with | bfloat16 | 2 |
-# | gradient | bfloat16 | 2 |
-# | weight, the exact copy | float32 | 4 |
-# | momentum | float32 | 4 |
-# | variance | float32 | 4 |
+# | | dtype |
+# |---|---|
+# | weight, to compute with | bfloat16 |
+# | gradient | bfloat16 |
+# | weight, the exact copy | float32 |
+# | momentum | float32 |
+# | variance | float32 |
 #
-# ([Micikevicius and others 2018](https://arxiv.org/abs/1710.03740) explain the exact copy: a small
-# step would be rounded away in 16 bits. [Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)
+# ([Micikevicius and others 2018](https://arxiv.org/abs/1710.03740) explain the exact copy: in 16 bits a
+# small step would be rounded away. [Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)
 # count the bytes.)
-#
-# **Predict:** how many bytes does one step of training keep of a 4096 × 4096 matrix?
-
-# %%
-h = 4096
-with torch.device("meta"):
-    master = nn.Parameter(torch.empty(h, h))
-    optimizer = torch.optim.Adam([master])
-    master.grad = torch.empty(h, h)
-    optimizer.step()
-
-weight = gradient = torch.empty(h, h, dtype=torch.bfloat16, device="meta")
-kept = {"weight": weight, "gradient": gradient, "master": master}
-kept |= {name: t for name, t in optimizer.state[master].items() if t.dim() == 2}
-for name, tensor in kept.items():
-    print(
-        f"{name:10} {str(tensor.dtype):15} {tensor.numel() / h**2:.0f} h² numbers,"
-        f" {tensor.nbytes / h**2:.0f} h² bytes"
-    )
-print("in all", sum(tensor.nbytes for tensor in kept.values()) / h**2, "h² bytes")
-
-# %% [markdown]
-# > **Tempting, and wrong.** "Adam's state of an $h \times h$ matrix is $6h^2$." Three
-# > lines above say: $3h^2$ *numbers*, or $12h^2$ *bytes*. Where does 6 come from? A float32 is as long as
-# > two bfloat16, so in units of two bytes it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in those units,
-# > and wrong by a factor of two as bytes, of $\frac{8}{5}$ as numbers. Say the unit.
 #
 # ## Exercise: training_state_bytes
 
@@ -326,36 +291,53 @@ state_known = check(training_state_bytes)
 state_known
 
 # %% [markdown]
-# **Predict:** which of the models above can be trained on a GPU with 80 GB, if nothing but this is
-# counted?
+# Here is one step of training a 4096 × 4096 matrix, and what it keeps. **Predict:** on a GPU of 80 GB,
+# which of the models above could you train, if nothing else took memory?
 
 # %%
+h = 4096
+with torch.device("meta"):
+    master = nn.Parameter(torch.empty(h, h))
+    optimizer = torch.optim.Adam([master])
+    master.grad = torch.empty(h, h)
+    optimizer.step()
+
+weight = gradient = torch.empty(h, h, dtype=torch.bfloat16, device="meta")
+kept = {"weight": weight, "gradient": gradient, "master": master}
+kept |= {name: t for name, t in optimizer.state[master].items() if t.dim() == 2}
+for name, tensor in kept.items():
+    print(
+        f"{name:10} {str(tensor.dtype):15} {tensor.numel() / h**2:.0f} h² numbers,"
+        f" {tensor.nbytes / h**2:.0f} h² bytes"
+    )
+print("in all", sum(tensor.nbytes for tensor in kept.values()) / h**2, "h² bytes\n")
+
 if state_known:
     for name, number in exact.items():
         gigabytes = training_state_bytes(number) / 1e9
         print(f"{name:12} {gigabytes:8,.1f} GB, {'fits' if gigabytes <= 80 else 'does not fit'}")
 
 # %% [markdown]
-# Data parallelism does not help at all: every replica keeps everything. **ZeRO** does: the replicas *share
-# out* what stays, each keeps one part of DP, and fetches the rest when it is needed. Stage 1 shares out
-# the optimizer's state, stage 2 the gradients, too, stage 3 also the weights.
+# > **Tempting, and wrong.** "Adam's state of an $h \times h$ matrix is $6h^2$." The last three lines of
+# > the first list say $3h^2$ *numbers*, or $12h^2$ *bytes*. Where does 6 come from? A float32 is as
+# > long as two bfloat16, so in units of two bytes it is 6. A sum like $h^2 + h^2 + 6h^2$ is right in
+# > those units, and wrong by a factor of 2 as bytes and of $\frac{8}{5}$ as numbers. Always say the
+# > unit.
+#
+# Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the
+# replicas *share* what stays. Each keeps one part of $DP$, and fetches the rest when it needs it. Stage
+# 1 shares the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
-
-# %%
-for dp in (8, 64, 512):
-    stages = (16, 4 + 12 / dp, 2 + 14 / dp, 16 / dp)
-    print(f"{dp:3} replicas, without ZeRO and with 1, 2, 3:", *(f"{b:5.2f}" for b in stages))
-
-# %% [markdown]
+#
 # ## How much memory? What comes and goes
 #
-# Between two blocks there are `seq · micro_batch` rows of $h$ numbers: $s \cdot b \cdot h$ elements. Such
-# tensors are called **activations**, and backward needs many of them again. PyTorch tells us which: every
-# tensor that is kept for backward goes through a hook.
+# Between two blocks there are $s \cdot b$ rows of $h$ numbers, for a micro-batch of $b$ sequences of
+# $s$ tokens: $sbh$ elements. Such tensors are called **activations**, and backward needs many of them
+# again. PyTorch tells us which: each tensor that is kept for backward passes through a hook.
 #
-# **Predict:** how many times $s \cdot b \cdot h$ elements does a block keep? Count what each matrix is
-# multiplied with, and what each curve (the norm, the GELU) is taken of.
+# **Predict:** how many times $sbh$ elements does a block keep? Count the input of each matrix product
+# and of each nonlinear function (the norms, the GELU, the attention).
 
 
 # %%
@@ -379,80 +361,36 @@ def kept_elements(block, x, recompute=False):
 for glu in (False, True):
     block = Block(128, glu).bfloat16()
     x = torch.randn(2, 64, 128, dtype=torch.bfloat16, requires_grad=True)
-    everything, recomputed = kept_elements(block, x), kept_elements(block, x, recompute=True)
-    print(
-        f"GLU: {glu!s:5}  keeps {everything / x.numel():g} sbh; {recomputed / x.numel():g} sbh if it recomputes"
-    )
+    everything, inputs = kept_elements(block, x), kept_elements(block, x, recompute=True)
+    everything, inputs = everything / x.numel(), inputs / x.numel()
+    print(f"GLU: {glu!s:5}  keeps {everything:g} sbh; {inputs:g} sbh if it recomputes")
+
+s, h, layers = 2048, 8192, 80
+for name, times in (("everything kept", 16), ("inputs only", 1)):
+    gigabytes = 2 * layers * times * s * h / 1e9
+    print(f"{layers} layers, h = {h}, {s} tokens, no gate, {name}: {gigabytes:.1f} GB")
 
 # %% [markdown]
-# So with bfloat16 it is 32 bytes for each of the $s b h$ numbers, and 48 with a gate. (A well-known
-# paper counts 34: it has two dropouts, and their masks have a byte each; [Korthikanti and others
-# 2022](https://arxiv.org/abs/2205.05198), who also count the scores of the attention, which are never
-# stored where FlashAttention or its like is used, as here.)
+# In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (Megatron's authors
+# count 34: their block has two dropouts, whose masks take a byte each ([Korthikanti and others
+# 2022](https://arxiv.org/abs/2205.05198), section 4.1). They also count the scores of the attention.
+# Kernels such as FlashAttention never store those, and neither does the one used here.)
 #
-# If that is too much, one keeps the *input* of each block only, and computes the rest again when backward
-# gets there. That is the last number of each line: $1 \cdot sbh$, for a third more computation.
-
-# %%
-for layers, h, s, b in ((32, 4096, 4096, 1), (96, 12288, 2048, 1)):
-    for name, times in (("everything kept", 16), ("inputs only", 1)):
-        print(
-            f"{layers} layers, h = {h}, {s} tokens, no gate, {name}:"
-            f" {2 * layers * times * s * b * h / 1e9:.1f} GB"
-        )
-
-# %% [markdown]
+# If that is too much, keep only the *input* of each block, and compute the rest again when backward
+# gets there. This **recomputation** leaves $1 \cdot sbh$ a block, and costs one more forward pass.
+#
 # ## How long does it compute?
 #
-# A matrix product of a row of $k$ numbers with a $k \times m$ matrix takes $k \cdot m$ multiplications
-# and as many additions: **2 operations for each parameter**. (Hardware is sold in such operations a
-# second, FLOP/s; a multiplication and an addition count as two.)
+# A row of $k$ numbers times a $k \times m$ matrix takes $k \cdot m$ multiplications and as many
+# additions: **2 operations for each parameter**. (Hardware is sold in such operations a second, FLOP/s;
+# a multiplication and an addition count as two.)
 #
-# **Predict:** and backward? What has to be computed there from a matrix, its input, and the gradient of
-# its output?
-
-
-# %%
-def counted_flops(glu, h, s, b):
-    with torch.device("meta"):
-        block, x = Block(h, glu), torch.empty(b, s, h, requires_grad=True)
-    with FlopCounterMode(display=False) as forward:
-        y = block(x)
-    with FlopCounterMode(display=False) as backward:
-        y.sum().backward()
-    return count(block), forward.get_total_flops(), backward.get_total_flops()
-
-
-h, s, b = 4096, 2048, 1
-for glu in (False, True):
-    params, forward, backward = counted_flops(glu, h, s, b)
-    print(
-        f"GLU: {glu!s:5}  for each token and parameter: forward {forward / (s * b * params):.3f},"
-        f" backward {backward / (s * b * params):.3f}"
-    )
-
-# %% [markdown]
-# Backward makes two products of the same size out of each one: the gradient of the *input*, which goes
-# on to the block before, and the gradient of the *weight*. So 2 forward and 4 backward.
-#
-# And the rest, 0.167 forward? That is the attention itself: each token is compared with $s$ others, which
-# no parameter takes part in. **Predict:** which part of the whole is it, if $s$ gets longer?
-
-# %%
-for s in (256, 2048, 16384):
-    params, forward, _ = counted_flops(False, h, s, 1)
-    attention = forward - 2 * s * params
-    print(f"s = {s:6}: {attention / forward:6.1%} of forward; 4 s² h is", attention == 4 * s * s * h)
-
-# %% [markdown]
-# Attention adds $s/6h$ to the $24h^2$ of a block's matrices: little, as long as sequences are much
-# shorter than $6h$. (Every pair of tokens is counted here. In a language model a token looks only at
-# those before it, and a kernel that skips the other pairs does half of this.) The usual formula leaves it out ([Kaplan and others
-# 2020](https://arxiv.org/abs/2001.08361)).
+# And backward? It starts from a matrix, its input, and the gradient of its output. What has to be
+# computed from them, and how much work is that, compared with forward?
 #
 # ## Exercise: step_flops
 #
-# Operations of one step, forward and backward, as a whole number.
+# The operations of one step, forward and backward, as a whole number. Nothing is recomputed.
 
 
 # %%
@@ -469,25 +407,82 @@ flops_known = check(step_flops)
 flops_known
 
 # %% [markdown]
-# With it you can check what was published: GPT-3 has seen 300 billion tokens, and the
-# [paper](https://arxiv.org/abs/2005.14165) (table D.1) says 3.14 · 10²³ operations.
+# Let PyTorch count again. It will find a little more than you did. **Predict:** what is the rest, and
+# what happens to it in longer sequences?
+
+
+# %%
+def counted_flops(glu, h, s, causal=True):
+    with torch.device("meta"):
+        block, x = Block(h, glu), torch.empty(1, s, h, requires_grad=True)
+    with FlopCounterMode(display=False) as forward:
+        y = block(x, causal)
+    with FlopCounterMode(display=False) as backward:
+        y.sum().backward()
+    return count(block), forward.get_total_flops(), backward.get_total_flops()
+
+
+h, s = 4096, 2048
+for glu in (False, True):
+    params, forward, backward = counted_flops(glu, h, s)
+    print(
+        f"GLU: {glu!s:5}  for each token and parameter: forward {forward / (s * params):.3f},"
+        f" backward {backward / (s * params):.3f}"
+    )
+
+for s in (256, 2048, 16384):
+    params, forward, _ = counted_flops(False, h, s)
+    attention = forward - 2 * s * params
+    exactly = attention == 4 * s * s * h
+    print(f"s = {s:6}: the rest is {attention / forward:6.1%} of forward; 4 s² h: {exactly}")
+_, without_mask, _ = counted_flops(False, h, s, causal=False)
+print("as many operations without the causal mask:", without_mask == forward)
+
+# %% [markdown]
+# Backward makes two products out of each one: the gradient of the *input*, which goes on to the block
+# before, and the gradient of the *weight*. So it is 2 forward and 4 backward.
+#
+# The rest is the attention itself, in which each token is compared with $s$ others, and no parameter
+# takes part. It adds $4s^2h$ to the $24sh^2$ of a block's matrices, the fraction $\frac{s}{6h}$:
+# little, while sequences are much shorter than $6h$. Your formula leaves it out, as [Kaplan and others
+# 2020](https://arxiv.org/abs/2001.08361) do (section 2.1).
+#
+# **Is causal attention half of that?** A token attends only to itself and to those before it, about
+# half of all pairs. PyTorch's counter ignores the mask, as its last line shows, and so does the formula
+# of [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) (section 5.1), whose attention term
+# is the same $\frac{s}{6h}$. FlashAttention skips the masked half, and its
+# [benchmark](https://github.com/Dao-AILab/flash-attention/blob/main/benchmarks/benchmark_flash_attention.py)
+# counts half; so does
+# [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py) today.
+# Both are in use. This chapter counts all pairs. When you compare two numbers, make sure that both
+# count alike: at $s = 6h$, one is a third larger than the other.
+#
+# With `step_flops` you can check what was published. GPT-3 saw 300 billion tokens, and the
+# [paper](https://arxiv.org/abs/2005.14165) (table D.1) says 3.14 · 10²³ operations. LLaMA 65B saw 1.4
+# trillion, in about 21 days on 2048 A100s ([paper](https://arxiv.org/abs/2302.13971), section 2.4),
+# each of which does at most [312 · 10¹²](https://www.nvidia.com/en-us/data-center/a100/) operations a
+# second in bfloat16.
 
 # %%
 if flops_known:
-    whole = step_flops(300 * 10**9, exact["GPT-3"])
-    print(f"{whole:.3g} operations; on 1000 devices of 10¹⁵ FLOP/s: {whole / 1e18 / 86400:.1f} days")
+    print(f"GPT-3: {step_flops(300 * 10**9, exact['GPT-3']):.3g} operations")
+    training = step_flops(1400 * 10**9, exact["LLaMA 65B"])
+    days = training / (2048 * 312e12) / 86400
+    print(f"LLaMA 65B: {training:.3g} operations, {days:.1f} days at the peak")
+    print(f"in 21 days it ran at {days / 21:.0%} of the peak")
 
 # %% [markdown]
-# No program reaches the peak, so it takes longer. But it is a lower bound, from two numbers.
+# No program reaches the peak. What you get is a lower bound, from two numbers. The fraction of the peak
+# that a run did reach tells you what to expect of the next one.
 #
 # ## What can be hidden?
 #
 # A device can compute and send at the same time. If there is something to compute *meanwhile*, and it
-# takes longer than the sending, then the sending costs nothing. So the number that we want is
+# takes longer than the sending, the sending costs nothing. So the number to look at is
 #
 # $$\text{ratio} = \frac{\text{time of the communication}}{\text{time of the computation beside it}}$$
 #
-# Up to 1 it can be hidden. Above 1 the device waits.
+# Up to 1, the communication can be hidden. Above 1, the device has to wait.
 #
 # | | | here |
 # |---|---|---|
@@ -495,8 +490,8 @@ if flops_known:
 # | $B$ | bytes a second of its link, in *one* direction | 450 · 10⁹ inside the machine, 50 · 10⁹ outside |
 # | $e$ | bytes of an element | 2, bfloat16 |
 #
-# (The links are those of the [simulated DGX H100](../docs/simulation.md), where their sources are; $F$
-# is in [NVIDIA's data sheet](https://www.nvidia.com/en-us/data-center/h100/), there doubled for sparse
+# (The links are those of the [simulated DGX H100](../docs/simulation.md), where their sources are. $F$
+# is in [NVIDIA's data sheet](https://www.nvidia.com/en-us/data-center/h100/), doubled there for sparse
 # matrices.)
 
 # %%
@@ -504,87 +499,21 @@ PEAK, INSIDE, OUTSIDE = 989e12, 450e9, 50e9
 print(f"operations in the time of one byte: inside {PEAK / INSIDE:,.0f}, outside {PEAK / OUTSIDE:,.0f}")
 
 # %% [markdown]
-# That is what each ratio below will contain: $F/B$. For every byte that you send, there have to be two
-# thousand operations to do meanwhile, or twenty thousand.
-#
-# ### Elements are not bytes
-#
-# > **Tempting, and wrong.** "An all-reduce of $P$ gradients moves $2\frac{n-1}{n}P$ bytes."
-#
-# It is tempting, since all other numbers here are counts of elements. **Predict:** what does the record
-# of a real ring say, of 8400 gradients on 4 ranks?
-
-
-# %%
-predict("")
-
-# %%
-def ring_sum(x):
-    rank, n = dist.get_rank(), dist.get_world_size()
-    chunks = x.chunk(n)
-    for step in range(2 * (n - 1)):
-        gives, mine = chunks[(rank - step - 1) % n], chunks[(rank - step - 2) % n]
-        came = torch.empty_like(mine)
-        request = dist.isend(gives, (rank + 1) % n)
-        dist.recv(came, (rank - 1) % n)
-        request.wait()
-        mine.copy_(mine + came if step < n - 1 else came)
-
-
-n, elements = 4, 8400
-print("2(n−1)/n · P =", 2 * (n - 1) / n * elements)
-for dtype in (torch.bfloat16, torch.float32, torch.float64):
-    sent = run(ring_sum, n, torch.ones(elements, dtype=dtype)).trace.traffic.max_sent
-    print(
-        f"{str(dtype):15} a rank sent {sent:7,} bytes;"
-        f" e · 2(n−1)/n · P = {dtype.itemsize * 2 * (n - 1) / n * elements:,.0f}"
-    )
-
-# %% [markdown]
-# It is a count of *elements*. Bytes are $e$ times as many, and with a bandwidth in bytes a
-# missing $e$ makes every ratio 2 or 4 times too good.
+# So for every byte that is sent there must be two thousand operations to do meanwhile, or twenty
+# thousand between machines. This quotient $F/B$ is part of each ratio below. You will derive four of
+# them, always in the same way: how many bytes does a rank send, how many operations does it do
+# meanwhile, how long does each take, and what cancels?
 #
 # ## Data parallelism
 #
-# Every replica has all the weights, and its own tokens. In the backward pass gradients appear, from the
-# last layer to the first, and are averaged by an all-reduce. A layer's all-reduce can run while the
-# layers before it are still computed backward.
-#
-# - **Sent:** by a ring, as in chapter 13 without the latencies, $e \cdot P \cdot 2\frac{DP-1}{DP}$
-#   bytes, $P$ parameters.
-# - **Computed meanwhile:** the backward pass, $4 \cdot \text{tokens} \cdot P$ operations. The *tokens*
-#   are those of one replica.
-#
-# **Predict:** a model of ten times as many parameters sends ten times as many gradients. Is that harder
-# to hide?
-
-
-# %%
-def dp_seconds(params, tokens, dp):
-    sending = 2 * params * 2 * (dp - 1) / dp / OUTSIDE
-    computing = 4 * tokens * params / PEAK
-    return sending, computing
-
-
-for params in (10**8, 10**9, 10**10, 10**11):
-    sending, computing = dp_seconds(params, 8192, 8)
-    print(
-        f"{params:15,} parameters: sending {sending:8.4f} s, computing {computing:8.4f} s,"
-        f" ratio {sending / computing:.4f}"
-    )
-
-# %% [markdown]
-# The ratio is always the same: $P$ stands above and below, and cancels.
-#
-# > **Tempting, and wrong.** "The ratio of data parallelism is $\frac{P}{2 \cdot
-# > \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$." It is tempting: more gradients are more to
-# > send. But it says that a model of 10¹¹ parameters has a ratio a thousand times as large as one of
-# > 10⁸, and the table above says that both are alike. Derive it from the two times, and you cannot lose
-# > the $P$ below.
+# Every replica has all the weights, and tokens of its own. In backward, gradients appear from the last
+# layer to the first, and each is averaged by an all-reduce, which can run while the layers before it
+# are still being computed. The all-reduce is a ring, as in chapter 13, without its latencies.
 #
 # ## Exercise: dp_overlap_ratio
 #
-# Write both times down with a $P$ of your choice, divide, and cancel what you can.
+# All gradients, beside the whole backward pass. The model's size is not among the arguments. Invent
+# one, write down both times, and see what becomes of it.
 
 
 # %%
@@ -602,56 +531,62 @@ def dp_overlap_ratio(
 dp_known = check(dp_overlap_ratio)
 dp_known
 
+# %% [markdown]
+# Here are both times for models of four sizes, on 8 replicas with 8192 tokens each, on the links
+# between machines; then the tokens that a replica needs to hide its gradients.
+
+
 # %%
+def dp_seconds(params, tokens, dp):
+    sending = 2 * params * 2 * (dp - 1) / dp / OUTSIDE
+    computing = 4 * tokens * params / PEAK
+    return sending, computing
+
+
 if dp_known:
+    yours = dp_overlap_ratio(8192, 8, PEAK, OUTSIDE, 2)
     for params in (10**8, 10**9, 10**10, 10**11):
         sending, computing = dp_seconds(params, 8192, 8)
-        tempting = params / (2 * 8192) * 7 / 8 * PEAK / OUTSIDE
         print(
-            f"{params:15,} parameters: two times divided {sending / computing:.4f}, your formula"
-            f" {dp_overlap_ratio(8192, 8, PEAK, OUTSIDE, 2):.4f}, the tempting one {tempting:.3g}"
+            f"{params:15,} parameters: sending {sending:8.4f} s, computing {computing:8.4f} s,"
+            f" ratio {sending / computing:.4f}, yours {yours:.4f}"
         )
-
-# %% [markdown]
-# What decides is the number of tokens. **Predict:** how many does a replica need, so that its gradients
-# are hidden? Inside the machine, and outside?
-
-# %%
-if dp_known:
     for name, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
         enough = dp_overlap_ratio(1, 8, PEAK, bandwidth, 2)  # the ratio of a single token
-        print(
-            f"{name:8} from {enough:,.0f} tokens on; ratio there"
-            f" {dp_overlap_ratio(round(enough), 8, PEAK, bandwidth, 2):.3f}"
-        )
+        print(f"{name:8} hidden from {enough:,.0f} tokens on")
 
 # %% [markdown]
+# The number of parameters stands above and below, and cancels:
+#
+# $$\frac{e \cdot P \cdot 2\frac{DP-1}{DP} \,/\, B}{4 \cdot \text{tokens} \cdot P \,/\, F}
+#   = \frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}.$$
+#
+# > **Tempting, and wrong.** "The ratio of data parallelism is
+# > $\frac{P}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$, since more gradients are
+# > more to send." Then a model of 10¹¹ parameters would be a thousand times as hard to hide as one of
+# > 10⁸, and the list above says that they are equal. If you divide one time by the other, you cannot
+# > lose the $P$ below.
+#
 # ![Overlap ratio of data parallelism and of ZeRO-3 against the tokens of a replica, both axes logarithmic: two falling lines, one for a link of 450 GB/s inside the machine and one for 50 GB/s outside. A line at 1 separates what can be hidden, below, from what is too long, above. The line inside crosses it near 1,900 tokens, the one outside near 17,300](../imgs/overlap_tokens.png)
 #
-# This is why large batches are good for data parallelism, and why a batch that is spread over ever more
-# replicas gets worse: each has fewer tokens left.
+# What decides is the number of tokens. That is why data parallelism likes large batches, and why a
+# batch that is spread over ever more replicas gets worse: each has fewer tokens left.
+#
+# With recomputation the backward pass takes longer, 2 + 4 operations instead of 4, and the ratio falls
+# to two thirds. The calculator below takes that into account: with 4096 tokens on each of 8 replicas,
+# outside, 4.225 becomes 2.817. This is no bargain. The same transfer is hidden behind work that you
+# have added.
 #
 # ## ZeRO, stage 3
 #
-# Now each replica keeps $1/DP$ of the weights. Before a block is computed, the rest of it is fetched by an
-# all-gather, and let go of afterwards. While one block is computed, the next is on its way.
+# Now each replica keeps only $1/DP$ of the weights. The rest of a block is fetched by an all-gather
+# before the block is computed, and dropped afterwards; while one block is computed, the next one is on
+# its way. Backward fetches the weights again, and ends with a reduce-scatter of the gradients.
 #
-# | | sent | computed meanwhile |
-# |---|---|---|
-# | forward | all-gather of the weights | 2 · tokens · P |
-# | backward | all-gather of the weights, reduce-scatter of the gradients | 4 · tokens · P |
-#
-# An all-gather of $P$ weights brings $e \cdot P \cdot \frac{DP-1}{DP}$ bytes to each rank, and a
-# reduce-scatter the same. **Predict:** is the ratio of the backward pass better or worse than that of the
-# forward pass?
-
-# %%
-predict("")
-
-# %% [markdown]
 # ## Exercise: zero3_overlap_ratio
 #
-# The tokens are those of a micro-batch, `seq · micro_batch`.
+# The *forward* pass: the all-gather of one block, beside the computation of one of the same size. Its
+# tokens are those of a micro-batch, `seq · micro_batch`.
 
 
 # %%
@@ -674,24 +609,12 @@ def zero3_overlap_ratio(
 zero3_known = check(zero3_overlap_ratio)
 zero3_known
 
-# %%
-if zero3_known and dp_known:
-    for s, b in ((2048, 1), (4096, 1), (4096, 8)):
-        forward = zero3_overlap_ratio(s, b, 8, PEAK, OUTSIDE, 2)
-        backward = 2 * (2 * 7 / 8 / OUTSIDE) / (4 * s * b / PEAK)  # twice the bytes, twice the work
-        print(
-            f"{s} · {b} tokens: forward {forward:.3f}, backward {backward:.3f};"
-            f" DP with as many {dp_overlap_ratio(s * b, 8, PEAK, OUTSIDE, 2):.3f}"
-        )
-
 # %% [markdown]
-# The same in both directions, and the same as for plain data parallelism! In all, ZeRO-3 sends *more*:
-# three times $\frac{DP-1}{DP}P$ elements and not twice. But it also has the forward pass to hide it
-# behind.
+# **Predict:** is the ratio of the *backward* pass better or worse than that? And how many bytes does a
+# rank send in a whole step, compared with plain data parallelism? Take 4 ranks and 8400 parameters.
 #
-# **Predict** the bytes of both on 4 ranks, with 8400 parameters in bfloat16. Here they are sent:
-# simulated ranks make messages of the built-in collectives too, and record them.
-
+# The cell below sends them. Simulated ranks make the messages of built-in collectives too, and record
+# them.
 
 # %%
 predict("")
@@ -708,37 +631,49 @@ def zero3_step(weights):
     dist.reduce_scatter_tensor(torch.empty_like(mine), torch.ones_like(weights))  # gradients
 
 
-n, e = 4, torch.bfloat16.itemsize
-weights = torch.ones(8400, dtype=torch.bfloat16)
+n, params = 4, 8400
 rings = {"all_reduce": "ring", "all_gather": "ring", "reduce_scatter": "ring"}
 for step, times in ((dp_step, 2), (zero3_step, 3)):
-    sent = simulate(step, n, weights, algorithms=rings).trace.traffic.max_sent
-    formula = times * e * (n - 1) / n * weights.numel()
-    print(f"{step.__name__:10} a rank sent {sent:,} bytes; {times} · e · (DP−1)/DP · P = {formula:,.0f}")
+    for dtype in (torch.bfloat16, torch.float32):
+        weights = torch.ones(params, dtype=dtype)
+        sent = simulate(step, n, weights, algorithms=rings).trace.traffic.max_sent
+        print(
+            f"{step.__name__:10} {str(dtype):14} a rank sent {sent:7,} bytes;"
+            f" {times} (n−1)/n · P = {times * (n - 1) / n * params:,.0f}"
+        )
+
+if zero3_known and dp_known:
+    for s, b in ((2048, 1), (4096, 1), (4096, 8)):
+        forward = zero3_overlap_ratio(s, b, 8, PEAK, OUTSIDE, 2)
+        backward = 2 * (2 * 7 / 8 / OUTSIDE) / (4 * s * b / PEAK)  # twice the bytes, twice the work
+        print(
+            f"{s} · {b} tokens: forward {forward:.3f}, backward {backward:.3f};"
+            f" data parallel {dp_overlap_ratio(s * b, 8, PEAK, OUTSIDE, 2):.3f}"
+        )
 
 # %% [markdown]
-# There is a difference, though. When a replica adds up gradients over several micro-batches before it
-# steps, data parallelism sends once, at the end. ZeRO-3 fetches the weights for each micro-batch again.
+# The ratio is the same in both directions, and the same as for plain data parallelism! In all, ZeRO-3
+# sends half as much again, three times $\frac{DP-1}{DP}P$ elements and not twice; but it has the
+# forward pass to hide behind as well.
 #
+# > **Tempting, and wrong.** "An all-reduce of $P$ gradients moves $2\frac{n-1}{n}P$ bytes." The record
+# > says that this counts *elements*. Bytes are $e$ times as many. The bandwidth is in bytes, so a
+# > missing $e$ makes a ratio 2 or 4 times too good.
+#
+# One difference remains. When a replica adds up the gradients of several micro-batches before it steps,
+# data parallelism sends once, at the end. ZeRO-3 fetches the weights again for each micro-batch.
+
+# %% [markdown]
 # ## Tensor parallelism
 #
-# Now one matrix is cut into TP parts, and each device computes with its part, on *all* tokens (chapter
-# 17 does it for real). Before each matrix the activations are gathered, or after it they are reduced
-# and scattered: $\frac{TP-1}{TP}$ of $\text{tokens} \cdot h$ elements.
-#
-# - **Sent:** $e \cdot \text{tokens} \cdot h \cdot \frac{TP-1}{TP}$ bytes.
-# - **Computed:** one $h \times h$ matrix, of which this device has one part of TP:
-#   $2 \cdot \text{tokens} \cdot h^2 / TP$ operations.
-#
-# There is a difference from the two before. The product *needs* the activations that are being gathered,
-# so as written nothing can be computed meanwhile, and the layer takes 1 + ratio times as long as its
-# product. To overlap them, the product itself has to be cut: multiply the tokens that have come while the
-# next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). Then the ratio says,
-# as before, whether the transfer can be hidden.
-#
-# **Predict:** what cancels? Does a larger batch help?
+# Now each *matrix* is cut into $TP$ parts, and each device multiplies *all* tokens with its part.
+# Chapter 17 does it for real. Between two matrices, each device holds $1/TP$ of the activations; before
+# a matrix they are all-gathered, or after it they are reduce-scattered.
 #
 # ## Exercise: tp_overlap_ratio
+#
+# One all-gather or reduce-scatter of the activations, over one $h \times h$ matrix of which this device
+# has its part. The number of tokens is not among the arguments.
 
 
 # %%
@@ -756,76 +691,93 @@ def tp_overlap_ratio(
 tp_known = check(tp_overlap_ratio)
 tp_known
 
+# %% [markdown]
+# A square matrix is the smallest in a block. A block without a gate has $12h^2$ parameters, and four
+# such communications forward; the last column is the ratio of the whole block for `TP = 8`.
+# **Predict:** by how much does it differ from that of one square matrix?
+
 # %%
 if tp_known:
     for name, bandwidth in (("inside", INSIDE), ("outside", OUTSIDE)):
         for hidden in (4096, 12288):
-            ratios = [f"{tp_overlap_ratio(hidden, tp, PEAK, bandwidth, 2):.2f}" for tp in (2, 4, 8, 16)]
-            print(f"{name:8} h = {hidden:5}, TP = 2, 4, 8, 16:", *ratios)
+            ratios = [tp_overlap_ratio(hidden, tp, PEAK, bandwidth, 2) for tp in (2, 4, 8, 16)]
+            ratios = [f"{ratio:6.2f}" for ratio in ratios]
+            sending = 4 * 2 * hidden * 7 / 8 / bandwidth  # for each token
+            block = sending / (2 * 12 * hidden**2 / 8 / PEAK)
+            print(f"{name:8} h = {hidden:5}, TP = 2, 4, 8, 16:", *ratios, f" block: {block:6.2f}")
 
 # %% [markdown]
-# Tokens cancel: neither a longer sequence nor a larger batch helps. Only a wider model does, fewer
-# devices, or a faster link. This is why tensor parallelism stays *inside* the machine.
+# Tokens cancel, so neither longer sequences nor larger batches help. Only a wider model does, or fewer
+# devices, or a faster link. This is why tensor parallelism stays *inside* the machine. A whole block
+# does three times better than its smallest matrix, since the wide matrices of the MLP compute four
+# times as long for the same activations.
 #
-# The formula is for a square matrix, the smallest one of a block. **Predict:** a block without a gate
-# has $12h^2$ parameters, and four such communications forward. What is the ratio of the whole block?
+# ### Beside what?
+#
+# Something is different from the two parallelisms before. There, the transfer and the computation
+# beside it had nothing to do with each other. Here, the product *needs* the activations that are being
+# gathered. Written as "gather, then multiply", nothing runs beside the transfer, and the layer takes
+# $1 + \text{ratio}$ times as long as its product. (In backward there is something: while the gradient
+# of the input is on its way, that of the weight can be computed, as
+# [Megatron-LM](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/layers.py)
+# does.)
+#
+# To overlap them in forward, the product itself has to be cut into pieces: multiply the tokens that are
+# here while the next ones travel ([Wang and others 2023](https://doi.org/10.1145/3567955.3567959)). In
+# the cell below four devices pass their tokens around a ring. A simulated rank computes by sleeping:
+# `time.sleep` lets virtual time pass.
+#
+# **Predict:** how long does the layer take, in units of its product, if the ratio is 0.54? And if it is
+# 1.61?
 
 # %%
-if tp_known:
-    h, tp, tokens = 4096, 8, 2048
-    sending = 4 * 2 * tokens * h * (tp - 1) / tp / INSIDE
-    for glu, params in ((False, 12 * h * h), (True, 16 * h * h)):
-        computing = 2 * tokens * params / tp / PEAK
-        print(
-            f"GLU: {glu!s:5}  whole block {sending / computing:.3f},"
-            f" one square matrix {tp_overlap_ratio(h, tp, PEAK, INSIDE, 2):.3f}"
-        )
+predict("")
+
+# %%
+def gathered_product(in_pieces, seconds, mine):
+    """Pass tokens around a ring, and multiply: each piece as it comes, or all of them at the end."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    for step in range(n):
+        moving, came = [], torch.empty_like(mine)
+        if step < n - 1:
+            moving = [dist.isend(mine, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+        if in_pieces:
+            time.sleep(seconds / n)  # multiply the tokens that are here
+        for request in moving:
+            request.wait()
+        mine = came
+    if not in_pieces:
+        time.sleep(seconds)
+
+
+tp, tokens = 4, 64
+for h in (12288, 4096):
+    shard = torch.ones(tokens // tp, h, dtype=torch.bfloat16)
+    product = 2 * tokens * h * h / tp / PEAK  # seconds
+    times = []
+    for in_pieces in (False, True):
+        done = simulate(gathered_product, tp, in_pieces, product, shard, alpha=0, beta=1 / INSIDE)
+        times.append(done.seconds / product)
+    (whole, pieces), ratio = times, times[0] - 1
+    print(f"h = {h:5}, ratio {ratio:.2f}: gather, then multiply {whole:.2f}; in pieces {pieces:.2f}")
 
 # %% [markdown]
-# Three or four times better: the wide matrices of the MLP compute four times as long for the same
-# activations. Which number counts depends on what can really run side by side, and that is a matter of the
-# program.
+# In pieces, a ratio of 0.54 costs nothing: the layer takes as long as its product. With 1.61 the link
+# is busy all the time, and only the last piece is multiplied after it. So the ratio again says whether
+# the transfer *can* be hidden; the program decides whether it *is*. (With $n$ pieces there are $n - 1$
+# transfers, and the last product has none beside it: up to $\frac{n-1}{n}$ all is hidden, and smaller
+# pieces come closer to 1, until their products are too small to run at the peak.)
 #
 # ## Pipeline parallelism
 #
-# Now whole blocks are dealt out: each *stage* has some, and passes its activations on to the next one,
-# and gradients back. It is a plain message, of $\text{tokens} \cdot h$ elements. Meanwhile the next
-# stage computes the micro-batch before: its blocks, $2 \cdot \text{tokens} \cdot 16h^2$ operations
-# each, with a gate.
+# Now whole blocks are dealt out. Each *stage* holds some of them, and sends its activations on to the
+# next stage in a plain message, and gradients back. While they travel, the next stage computes the
+# micro-batch before.
 #
-# **Predict:** 4 stages, 6 micro-batches of 2 sequences of 64 tokens, h = 128, bfloat16. How many bytes go
-# over each boundary in a step, in each direction?
-
-
-# %%
-def pipeline_step(activations, micro_batches):
-    stage, last = dist.get_rank(), dist.get_world_size() - 1
-    came = torch.empty_like(activations)
-    for _ in range(micro_batches):  # forward: activations
-        if stage > 0:
-            dist.recv(came, stage - 1)
-        if stage < last:
-            dist.send(activations, stage + 1)
-    for _ in range(micro_batches):  # backward: gradients, of the same shape
-        if stage < last:
-            dist.recv(came, stage + 1)
-        if stage > 0:
-            dist.send(activations, stage - 1)
-
-
-s, b, h, stages, micro_batches = 64, 2, 128, 4, 6
-activations = torch.ones(b, s, h, dtype=torch.bfloat16)
-messages = simulate(pipeline_step, stages, activations, micro_batches).trace.messages
-for here, there in ((0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)):
-    sent = sum(m.nbytes for m in messages if (m.source, m.destination) == (here, there))
-    what = "activations" if here < there else "gradients"
-    print(f"stage {here} to {there}: {sent:,} bytes of {what}")
-print(f"micro-batches · e · s · b · h = {micro_batches * activations.itemsize * s * b * h:,}")
-
-# %% [markdown]
 # ## Exercise: pp_overlap_ratio
 #
-# With blocks of $16h^2$: attention, and a gated MLP of width $4h$.
+# The activations of a micro-batch, beside the *forward* pass of the next stage. Its blocks have a gated
+# MLP of width $4h$.
 
 
 # %%
@@ -854,117 +806,192 @@ if pp_known:
         print(f"outside, h = {hidden:5}, 1, 4, 16 layers in a stage:", *ratios)
 
 # %% [markdown]
-# Far below 1, even outside the machine: a stage sends little. What pipelines pay with is something
-# else, the *bubble*: at the beginning and at the end of a step, stages stand still since nothing has
-# come yet. A ratio of times cannot show that, but counting can. With $m$ micro-batches in a step, a
-# stage works for $m$ turns and stands still for $PP - 1$, so the bubble is
-# $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work* it is $\frac{PP - 1}{m}$, as in
-# [Narayanan and others 2021](https://arxiv.org/abs/2104.04473), section 2.2.)
+# Far below 1, even outside the machine: a stage sends little. What a pipeline pays with is the
+# **bubble**. The later stages have nothing to do at the beginning of a step, and nothing left at its
+# end; the earlier ones wait in between, until gradients come back. No ratio shows that.
+#
+# ### In which order?
+#
+# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage
+# does all its forward passes and then all its backward passes. In the second, **1F1B**, it turns to
+# backward as early as it can, and then alternates ([Narayanan and others
+# 2021](https://arxiv.org/abs/2104.04473), section 2.2.1). Each micro-batch whose backward pass is still
+# to come keeps its activations.
+#
+# Here are both on 4 stages with 6 micro-batches. A forward pass takes 1 ms and a backward pass 2.
+#
+# **Predict:** which order has the smaller bubble? And how many micro-batches does the first stage keep
+# at most, in each?
+
+# %%
+predict("")
+
+# %%
+def order(stage, stages, micro_batches, alternate):
+    """The forward (F) and backward (B) passes of a stage."""
+    first = min(micro_batches, stages - stage) if alternate else micro_batches
+    return "F" * first + "BF" * (micro_batches - first) + "B" * first
+
+
+def pipeline_step(micro_batches, alternate, activations):
+    stage, stages = dist.get_rank(), dist.get_world_size()
+    came, sent, kept, most = torch.empty_like(activations), [], 0, 0
+    for turn in order(stage, stages, micro_batches, alternate):
+        way = 1 if turn == "F" else -1  # activations go up, gradients of the same shape go down
+        if 0 <= stage - way < stages:
+            dist.recv(came, stage - way)
+        time.sleep(0.001 if turn == "F" else 0.002)  # compute
+        if 0 <= stage + way < stages:
+            sent.append(dist.isend(activations, stage + way))
+        kept += way
+        most = max(most, kept)
+    for request in sent:
+        request.wait()
+    return most
+
+
+stages, m, s, b, h = 4, 6, 64, 2, 128
+activations = torch.ones(b, s, h, dtype=torch.bfloat16)
+for name, alternate in (("all forwards first", False), ("1F1B", True)):
+    done = simulate(pipeline_step, stages, m, alternate, activations, alpha=0, beta=1 / OUTSIDE)
+    first, last = (order(stage, stages, m, alternate) for stage in (0, stages - 1))
+    print(f"{name:18} stage 0: {first}, stage 3: {last}")
+    print(
+        f"{'':18} {1000 * done.seconds:.1f} ms, of which a stage works {3 * m};"
+        f" micro-batches kept by stages 0 to 3: {list(done)}"
+    )
+sent = [0, 0]
+for message in done.trace.messages:
+    if (message.source, message.destination) in ((0, 1), (1, 0)):
+        sent[message.source] += message.nbytes
+print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2 * s * b * h}")
+
+# %% [markdown]
+# The bubble is the same: both take 27 ms for 18 ms of work. A stage works for $m$ turns of a forward
+# and a backward pass, and stands still for $PP - 1$: the last stage at both ends of the step, the first
+# one in the middle. So the bubble is $\frac{PP - 1}{m + PP - 1}$ of the step. (As a share of the *work*
+# it is $\frac{PP - 1}{m}$, which is how the paper gives it.)
+#
+# What 1F1B saves is memory. With all forwards first, each stage keeps $m$ micro-batches; with 1F1B, the
+# first stage keeps $PP$ and the later ones fewer, however large $m$ is. So you can raise $m$, and
+# *that* makes the bubble smaller.
 #
 # ## What the ratios do not know
 #
-# All four assume the same things. Each of them hides a cost:
+# All four assume the same things, and each of them hides a cost:
 #
-# - **Both reach their peak.** Real matrix products reach a part of $F$ (then more is hidden than we
-#   think), and real links a part of $B$.
-# - **There is one link, and it is ours.** Data, tensor and pipeline parallelism at the same time
-#   share it.
-# - **Side by side costs nothing.** On a GPU a collective takes some of the processors that compute, too.
-# - **There is always something to compute meanwhile.** The *last* gradients, of the first layer, have
-#   no backward pass left to hide behind; nor has the first all-gather of ZeRO-3 anything before it.
-# - **A message has no latency.** Chapter 13 knows better. **Predict:** gradients of 10⁹ parameters go
-#   around a ring, in buckets of $25 \cdot 2^{20}$ bytes, DDP's default. What do latencies of 14 µs (those of the [simulated
-#   DGX H100](../docs/simulation.md)) do, on 8 and on 1024 ranks?
-
-
-# %%
-def seconds_of_a_ring(n, nbytes, alpha, beta):  # chapter 13
-    steps = 2 * (n - 1)
-    return steps * alpha + steps / n * nbytes * beta
-
-
-params, bucket, alpha = 10**9, 25 * 2**20, 14e-6
-tokens = 32768
-for n in (8, 64, 1024):
-    computing = 4 * tokens * params / PEAK
-    buckets = 2 * params / bucket
-    without = buckets * seconds_of_a_ring(n, bucket, 0, 1 / OUTSIDE) / computing
-    honest = buckets * seconds_of_a_ring(n, bucket, alpha, 1 / OUTSIDE) / computing
-    formula = f"{dp_overlap_ratio(tokens, n, PEAK, OUTSIDE, 2):.3f}" if dp_known else "?"
-    print(f"{n:5} ranks: your formula {formula}, ring without latency {without:.3f}, with {honest:.3f}")
-
-# %% [markdown]
-# On 8 ranks the formula is fine. On 1024 it is wrong by a factor that decides everything: a plain ring
-# has 2046 latencies for every bucket. (Libraries take trees or hierarchies there, and larger buckets
-# help.)
+# - **Both sides reach their peak.** Real matrix products reach a part of $F$ (then more is hidden than
+#   the ratio says), and real links a part of $B$.
+# - **The link is free.** Data, tensor and pipeline parallelism at the same time share it.
+# - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
+# - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
+#   have no backward pass left to hide behind, and before the first all-gather of ZeRO-3 there is none
+#   yet.
+# - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
+#   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #
-# A ratio above 1 is a sure sign: it *cannot* be hidden. One below 1 is a hope.
+# A ratio above 1 means that the communication *cannot* be hidden. One below 1 is a hope.
 #
 # ## All together
 #
-# Below is a calculator with all formulas of this chapter. Choose numbers by mouse or keyboard, and see
-# what a device has to keep, and what can be hidden. (In the table of a saved notebook nothing can be
-# turned: run the cell.)
-#
-# It stands at LLaMA's first size, with blocks of $16h^2$, on 8 replicas without ZeRO.
+# Below is a calculator with all formulas of this chapter. Change the numbers with the mouse or the
+# keyboard, and see what a device has to keep and what can be hidden. (In a saved notebook there is only
+# a table: run the cell.) It starts with LLaMA's smaller size, in blocks of $16h^2$, on 8 replicas
+# without ZeRO.
 #
 # 1. It does not fit into 80 GB. Find three different ways to make it fit.
-# 2. Which of your ways keeps all communication hidden?
-# 3. How large can you make the model on 64 devices?
+# 2. Which of them keep all communication hidden?
 
 # %%
 calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
-# It counts what this chapter counts, on a device of the *first* stage: with a pipeline, that one has
-# the most micro-batches on their way, as many as there are stages. With tensor parallelism, activations
-# are shared out as well. What it leaves out: the scores of the head (a long row for every token),
+# It counts what this chapter counts, for a device of the *first* stage. Its pipelines run 1F1B, so that
+# stage keeps the most micro-batches, as many as there are stages. Tensor parallelism shares the
+# activations too. The calculator leaves out the scores of the head (a long row for each token),
 # buffers, and gaps in memory.
+#
+# ### The 65 billion on 64 GPUs
+#
+# Back to the opening. LLaMA's narrower MLP brings its blocks down to nearly $12h^2$, so let us leave
+# the gate out. Here is a plan with a deep pipeline. **Predict:** it fits, and both ratios are below 1.
+# What is wrong with it?
+
+# %%
+large = dict(hidden=8192, layers=80, vocab=32_000, glu=False, seq=2048, micro_batch=8, recompute=True)
+calculator(**large, dp=2, pp=32, micro_batches=32)
+
+# %% [markdown]
+# Half of it is bubble: 31 turns of 63, and each step takes twice as long as its work. *What can be
+# hidden is not what is fast.* More micro-batches shrink the bubble, as long as the batch may grow: with
+# 256 of them it is 10.8 %.
+#
+# Or leave the pipeline out, and take ZeRO-3 over all 64 devices, with a larger micro-batch:
+
+# %%
+zero3 = calculator(**large | {"micro_batch": 10}, dp=64, zero=3)
+zero3
+
+# %%
+if flops_known and state_known:
+    plan = zero3.plan
+    days = step_flops(1400 * 10**9, plan.params) / (plan.devices * PEAK) / 86400
+    print(f"{training_state_bytes(plan.params) / plan.devices / 1e9:.1f} GB of state on each device")
+    longer = days * 4 / 3
+    print(f"at the peak {days:.0f} days; with recomputation {longer:.0f}; at half the peak {2 * longer:.0f}")
+
+# %% [markdown]
+# So there are the three answers. It fits, with ZeRO-3 and recomputation. It takes the better part of a
+# year if the GPUs reach half of their peak. And the gathered weights can just be hidden, with 20,480
+# tokens in a micro-batch. Nothing has run yet, but you know which experiment to try first.
 #
 # ## Summary
 #
-# - A block has $12h^2$ parameters, with a gate of full width $16h^2$; a model has blocks, an embedding,
-#   perhaps a head and positions. Biases and norms are small, the *width of the MLP* is not.
-# - Mixed precision with Adam keeps 16 bytes a parameter; ZeRO shares 12, 14 or all 16 of them out.
-# - A block keeps 16 times $sbh$ elements for backward, 24 times with a gate; 1 time if it computes the
-#   rest again.
-# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward.
-# - Communication over computation, hidden up to 1:
+# - A block has $12h^2$ parameters, or $16h^2$ with a gate of full width. A model has blocks, an
+#   embedding, perhaps a head and positions. Biases and norms are small; the *width of the MLP* is not.
+# - Mixed precision with Adam keeps 16 bytes for each parameter. ZeRO shares 12, 14 or all 16 of them.
+# - For backward a block keeps 16 times $sbh$ elements, 24 times with a gate, and once if it recomputes.
+# - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention comes on
+#   top; say whether you count the masked half.
+# - What can be hidden? Communication over computation, up to 1:
 #
 # | | ratio | what helps |
 # |---|---|---|
 # | DP | $\frac{e}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$ | more tokens on a replica |
 # | ZeRO-3 | $\frac{e}{2 \cdot \text{seq} \cdot \text{mbs}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$ | more tokens in a micro-batch |
-# | TP | $\frac{e \cdot (TP-1)}{2h} \cdot \frac{F}{B}$ | a wider model, fewer devices |
+# | TP | $\frac{e \cdot (TP-1)}{2h} \cdot \frac{F}{B}$ | a wider model, fewer devices; and a product in pieces |
 # | PP | $\frac{e}{32 \cdot h \cdot \text{layers}} \cdot \frac{F}{B}$ | a wider model, more layers in a stage |
 #
+# - A pipeline has a bubble of $\frac{PP-1}{m+PP-1}$ of a step, in either order. With 1F1B the first
+#   stage keeps $PP$ micro-batches, with all forwards first $m$.
 # - Say the unit: elements, numbers of two bytes, bytes. And derive a ratio from two times.
-#
-# **Where this is used:** a training run is planned on such a page: what fits, on how many devices, and
-# which parallelism goes over which link. And a profile means little until you compare it with one.
 #
 # ### Check yourself
 #
-# <details><summary>A model of 13 billion parameters is trained on 64 devices with ZeRO-1. How much of what stays does each keep?</summary>
+# <details><summary>A model of 13 billion parameters is trained on 64 devices with ZeRO-1. How much of its state does each device keep?</summary>
 #
-# 2 + 2 + 12/64 = 4.19 bytes a parameter, 54 GB. Weights and gradients are not shared out: more devices
-# do not help any more. ZeRO-3 would keep 16/64 = 0.25 bytes, 3.3 GB.
+# 2 + 2 + 12/64 = 4.19 bytes for each parameter, 54 GB. Weights and gradients are not shared, so more
+# devices hardly help. ZeRO-3 would keep 16/64 = 0.25 bytes, 3.3 GB.
 # </details>
 #
-# <details><summary>You double the number of replicas and keep the whole batch as it is. What happens to the ratio of data parallelism?</summary>
+# <details><summary>You double the number of replicas and leave the whole batch as it is. What happens to the ratio of data parallelism?</summary>
 #
-# It doubles (nearly: (DP − 1)/DP also grows a little): each replica has half of the tokens, and still
-# sends all gradients.
+# It doubles (and (DP − 1)/DP grows a little): each replica has half of the tokens, and still sends all
+# gradients.
 # </details>
 #
 # <details><summary>Tensor parallelism over 8 devices is not hidden. A colleague suggests a larger micro-batch. Does it help?</summary>
 #
-# No. Both what is sent and what is computed grow with the tokens, and they cancel.
+# No. What is sent and what is computed both grow with the tokens, and they cancel. First ask whether
+# anything runs beside the transfer at all: "gather, then multiply" hides nothing at any ratio.
 # </details>
 #
 # <details><summary>You train with gradients in float32. What changes?</summary>
 #
-# e = 4, so the ratio of data parallelism doubles; and a parameter takes 18 bytes and not 16.
+# e = 4, so the ratio of data parallelism doubles, and a parameter takes 18 bytes instead of 16. (These
+# are the 18 of [Megatron-LM's own
+# estimate](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/theoretical_memory_usage.py).)
 # </details>
 #
-# **Next:** chapter [17](17_sharded_matmul.ipynb) cuts matrices and sequences for real.
+# **Next:** [17 · Sharded matrix products](17_sharded_matmul.ipynb) cuts matrices and activations for
+# real.

@@ -1,19 +1,20 @@
 # %% [markdown]
 # # 17 · Sharded matrix products
 #
-# Nearly all of a transformer's work is products of activations and weights. When a product is too large
-# for one GPU, or too slow, it has to be shared: the numbers that go in, the numbers that come out, or
-# the work between. Every way to cut it asks for another collective.
+# The MLP of a large language model multiplies by two matrices of a hundred million numbers or more, in
+# every layer. When such a product is too large for one GPU, or too slow, several GPUs have to share it.
+# But which part does each of them take: some of the inputs, some of the outputs, or some of the work
+# between? Each choice needs another collective. Choose well, and two layers in a row need only one.
 #
-# **You will learn** to share one matrix product among ranks: three ways to cut it, which collective
-# each of them asks for, in forward and in backward, and why two linear layers in a row need only
-# one all-reduce. You will write the four functions that tensor-parallel training is made of, with
-# gradients that are equal to those of one rank.
+# **You will learn** to share a matrix product among ranks: three ways to cut it, the collective that
+# each of them needs in forward and in backward, and what a rank then keeps and sends. You will write
+# the four functions that tensor-parallel training is made of, with gradients equal to those of one
+# rank.
 #
 # **You need** chapters [05](05_all_gather.ipynb), [07](07_all_reduce.ipynb) and
 # [11](11_ring_all_reduce.ipynb), and to know what `backward` does.
 #
-# **Time:** 120 minutes, and 4 exercises.
+# **Time:** 2 hours, with 4 exercises.
 
 # %%
 import warnings
@@ -21,27 +22,30 @@ import warnings
 import torch
 import torch.distributed as dist
 import torch.distributed.nn.functional as differentiable
+from torch.autograd.graph import saved_tensors_hooks
 
 from grader import check, hint, predict, run
 
 # %% [markdown]
 # ## A product is a cube
 #
-# A model may have weights that do not fit on one device. Then a single product $Y = XW$ has to be
-# shared. With $X$ of shape $(M, K)$ and $W$ of shape $(K, N)$,
+# Take a product $Y = XW$, with $X$ of shape $(M, K)$ and $W$ of shape $(K, N)$:
 #
 # $$Y_{mn} = \sum_k X_{mk} W_{kn}.$$
 #
-# That is one multiplication for every triple $(m, k, n)$: a **cube** of $M \cdot K \cdot N$ little cubes.
-# One of its faces is $X$, one is $W$, one is $Y$. A face lacks one axis: $X$ has no $n$, $W$ no $m$,
-# and $Y$ no $k$, because it is summed over.
+# That is one multiplication for every triple $(m, k, n)$: a **cube** of $M \cdot K \cdot N$ little
+# cubes. One of its faces is $X$, one is $W$, one is $Y$. Each face lacks one axis: $X$ has no $n$, $W$
+# has no $m$, and $Y$ has no $k$, because $k$ is summed over.
 #
-# ![The cube of a product, three times, each cut into three slabs for ranks 0, 1 and 2. Cut along m: each rank has rows of X and of Y, nothing is sent in forward, and the gradient of W needs an all-reduce. Cut along n: each rank has columns of W and of Y, an all-gather if all need Y, and the gradient of X needs an all-reduce. Cut along k: each rank has columns of X and rows of W, and a partial sum of Y: an all-reduce, and nothing in backward](../imgs/product_cube.png)
+# **Predict:** cut the cube into slabs along one of its axes, one slab for each rank. For which of the
+# three axes does no rank have a single finished number of $Y$?
 #
-# The front face of the cube is $Y$, the right one $X$, the top one $W$. Each rank gets one slab.
+# ![The cube of a product, three times: Y is the front face, X the right one, W the top one. Each cut makes slabs for ranks 0, 1 and 2, and each face shows which rank holds what. Cut along m: X and Y are in rows, all of W is on every rank; nothing is sent in forward, and the gradient of W needs an all-reduce. Cut along n: W and Y are in columns, all of X is on every rank; an all-gather if all need Y, and the gradient of X needs an all-reduce. Cut along k: X is in columns, W in rows, and each number of Y is a sum 0+1+2 over the ranks: an all-reduce, and nothing in backward](../imgs/product_cube.png)
 #
-# **Predict:** four ranks get one slab each. For which of the three cuts has no rank a single finished
-# number of $Y$?
+# The front face is $Y$, the right one $X$, the top one $W$. A number is the rank that holds this piece.
+# Grey is what no rank has to itself: "all" of them have it, or each has one term of 0+1+2.
+#
+# Here are the three cuts for four ranks. What do you have to do with their parts, to make $Y$ of them?
 
 # %%
 n = 4
@@ -56,28 +60,30 @@ along_k = [x @ w for x, w in zip(X.tensor_split(n, 1), W.tensor_split(n, 0))]
 for axis, parts in (("m", along_m), ("n", along_n), ("k", along_k)):
     print(f"cut along {axis}: parts of shapes", *[tuple(part.shape) for part in parts])
 
-print("below each other:    ", torch.equal(torch.cat(along_m, 0), Y))
-print("side by side:        ", torch.equal(torch.cat(along_n, 1), Y))
-print("added up:            ", torch.equal(sum(along_k), Y))
+print("one below another:", torch.equal(torch.cat(along_m, 0), Y))
+print("side by side:     ", torch.equal(torch.cat(along_n, 1), Y))
+print("added up:         ", torch.equal(sum(along_k), Y))
 
 # %% [markdown]
 # (The numbers are small integers, so nothing is rounded, and we can ask for equality.)
 #
-# - **Along $m$:** each rank has rows of $X$ and of $Y$, and the whole $W$. Nothing is sent. Rows are
-#   samples, so this is data parallel training; or they are positions of a sequence.
-# - **Along $n$:** each rank has columns of $W$ and of $Y$: **column parallel**. If you need all of $Y$,
-#   needs an **all-gather**.
-# - **Along $k$:** each rank has rows of $W$ and the columns of $X$ that go with them: **row parallel**.
-#   Every rank has a matrix as large as $Y$, and all of them have to be added up: an **all-reduce**.
+# - **Along $m$:** each rank has some rows of $X$ and of $Y$, and all of $W$. Nothing is sent. If the
+#   rows are samples, this is data parallelism; if they are positions of a sequence, context
+#   parallelism.
+# - **Along $n$:** each rank has some columns of $W$ and of $Y$: **column parallel**. If you need all of
+#   $Y$, you need an **all-gather**.
+# - **Along $k$:** each rank has some rows of $W$ and the columns of $X$ that go with them: **row
+#   parallel**. Every rank gets a matrix as large as $Y$, and all of these have to be added up: an
+#   **all-reduce**.
 #
 # ## Backward is two more products on the same cube
 #
-# Let $G$ be the gradient of the loss by $Y$. Then
+# Let $G$ be the gradient of the loss with respect to $Y$. Then
 #
 # $$\frac{\partial L}{\partial X} = G\,W^\top, \qquad \frac{\partial L}{\partial W} = X^\top G.$$
 #
-# $G$ lies on the face of $Y$. The gradient of $X$ sums over $n$, that of $W$ over $m$. So each of
-# the three products sums over another axis.
+# $G$ lies on the face of $Y$. The gradient of $X$ sums over $n$, and that of $W$ over $m$. So the three
+# products sum over three different axes.
 #
 # **Predict:** which product has to be added up over ranks if the cube is cut along $m$? And along $n$?
 
@@ -118,13 +124,13 @@ for axis in "mnk":
     print(f"{axis:5}", *[f"{entry:15}" for entry in row])
 
 # %% [markdown]
-# The whole chapter is in this table, and every entry has been computed. **A product has to be added up
-# over ranks exactly if the cut runs along the axis that it sums over.** The all-reduce of the first row
-# is the one of data parallel training: it averages the gradients of the weights.
+# This table holds the whole chapter, and every entry in it has been computed. **A product has to be
+# added up over ranks exactly if the cut runs along the axis that it sums over.** The all-reduce in the
+# first row is the one of data-parallel training: it averages the gradients of the weights.
 #
 # ## Columns, the naive way
 #
-# Every rank has some columns of the weight and the same $X$. Let us multiply, and gather.
+# Every rank has some columns of the weight, and the same $X$. Let us multiply and gather.
 
 # %%
 K, N, ranks = 3, 4, 2
@@ -151,10 +157,10 @@ for rank, found in enumerate(run(gather_only, ranks)):
 print("unsharded:", (x_all @ weight).tolist())
 
 # %% [markdown]
-# The value is right, and `requires_grad` is `False`: a collective fills buffers, and autograd knows
-# nothing of where the numbers came from. No weight will ever learn.
+# The value is right, but `requires_grad` is `False`. A collective fills buffers, and autograd does not
+# know where their numbers came from. With this, no weight would ever learn.
 #
-# A small trick helps: the rank's *own* columns have a history, so put them back into their place.
+# A small trick helps: the rank's *own* columns do have a history, so put them back in their place.
 #
 # **Predict:** are the gradients of `weight` right now? And that of `x`?
 
@@ -185,17 +191,17 @@ print(f"unsharded: {unsharded()[0]}, of x {unsharded()[1]}")
 print("both ranks' gradients of x, added up:", sum(torch.tensor(of_x) for _, of_x in found).tolist())
 
 # %% [markdown]
-# The columns are right: each number of the gathered product has a gradient, the rank takes the part that
-# belongs to its columns, and **nothing is sent** for that.
+# The gradients of the columns are right. Every number of the gathered product has a gradient, the rank
+# takes the part that belongs to its columns, and **nothing is sent** for that.
 #
-# But `x` went into *all* columns, and each rank knows only what its own bring. Added up, these parts are
-# the gradient of the unsharded product. Second row of the table: the gradient of $X$ sums over $n$, and
-# $n$ is cut. So there is an all-reduce in *backward*.
+# But `x` went into *all* columns, and each rank knows only what its own contribute. Added up, these
+# parts are the gradient of the unsharded product. That is the second row of the table: the gradient of
+# $X$ sums over $n$, and $n$ is cut. So there is an all-reduce in *backward*.
 #
 # ## A function with a backward of its own
 #
-# `torch.autograd.Function` lets you say what forward and what backward is. Here is one that does
-# nothing at all, twice:
+# `torch.autograd.Function` lets you say what forward and backward do. Here is one that does nothing in
+# either:
 
 # %%
 class Nothing(torch.autograd.Function):
@@ -213,10 +219,10 @@ x = torch.ones(2, requires_grad=True)
 (3 * Nothing.apply(x)).sum().backward()
 
 # %% [markdown]
-# `forward` may keep what backward needs on `ctx` (`ctx.width = 3`). `backward` returns one gradient for
-# each argument of forward, `None` for one that is no tensor. Both may call collectives, if **all ranks
-# do, in the same order**. See
-# [Extending torch.autograd](https://docs.pytorch.org/docs/stable/notes/extending.html).
+# On `ctx`, forward may leave what backward needs (`ctx.width = 3`). `backward` returns one gradient for
+# each argument of forward, and `None` for arguments that are not tensors. Both may call collectives, if
+# **all ranks do so in the same order**. See [Extending
+# torch.autograd](https://docs.pytorch.org/docs/stable/notes/extending.html).
 #
 # ## Exercise: column_parallel
 #
@@ -227,9 +233,9 @@ x = torch.ones(2, requires_grad=True)
 #
 # - The gradients of `x` and of `weight_shard` equal those of the unsharded product, on every rank.
 # - All-gathers and all-reduces are allowed, in backward too.
-# - There may be fewer columns than ranks: some shard is empty then. You know the width of your own
-#   shard only. How do you find out the others'?
-# - gloo's all-gather takes pieces of one size: pad, as in chapter [07](07_all_reduce.ipynb).
+# - There may be fewer columns than ranks, and then some shards are empty. You know the width of your
+#   own shard only. How do you find out the others?
+# - gloo's all-gather takes pieces of one size: pad them, as in chapter [07](07_all_reduce.ipynb).
 
 # %%
 def column_parallel(x: torch.Tensor, weight_shard: torch.Tensor) -> torch.Tensor:
@@ -265,20 +271,18 @@ columns
 # %% [markdown]
 # ## Rows
 #
-# Now the cut runs through the inner dimension: each rank has some columns of $X$ and the rows of $W$
-# that go with them. Every rank's product has the right shape and the wrong numbers. An all-reduce adds
-# them up.
+# Now the cut runs through the inner dimension. Each rank has some columns of $X$ and the rows of $W$
+# that go with them. Every rank's product has the right shape and the wrong numbers, and an all-reduce
+# adds them up.
 #
-# **Predict:** what is the gradient of $a$, if $y = a + b$ and the gradient of $y$ is $G$?
-#
-# It is $G$ itself, and so is that of $b$. Each rank has one term of the sum; every rank computes the
-# same loss and so has $G$ already. Third row of the table: backward sends **nothing**.
+# What does backward send? Think of two ranks: if $y = a + b$, and the gradient of $y$ is $G$, what is
+# the gradient of $a$? And who knows $G$, if every rank computes the same loss from $y$?
 #
 # ### Another loss than ours
 #
-# A tempting thought: "Collectives have differentiable versions: `torch.distributed.nn.functional.all_reduce` is an all-reduce
-# that autograd knows. The gradient of an all-reduce is an all-reduce." It is in the
-# library, it runs, and no error comes. Let us look at the gradient.
+# A tempting thought: "The gradient of an all-reduce is an all-reduce, and the library has it." Indeed,
+# `torch.distributed.nn.functional.all_reduce` is an all-reduce that autograd knows. It runs without an
+# error. **Predict:** what gradient does it give on 1, 2 and 3 ranks, if the right one is 1?
 
 # %%
 predict("")
@@ -291,51 +295,40 @@ def my_rows():
     return x, w
 
 
-def with_the_library():
+def with_the_library(ranks_with_a_loss):
     x, w = my_rows()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # newer versions call it deprecated
         y = differentiable.all_reduce(x @ w)
-    y.sum().backward()
+    (y.sum() if dist.get_rank() < ranks_with_a_loss else 0 * y.sum()).backward()
     return y.tolist(), w.grad[0, 0].item()
 
 
 right = unsharded()[0]
 for ranks in (1, 2, 3):
-    found = run(with_the_library, ranks)
-    value, gradient = found[0]
+    value, gradient = run(with_the_library, ranks, ranks)[0]
     print(f"n = {ranks}: value {value}, a gradient of weight: {gradient}, unsharded {right[0][0]}")
+print("n = 3, a loss on rank 0 alone:", run(with_the_library, 3, 1)[0][1])
 
 # %% [markdown]
-# The value is right; the gradient is **$n$ times too large**. With Adam you would hardly see it (Adam
-# does not care about the size of gradients), and with SGD your learning rate is $n$ times what you
-# think.
+# The value is right; the gradient is **$n$ times too large**. With Adam you would hardly notice, since
+# it divides by the size of the gradients. With SGD, your learning rate is $n$ times what you think.
 #
-# Is the library wrong? No. It answers another question. It takes the losses of the ranks for *different*
-# ones, and gives the gradient of their **sum**. Here they are one loss, written down $n$ times. Let only
-# rank 0 have a loss:
-
-# %%
-def one_loss():
-    x, w = my_rows()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        y = differentiable.all_reduce(x @ w)
-    (y.sum() if dist.get_rank() == 0 else 0 * y.sum()).backward()
-    return w.grad[0, 0].item()
-
-
-print("a loss on rank 0 alone:", run(one_loss, 3)[0])
-
-# %% [markdown]
-# So before you take a differentiable collective from anywhere, ask: *is the loss the same on all ranks,
-# and counted once, or does each rank have its own?* Others have
-# [stumbled over it](https://github.com/NVIDIA/Megatron-LM/issues/559), too.
+# Is the library wrong? No, it answers another question. It takes the losses of the ranks to be
+# *different* ones, and gives the gradient of their **sum**. Here they are one loss, written down $n$
+# times. If only rank 0 has a loss, as in the last line, the gradient is right.
+#
+# So before you use a differentiable collective, ask: *is the loss the same on all ranks and counted
+# once, or does each rank have its own?* Others have stumbled over it, from either side: [PyTorch issue
+# 58005](https://github.com/pytorch/pytorch/issues/58005) finds the library's gradient wrong, and
+# [FlashAttention issue 1244](https://github.com/Dao-AILab/flash-attention/issues/1244) that of a layer
+# whose backward sends nothing.
 #
 # ### The lazy way, and why it is a trap
 #
-# `dist.all_reduce` writes into its tensor behind autograd's back. So autograd believes that `y` is still
-# the plain product, and passes the gradient on as it is: just what we want!
+# `dist.all_reduce` writes into its tensor behind autograd's back. So autograd believes that `y` is
+# still the plain product, and passes the gradient on as it is. Below, `lazy` uses this for a product,
+# and `lazy_after_relu` for a ReLU. **Predict:** are both gradients right?
 
 # %%
 def lazy():
@@ -346,13 +339,6 @@ def lazy():
     return y.tolist(), w.grad[0, 0].item()
 
 
-print("lazy:", *run(lazy, 3)[0])
-
-# %% [markdown]
-# Right, by luck: a product does not look at its result again. Other operations do. A ReLU remembers its
-# *result*, to know in backward where it was positive:
-
-# %%
 def lazy_after_relu():
     rank = dist.get_rank()
     x = torch.tensor([-1.0, -1.0] if rank == 0 else [2.0, 3.0], requires_grad=True)
@@ -362,19 +348,22 @@ def lazy_after_relu():
     return x.grad.tolist()
 
 
-print("gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should be [0.0, 0.0]")
+print("a product:", *run(lazy, 3)[0])
+print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should be [0.0, 0.0]")
 
 # %% [markdown]
-# A wrong gradient, and not a word about it. (Outside of this course PyTorch 2.13 prints a warning in
-# backward: "an autograd kernel was not registered", and that the behaviour is going to be removed.) A
-# function with a backward of its own says what it means. `check` lets the lazy way pass in the exercise
-# below, since its gradients are right there, and remarks on it.
+# The first is right by luck: the backward of a product does not look at its result. That of a ReLU
+# does, to see where it was positive, and then the gradient is wrong without a word. (Outside this
+# course, PyTorch 2.13 prints a warning in backward: "an autograd kernel was not registered", and that
+# the behaviour is going to be removed.) A function with a backward of its own says what it means. In
+# the exercise below, `check` lets the lazy way pass, since its gradients are right there, and remarks
+# on it.
 #
 # ## Exercise: row_parallel
 #
-# `x_shard` is this rank's part of x's last dimension, `weight_shard` the rows of the weight that go with
-# it, both split with `tensor_split`. Return the whole product on every rank; the loss is the same on
-# every rank. `all_reduce` is allowed.
+# `x_shard` is this rank's part of the last dimension of x, and `weight_shard` has the rows of the
+# weight that go with it; both are split with `tensor_split`. Return the whole product on every rank.
+# The loss is the same on every rank. `all_reduce` is allowed.
 
 # %%
 def row_parallel(x_shard: torch.Tensor, weight_shard: torch.Tensor) -> torch.Tensor:
@@ -399,10 +388,13 @@ class Sum(torch.autograd.Function):
 check(row_parallel)
 
 # %% [markdown]
+# So backward sends **nothing**, as the third row of the table has it: $G$ is the gradient of every
+# term, and every rank has it already.
+#
 # ## Two layers, one all-reduce
 #
-# A transformer's MLP is two products with something between them: $Z = \mathrm{relu}(X A)\,B$. First the
-# plain way: share each product by itself, with what you have written.
+# A transformer's MLP is two products with something between them: $Z = \mathrm{relu}(X A)\,B$. First
+# the plain way: share each product by itself, with the function that you have written.
 
 # %%
 torch.manual_seed(17)
@@ -449,14 +441,21 @@ if columns:
     print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 
 # %% [markdown]
-# Right, with two gathers in forward (and whatever you have done to find out the widths), and two
+# This is right, with two gathers in forward (and whatever you do to find out the widths), and two
 # all-reduces in backward. Can it be less?
 #
-# Cut $A$ by columns. Each rank then has *columns* of $XA$. ReLU works on each number alone, so it can be
-# done on those columns. And columns of $\mathrm{relu}(XA)$ with the rows of $B$ that go with them are
-# exactly what a *row*-parallel product takes. **So nothing is gathered between the two.**
+# **Predict:** cut $A$ by columns and $B$ by rows. Which collectives remain, in forward and in backward?
+
+# %%
+predict("")
+
+# %% [markdown]
+# Cut $A$ by columns. Then each rank has some *columns* of $XA$. ReLU works on each number alone, so it
+# can be done on those columns. And some columns of $\mathrm{relu}(XA)$, with the rows of $B$ that go
+# with them, are exactly what a *row*-parallel product takes. **So nothing is gathered between the
+# two.**
 #
-# ![Two ranks, each with X. A dashed line named share: forward nothing, backward all-reduce. Then rank r multiplies with its columns of A, takes the relu, and multiplies with its rows of B; nothing is sent in between. A dashed line named sum: forward all-reduce, backward nothing. Then both have Z](../imgs/column_then_row.png)
+# ![Two ranks, each with X. A line named Share: forward nothing, backward all-reduce. Then rank r multiplies with its columns of A, takes the relu, and multiplies with its rows of B; nothing is sent in between. A line named Add: forward all-reduce, backward nothing. Then both have Z](../imgs/column_then_row.png)
 #
 # What is left are two functions, one at each end. They mirror each other:
 #
@@ -465,12 +464,7 @@ if columns:
 # | `Share`, before the columns | nothing | all-reduce: $X$ went into all columns |
 # | `Add`, after the rows | all-reduce | nothing: every term has the gradient of the sum |
 #
-# This is the idea of [Megatron-LM](https://arxiv.org/abs/1909.08053), which calls them $f$ and $g$.
-#
-# **Predict:** how many all-reduces does the MLP need in forward, and how many in backward?
-
-# %%
-predict("")
+# The idea is [Megatron-LM](https://arxiv.org/abs/1909.08053)'s, which calls them $f$ and $g$.
 
 # %%
 class Share(torch.autograd.Function):
@@ -480,21 +474,23 @@ class Share(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        grad = grad.clone()
-        dist.all_reduce(grad)
-        return grad
+        return add_up(grad)
 
 
 class Add(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part):
-        total = part.clone()
-        dist.all_reduce(total)
-        return total
+        return add_up(part)
 
     @staticmethod
     def backward(ctx, grad):
         return grad
+
+
+def add_up(x):
+    total = x.clone()
+    dist.all_reduce(total)
+    return total
 
 
 def parallel_mlp():
@@ -512,14 +508,15 @@ print("equal to one rank:", is_equal(result, None, None, 1, 0))
 print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 
 # %% [markdown]
-# One all-reduce in forward, one in backward, of a tensor as large as $X$. Attention does the same with
-# its heads in place of the columns: each rank computes some heads, and the output projection is row
-# parallel. That makes two all-reduces in forward and two in backward for a layer of a transformer.
+# One all-reduce in forward and one in backward, of a tensor as large as $X$. Attention does the same,
+# with its heads in place of the columns: each rank computes some heads, and the output projection is
+# row parallel. That makes two all-reduces in forward and two in backward for each block of a
+# transformer.
 #
 # ### Why not the other way round?
 #
-# Rows first: then each rank has a *partial sum* of $XA$ before the ReLU. May one take the ReLU of each
-# and add up later?
+# With rows first, each rank has a *partial sum* of $XA$ before the ReLU. May you take the ReLU of each
+# and add up later? **Predict**, then run.
 
 # %%
 one, other = torch.tensor([3.0, -2.0]), torch.tensor([-1.0, 5.0])
@@ -527,19 +524,29 @@ print("relu of the sum:  ", torch.relu(one + other).tolist())
 print("sum of the relus: ", (torch.relu(one) + torch.relu(other)).tolist())
 
 # %% [markdown]
-# No: what stands between the products works on each *number* alone, and not on each *term of a sum*. With
-# rows first an all-reduce has to come before the ReLU, and the columns that follow need an all-gather.
+# No. What stands between the products works on each *number* alone, but not on each *term of a sum*.
+# With rows first, an all-reduce has to come before the ReLU, and the columns that follow need an
+# all-gather.
 #
-# ## Cut the sequence
+# ## Cut the positions, too
 #
-# Between two such blocks stand layer norm, dropout, additions. They work on each *position* of the
-# sequence alone, and in tensor-parallel training every rank does all of them, on the same numbers, and
-# keeps all of the results for backward. Cut along $m$ instead: each rank takes some positions.
+# Between two such pairs of products stand layer norms, dropouts and additions. In the scheme above
+# every rank computes all of them, on the same numbers, and keeps all of their inputs for backward. But
+# they work on each *position* of the sequence alone, so they can be cut along $m$: each rank takes some
+# positions.
 #
-# For that, two functions are needed: one takes a rank's part, the other puts the parts together.
+# Megatron calls this **sequence parallelism**: between the products, the ranks that share the matrices
+# also share the positions. If the *whole* network works on split sequences, attention included, it is
+# **context parallelism**, and attention then needs messages of its own. (Both are options of [Megatron
+# Core](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.model_parallel_config.html),
+# `sequence_parallel` and `context_parallel_size`.)
 #
-# **Predict:** every rank has the same `x` and takes its part of it. In forward nothing is sent. What is in
-# `x.grad` if you leave it to autograd?
+# It takes two functions: one takes a rank's part, the other puts the parts together. **Predict:** every
+# rank has the same `x` and takes its part of it. In forward nothing is sent. What is in `x.grad` if you
+# leave backward to autograd?
+
+# %%
+predict("")
 
 # %%
 def slice_only():
@@ -553,30 +560,14 @@ def slice_only():
 print(*run(slice_only, 2), sep="\n")
 
 # %% [markdown]
-# The rank's own part, and zeros. Whatever computed `x` did so on every rank, and has to get the *same*
-# gradient on each: [1, 1, 2, 2]. So backward of the cut is an **all-gather**. And the other way round:
-#
-# | | forward | backward |
-# |---|---|---|
-# | `sequence_shard` | take the own part | all-gather the parts of the gradient |
-# | `sequence_unshard` | all-gather | take the own part of the gradient |
-#
-# **Predict:** a sequence of 9 positions on 4 ranks. How long are the parts, with `chunk` and with
-# `tensor_split`?
-
-# %%
-print("chunk:       ", [len(part) for part in torch.arange(9).chunk(4)])
-print("tensor_split:", [len(part) for part in torch.arange(9).tensor_split(4)])
-
-# %% [markdown]
-# `chunk(4)` gives three parts, and rank 3 gets an error instead of its own. `tensor_split` always gives
-# $n$; take that one.
+# The rank's own part, and zeros. But whatever computed `x` did so on every rank, and needs the *same*
+# gradient on each: [1, 1, 2, 2]. Which collective makes that out of the two lines above?
 #
 # ## Exercise: sequence_shard
 #
-# Every rank has the same `x`. Return rank $r$'s part of `x` along `dim`, as `tensor_split` cuts it, as a
-# tensor of its own. Each rank goes on with its part; the gradient of `x` must be whole on every rank. Any
-# length, also below $n$. All-gathers are allowed.
+# Every rank has the same `x`. Return rank $r$'s part of `x` along `dim`, as `tensor_split` cuts it, as
+# a tensor of its own. Each rank goes on with its part; the gradient of `x` must be whole on every rank.
+# The length may be anything, even less than $n$. All-gathers are allowed.
 
 # %%
 def sequence_shard(x: torch.Tensor, dim: int = 1) -> torch.Tensor:
@@ -615,8 +606,9 @@ cut
 # %% [markdown]
 # ## Exercise: sequence_unshard
 #
-# Every rank has its part; `full_length` is the length of the whole along `dim`. Return the whole on every
-# rank. Every rank computes the same loss of it. All-gathers are allowed.
+# The way back. Every rank has its part; `full_length` is the length of the whole along `dim`. Return
+# the whole on every rank. Every rank computes the same loss from it: what does that mean for backward?
+# All-gathers are allowed.
 
 # %%
 def sequence_unshard(x_shard: torch.Tensor, full_length: int, dim: int = 1) -> torch.Tensor:
@@ -641,11 +633,12 @@ joined = check(sequence_unshard)
 joined
 
 # %% [markdown]
-# A layer norm on six positions, shared by four ranks: two of them have two positions, two have one.
+# Here is a layer norm on six positions, shared by four ranks: two of them have two positions, and two
+# have one.
 
 # %%
 def norm(x):
-    return torch.nn.functional.layer_norm(x, (hidden,))
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
 def shared_norm():
@@ -666,43 +659,54 @@ if cut and joined:
 # %% [markdown]
 # ## Both together
 #
-# Now put that before the MLP: layer norm on your own positions, put together, and go on with
-# `Share` and `Add`. That works, and wastes: behind `Add` every rank has all of $Z$ and throws most of it
-# away. Remember chapter 07: **an all-reduce is a reduce-scatter and an all-gather.** So stop after the
-# reduce-scatter, which leaves each rank the *sum* at its own positions, and do the all-gather before the
-# next block.
+# Now put that before the MLP: norm your own positions, put them together, and go on with `Share` and
+# `Add`. It works, but it wastes. After `Add` every rank has all of $Z$, and throws most of it away.
+# Remember chapter 07: **an all-reduce is a reduce-scatter and an all-gather.** So stop after the
+# reduce-scatter, which leaves each rank the *sum* at its own positions, and do the all-gather where the
+# next pair of products begins.
 #
 # | | forward | backward |
 # |---|---|---|
 # | `GatherPositions`, before the columns | all-gather | reduce-scatter |
 # | `ScatterSums`, after the rows | reduce-scatter | all-gather |
 #
-# **Predict:** `sequence_unshard` is an all-gather too, and *takes a part* in backward. Why does this one
-# have to add up?
-#
-# Because of what follows. After `sequence_unshard` all ranks do the *same* with the whole, so each has
-# the whole gradient. Here each goes on with its own columns of $A$, and knows only what those bring to
-# the gradient: the all-reduce of `Share` is in there. (This form is by
-# [Korthikanti and others, 2022](https://arxiv.org/abs/2205.05198).)
+# `sequence_unshard` is an all-gather too, and in backward it only takes a part. Why does this one have
+# to add up? Because of what follows. After `sequence_unshard`, all ranks do the *same* with the whole,
+# and each has the whole gradient. Here each goes on with its own columns of $A$, and knows only what
+# these contribute: the all-reduce of `Share` is hidden in it. (The form is that of [Korthikanti and
+# others 2022](https://arxiv.org/abs/2205.05198), section 4.2.2.)
 
 # %%
+def gather_positions(part):
+    whole = part.new_empty(dist.get_world_size() * part.shape[0], *part.shape[1:])
+    dist.all_gather_into_tensor(whole, part.contiguous())
+    return whole
+
+
+def scatter_sums(whole):
+    part = whole.new_empty(whole.shape[0] // dist.get_world_size(), *whole.shape[1:])
+    dist.reduce_scatter_tensor(part, whole.clone())
+    return part
+
+
 class GatherPositions(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part):
-        whole = part.new_empty(dist.get_world_size() * part.shape[0], *part.shape[1:])
-        dist.all_gather_into_tensor(whole, part)
-        return whole
+        return gather_positions(part)
 
     @staticmethod
     def backward(ctx, grad):
-        part = grad.new_empty(grad.shape[0] // dist.get_world_size(), *grad.shape[1:])
-        dist.reduce_scatter_tensor(part, grad.clone())
-        return part
+        return scatter_sums(grad)
 
 
 class ScatterSums(torch.autograd.Function):
-    forward = GatherPositions.backward  # each is the other one, turned round
-    backward = GatherPositions.forward
+    @staticmethod
+    def forward(ctx, part):
+        return scatter_sums(part)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return gather_positions(grad)
 
 
 x_even = torch.randn(8, hidden, dtype=torch.float64)
@@ -733,15 +737,30 @@ print("equal to one rank:", all(equal))
 print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 
 # %% [markdown]
-# Each rank's loss here is that of its own positions, and the loss of the whole is their sum: so this
-# time every rank has another loss, and the rules are those of the library. Two all-reduces have
-# become two all-gathers and two reduce-scatters.
+# Each rank's loss here is that of its own positions, and the loss of the whole is their sum. So this
+# time every rank has a loss of its own, and the rules are those of the library. Two all-reduces have
+# become two all-gathers and two reduce-scatters. (A norm with weights of its own would need one more:
+# each rank sees its positions only, so the gradients of those weights have to be added up. The cut runs
+# along $m$.)
 #
-# ## How many bytes?
+# ## What is sent, and what is kept?
 #
-# Collectives that are built in hide their messages, so let us write the ring's two halves out of
-# messages, and count. $S$ is the size of the whole tensor: $\text{tokens} \times \text{hidden}$
-# elements. The three numbers below are those of an all-gather, a reduce-scatter and an all-reduce.
+# What have we gained? Let us count both: the bytes that a rank sends in a step, and the bytes that it
+# keeps for backward. For the first, the collectives have to be written as rings of messages, since the
+# built-in ones do not show theirs in the record. For the second, every tensor that autograd keeps
+# passes through a hook, as in chapter [16](16_scale_math.ipynb). Three forms compete, each a norm and
+# an MLP:
+#
+# - `replicated`: every rank norms all positions; `Share` and `Add`.
+# - `sharded`: every rank norms its own positions; `GatherPositions` and `ScatterSums`.
+# - `gathered_again`: the same, but the gathered tensor is dropped after the product, and gathered once
+#   more in backward, where the gradient of $A$ needs it.
+#
+# **Predict:** which form sends the most, and which keeps the least? Say it in units of $S$, the bytes
+# of a tensor of all positions.
+
+# %%
+predict("")
 
 # %%
 def ring(chunks, first, combine):
@@ -756,106 +775,129 @@ def ring(chunks, first, combine):
         chunks[into].copy_(chunks[into] + heard if combine else heard)
 
 
-def reduce_scatter_by_ring(x):
-    ring(x.clone().tensor_split(dist.get_world_size()), dist.get_rank() - 1, combine=True)
+# From here on these three are rings; Share, Add and the others call them.
+def gather_positions(part):
+    whole = part.repeat(dist.get_world_size(), 1)
+    ring(whole.chunk(dist.get_world_size()), dist.get_rank(), combine=False)
+    return whole
 
 
-def all_gather_by_ring(x):
-    ring(x.clone().tensor_split(dist.get_world_size()), dist.get_rank(), combine=False)
-
-
-def all_reduce_by_ring(x):
-    chunks = x.clone().tensor_split(dist.get_world_size())
+def scatter_sums(whole):
+    chunks = whole.clone().chunk(dist.get_world_size())
     ring(chunks, dist.get_rank() - 1, combine=True)
-    ring(chunks, dist.get_rank(), combine=False)
-    assert torch.equal(torch.cat(chunks), dist.get_world_size() * x)
+    return chunks[dist.get_rank()].clone()
 
 
-many, wide = 120, 16
-for dtype in (torch.float32, torch.bfloat16):
-    activations = torch.ones(many, wide, dtype=dtype)
-    S = activations.nbytes
-    print(f"{str(dtype).removeprefix('torch.')}: S = {activations.numel()} elements = {S} bytes")
-    for n in (2, 4, 8):
-        sent = [
-            run(collective, n, activations).trace.traffic.max_sent
-            for collective in (all_gather_by_ring, reduce_scatter_by_ring, all_reduce_by_ring)
-        ]
-        formulas = [(n - 1) * S // n, (n - 1) * S // n, 2 * (n - 1) * S // n]
-        print(f"  {n} ranks: {sent} bytes from one rank, as the formulas say: {sent == formulas}")
+def add_up(x):
+    return gather_positions(scatter_sums(x))
+
+
+class GatherTwice(torch.autograd.Function):
+    """All positions times a matrix; keeps a rank's own positions only."""
+
+    @staticmethod
+    def forward(ctx, part, a):
+        ctx.save_for_backward(part, a)
+        return gather_positions(part) @ a
+
+    @staticmethod
+    def backward(ctx, grad):
+        part, a = ctx.saved_tensors
+        return scatter_sums(grad @ a.T), gather_positions(part).T @ grad
+
+
+def replicated(x, a, b):
+    return Add.apply(torch.relu(Share.apply(norm(x)) @ a) @ b)
+
+
+def sharded(x, a, b):
+    return ScatterSums.apply(torch.relu(GatherPositions.apply(norm(x)) @ a) @ b)
+
+
+def gathered_again(x, a, b):
+    return ScatterSums.apply(torch.relu(GatherTwice.apply(norm(x), a)) @ b)
+
+
+many, wide = 32, 64
+
+
+def kept_by(form):
+    """Bytes that a rank keeps for backward, parameters aside, and the gradient of its columns."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(17)
+    x, a, b = torch.randn(many, wide), torch.randn(wide, 4 * wide), torch.randn(4 * wide, wide)
+    x = x if form is replicated else x.tensor_split(n)[rank].clone()
+    a, b = a.tensor_split(n, 1)[rank].clone(), b.tensor_split(n, 0)[rank].clone()
+    own, storages = {t.untyped_storage().data_ptr() for t in (a, b)}, {}
+
+    def keep(tensor):
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
+        z = form(x.requires_grad_(), a.requires_grad_(), b.requires_grad_())
+    z.sum().backward()
+    # what the norm notes for each row is small: leave it out
+    kept = [size for at, size in storages.items() if at not in own and size >= x[0].nbytes * many // n]
+    return sum(kept), a.grad
+
+
+S = many * wide * 4
+for n in (2, 4, 8):
+    gradients = []
+    for form in (replicated, sharded, gathered_again):
+        done = run(kept_by, n, form)
+        kept, gradient = done[0]
+        gradients.append(gradient)
+        sent = done.trace.traffic.max_sent
+        print(f"{n} ranks, {form.__name__:14} sent {sent / S:.3f} S, kept {kept / S:.3f} S")
+    print("  equal gradients:", all(torch.allclose(g, gradients[0], atol=1e-3) for g in gradients))
 
 # %% [markdown]
-# - All-gather and reduce-scatter: $\frac{n-1}{n} S$ a rank. All-reduce: $\frac{2(n-1)}{n} S$. So the
-#   sequence form sends **exactly as many bytes** as the all-reduces that it replaces, and between the
-#   blocks a rank holds only $\frac{1}{n}$ of the activations. What the product reads is the gathered
-#   tensor, and that is whole. If it is kept for backward, it takes as much memory as before; if it is
-#   gathered again there, the bytes are more.
-# - **Elements are not bytes.** The elements are the same above and below; the bytes are half in
-#   `bfloat16`.
-# - The weights do not appear at all. What travels are activations, however large the matrices are.
+# **Sent.** An all-reduce sends $\frac{2(n-1)}{n} S$, an all-gather and a reduce-scatter half of that.
+# So `sharded` sends **exactly as many bytes** as `replicated`, $\frac{4(n-1)}{n} S$ a step, and
+# `gathered_again` one all-gather more. The weights do not appear at all: what travels are activations,
+# however large the matrices are.
+#
+# **Kept.** All three keep $\frac{4}{n} S$ of the ReLU's output. `replicated` also keeps the input and
+# the output of the norm on every rank, $2S$. `sharded` cuts the input to $\frac{1}{n} S$, but the
+# *gathered* output takes a whole $S$ on each rank, however many there are. Only `gathered_again` gets
+# rid of it. It keeps $\frac{6}{n} S$ in all, and pays with that one all-gather.
+#
+# Megatron takes the third way, and starts the additional all-gather while the gradient of the product's
+# input is computed, which does not need it ([the
+# code](https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/tensor_parallel/layers.py)).
 #
 # ### Is it worth it?
 #
-# Take one layer: an all-gather (or a reduce-scatter) of the activations, and a product with $h \times h$
-# weights that $n$ ranks share. With $T$ tokens, $e$ bytes an element, $B$ bytes a second on the link and
-# $F$ operations a second,
-#
-# $$\frac{\text{communication}}{\text{computation}}
-#   = \frac{\frac{n-1}{n}\,T h e \,/\, B}{2 T h^2 / n \,/\, F}
-#   = \frac{e\,(n-1)}{2h} \cdot \frac{F}{B}.$$
-#
-# **Predict:** does a larger batch help?
-
-# %%
-F, B_link = 1e15, 4.5e11  # a made-up device: 10^15 operations and 450 GB a second
-
-
-def counted_ratio(T, h, n):
-    """From bytes that were really sent, and operations that were really asked for."""
-    activations = torch.ones(T, h, dtype=torch.bfloat16)
-    nbytes = run(all_gather_by_ring, n, activations).trace.traffic.max_sent
-    operations = 2 * T * h * (h // n)
-    return (nbytes / B_link) / (operations / F)
-
-
-def formula(h, n, e=2):
-    return e * (n - 1) / (2 * h) * F / B_link
-
-
-for T, h, n in ((32, 64, 4), (256, 64, 4), (32, 128, 4), (32, 64, 8)):
-    ratios = f"counted {counted_ratio(T, h, n):6.1f}, formula {formula(h, n):6.1f}"
-    print(f"{T:4} tokens, hidden {h:4}, {n} ranks: {ratios}")
-
-print("as large as real models, 8 ranks:")
-for h in (4096, 8192, 16384, 32768):
-    print(f"  hidden {h:5}: {formula(h, 8):.2f}")
-
-# %% [markdown]
-# No: the tokens cancel. Only wider layers help, or fewer ranks, or faster links. Below 1 the
-# communication can hide behind the computation. That is why tensor parallel training stays inside one
-# machine, where links are fast, and data parallel training crosses machines
-# ([Narayanan and others, 2021](https://arxiv.org/abs/2104.04473)).
+# Chapter [16](16_scale_math.ipynb) compared the time of one such all-gather with that of one
+# $h \times h$ product, $\frac{e(n-1)}{2h} \cdot \frac{F}{B}$: the number of tokens cancels, so only a
+# wider layer, fewer ranks or a faster link help. It also showed that in forward nothing runs beside the
+# transfer unless the product is cut into pieces, since the product needs what is being gathered. That
+# is why tensor parallelism stays inside one machine, where links are fast, while data parallelism
+# crosses machines ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)).
 #
 # ## Summary
 #
-# - A product is a cube. Cut it along $m$: nothing in forward, an all-reduce for the gradient of $W$. Along
-#   $n$: an all-gather of $Y$, and an all-reduce for the gradient of $X$. Along $k$: an all-reduce of $Y$, and
-#   nothing in backward.
-# - A collective fills buffers that autograd knows nothing of. Say yourself what backward is.
+# - A product is a cube. Cut along $m$: nothing in forward, an all-reduce for the gradient of $W$. Cut
+#   along $n$: an all-gather of $Y$, an all-reduce for the gradient of $X$. Cut along $k$: an all-reduce
+#   of $Y$, and nothing in backward.
+# - A collective fills buffers that autograd knows nothing about. Say yourself what backward does.
 # - **Where every rank has the same loss**, the gradient of a sum is passed on as it is, and that of a
 #   gathered tensor is cut. Adding it up makes it $n$ times too large.
 # - Columns, then rows: one all-reduce in forward and one in backward for two layers.
-# - A sequence that is cut turns each all-reduce into a reduce-scatter and an all-gather: as many bytes
-#   in forward, and less memory between the blocks.
-# - The ratio of communication to computation is $\frac{e(n-1)}{2h} \cdot \frac{F}{B}$, free of the batch.
+# - Sequence parallelism turns each all-reduce into a reduce-scatter and an all-gather. It sends as many
+#   bytes and keeps less; with one more all-gather in backward, all that is kept shrinks with $n$.
 #
-# **Where this is used:** [Megatron-LM](https://arxiv.org/abs/1909.08053), and `ColwiseParallel`,
-# `RowwiseParallel` and `SequenceParallel` in
+# So what does each GPU take of those two large matrices? Columns of the first and rows of the second.
+# Then the wide tensor between them never travels, and one all-reduce is enough; or its two halves, with
+# the norms shared between them. That is how [Megatron-LM](https://arxiv.org/abs/1909.08053) does it,
+# and how `ColwiseParallel`, `RowwiseParallel` and `SequenceParallel` do it in
 # [torch.distributed.tensor.parallel](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html).
 #
 # ### Check yourself
 #
-# <details><summary>Data parallel training averages the gradients of the weights. Which row of the table is that, and why are the gradients of the activations not averaged?</summary>
+# <details><summary>Data-parallel training averages the gradients of the weights. Which row of the table is that, and why are the gradients of the activations not averaged?</summary>
 #
 # The cut along m. The gradient of W sums over m, so every rank has a part of the sum. The gradient of X
 # has an axis m: each rank has the rows of its own samples, and no other rank needs them.
@@ -863,14 +905,15 @@ for h in (4096, 8192, 16384, 32768):
 #
 # <details><summary>Your row-parallel layer trains well on one rank, and with 8 ranks the loss explodes at once. The values of forward are right. What do you suspect?</summary>
 #
-# Gradients that are 8 times too large: an all-reduce in backward as well, as the library's differentiable
-# all-reduce has it. Compare the gradient of one weight with that of one rank.
+# Gradients that are 8 times too large: an all-reduce in backward as well, like that of the library's
+# differentiable all-reduce. Compare the gradient of one weight with that of one rank.
 # </details>
 #
-# <details><summary>An MLP on 4 ranks, 1000 tokens, hidden 2048, bfloat16. How many bytes does a rank send in forward with a ring, in the all-reduce form and in the sequence form?</summary>
+# <details><summary>An MLP on 4 ranks, 1000 tokens, hidden 2048, bfloat16. How many bytes does a rank send in forward with a ring, with all-reduces and with sequence parallelism?</summary>
 #
-# S = 1000 · 2048 · 2 bytes = 4.096 MB. An all-reduce sends 2 · 3/4 · S = 6.144 MB; an all-gather and a
-# reduce-scatter 3/4 · S each: 6.144 MB, too.
+# S = 1000 · 2048 · 2 bytes = 4.096 MB. An all-reduce sends 2 · 3/4 · S = 6.144 MB. An all-gather and a
+# reduce-scatter send 3/4 · S each: 6.144 MB, too.
 # </details>
 #
-# **Next:** how long a single operation takes, and how to find out which one it is.
+# **Next:** [18 · Profiling](18_profiling.ipynb): how long a single operation takes, and how to find out
+# which one it is.

@@ -111,11 +111,25 @@ def test_what_does_not_fit_is_said_and_drawn(kernel):
 def test_a_pipeline_has_a_bubble_and_recomputation_costs_a_third():
     plan = TrainingPlan(pp=4, micro_batches=8)
     assert plan.bubble == 3 / 11  # 3 turns of 11 nothing has come yet, or all has gone
-    assert "27.3 % of a step" in repr(calculator(pp=4, micro_batches=8))
+    text = repr(calculator(pp=4, micro_batches=8))
+    longer = plan.flops_here / plan.peak_flops * 11 / 8
+    assert f"27.3 % of a step, {longer:.3g} s with it" in text
     again = TrainingPlan(pp=4, micro_batches=8, recompute=True)
     assert again.flops_here == pytest.approx(plan.flops_here * 4 / 3)
     assert TrainingPlan(pp=4, micro_batches=1).bubble == 3 / 4
     assert TrainingPlan().bubble == 0
+
+
+def test_recomputation_gives_gradients_more_to_hide_behind():
+    """Backward takes 2 + 4 operations for each token and parameter in place of 4."""
+    (once,), (again,) = (TrainingPlan(recompute=which).overlaps for which in (False, True))
+    assert (round(once.ratio, 3), round(again.ratio, 3)) == (4.225, 2.817)
+    assert again.what == f"{once.what}, which recomputes"
+    # what stands beside a forward pass stays as it is
+    once, again = (
+        TrainingPlan(zero=3, tp=2, pp=2, recompute=which).overlaps for which in (False, True)
+    )
+    assert once == again
 
 
 def test_no_more_micro_batches_are_under_way_than_there_are():

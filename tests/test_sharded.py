@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.distributed as dist
+from torch.autograd.graph import saved_tensors_hooks
 
 from grader.api import catalogue
 from grader.core.verdict import Diagnosis, Failure
@@ -142,6 +143,62 @@ def test_the_sequence_form_sends_as_many_bytes(n, dtype):
     reduced = play(_reduces, n, activations.clone()).trace.traffic.max_sent
     assert gathered == (n - 1) * size // n
     assert reduced == 2 * (n - 1) * size // n
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, part):
+        whole = part.repeat(dist.get_world_size(), 1)
+        _gathers(whole)
+        return whole
+
+    @staticmethod
+    def backward(ctx, grad):
+        chunks = grad.clone().chunk(dist.get_world_size())
+        _ring(chunks, dist.get_rank() - 1, combine=True)
+        return chunks[dist.get_rank()].clone()
+
+
+class _GatheredTwice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, part, a):
+        ctx.save_for_backward(part, a)
+        return _Gathered.forward(None, part) @ a
+
+    @staticmethod
+    def backward(ctx, grad):
+        part, a = ctx.saved_tensors
+        return _Gathered.backward(None, grad @ a.T), _Gathered.forward(None, part).T @ grad
+
+
+def _kept(twice, tokens, h):
+    """Bytes that a norm and the columns of an MLP keep of activations, parameters aside."""
+    n, kept = dist.get_world_size(), {}
+    x = torch.randn(tokens // n, h, requires_grad=True)
+    a = torch.randn(h, 4 * h // n, requires_grad=True)
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() != a.untyped_storage().data_ptr():
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
+        own = torch.nn.functional.layer_norm(x, (h,))
+        y = torch.relu(_GatheredTwice.apply(own, a) if twice else _Gathered.apply(own) @ a)
+    y.sum().backward()
+    return sum(nbytes for nbytes in kept.values() if nbytes >= x.nbytes)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_only_gathering_twice_keeps_no_whole_tensor_and_it_sends_more(n):
+    """https://arxiv.org/abs/2205.05198, section 4.2.2."""
+    tokens, h = 16, 32
+    size = tokens * h * 4
+    for twice, kept, sent in ((False, 1 + 5 / n, 2), (True, 6 / n, 3)):
+        done = play(_kept, n, twice, tokens, h)
+        assert done.results[0].value == kept * size
+        assert done.trace.traffic.max_sent == sent * (n - 1) * size // n
 
 
 @pytest.mark.parametrize("tokens", [8, 32])

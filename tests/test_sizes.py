@@ -211,6 +211,21 @@ def test_operations_are_those_that_pytorch_counts(h, s, b, glu):
     assert found[1] - 2 * attention == 2 * whole // 3
 
 
+def test_the_counter_counts_pairs_that_a_causal_mask_hides():
+    """As https://arxiv.org/abs/2104.04473, section 5.1, does: attention adds s/6h of the block."""
+    h, s = 64, 96
+    with torch.device("meta"):
+        x, wide = torch.empty(1, 4, s, h // 4), torch.empty(s, s, dtype=torch.bool)
+    counts = []
+    for options in ({}, {"is_causal": True}, {"attn_mask": wide}):
+        with FlopCounterMode(display=False) as counter:
+            F.scaled_dot_product_attention(x, x, x, **options)
+        counts.append(counter.get_total_flops())
+    assert counts == [4 * s * s * h] * 3
+    matrices = sizes.step_flops(s, sizes.transformer_block_params(h, False)) // 3
+    assert counts[0] / matrices == pytest.approx(s / (6 * h))
+
+
 def test_gpt_3_took_as_many_operations_as_its_paper_says():
     """https://arxiv.org/abs/2005.14165, table D.1: 3.14e23 for 300 billion tokens."""
     params = sizes.model_params(12288, 96, 50257, False, True, 2048)

@@ -763,6 +763,70 @@ def test_parameters_cancel_in_data_parallelism():
     assert min(printed) > 10**6 * ratio
 
 
+def pipeline_step(micro_batches, alternate):
+    """How many micro-batches a stage keeps at most; forward takes a second, backward two."""
+    stage, stages = dist.get_rank(), dist.get_world_size()
+    first = min(micro_batches, stages - stage) if alternate else micro_batches
+    message, sent, kept, most = torch.zeros(1), [], 0, 0
+    for turn in "F" * first + "BF" * (micro_batches - first) + "B" * first:
+        way = 1 if turn == "F" else -1
+        if 0 <= stage - way < stages:
+            dist.recv(torch.empty(1), stage - way)
+        time.sleep(1 if turn == "F" else 2)
+        if 0 <= stage + way < stages:
+            sent.append(dist.isend(message, stage + way))
+        kept += way
+        most = max(most, kept)
+    for request in sent:
+        request.wait()
+    return most
+
+
+@pytest.mark.parametrize("stages, m", [(4, 6), (4, 2), (5, 8), (2, 1)])
+def test_both_orders_of_a_pipeline_have_one_bubble_and_1f1b_keeps_less(stages, m):
+    """https://arxiv.org/abs/2104.04473, section 2.2."""
+    for alternate in (False, True):
+        done = simulate(pipeline_step, stages, m, alternate, alpha=0, beta=1e-12)
+        assert done.seconds == pytest.approx(3 * (m + stages - 1))
+        assert 1 - 3 * m / done.seconds == pytest.approx(sizes.bubble_share(stages, m))
+        kept = [min(m, stages - stage) if alternate else m for stage in range(stages)]
+        assert list(done) == kept
+
+
+def gathered_product(in_pieces, seconds, mine):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    for step in range(n):
+        moving, came = [], torch.empty_like(mine)
+        if step < n - 1:
+            moving = [dist.isend(mine, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+        time.sleep(seconds / n if in_pieces else 0)
+        for request in moving:
+            request.wait()
+        mine = came
+    time.sleep(0 if in_pieces else seconds)
+
+
+@pytest.mark.parametrize("hidden", [4096, 12288])
+def test_tensor_parallelism_hides_nothing_unless_the_product_is_cut(hidden):
+    """The product needs what is gathered (https://doi.org/10.1145/3567955.3567959)."""
+    n, tokens, link = 4, 8, 450e9
+    ratio = sizes.tp_overlap_ratio(hidden, n, F, link, E)
+    product = 2 * tokens * hidden**2 / n / F
+    shard = torch.ones(tokens // n, hidden, dtype=torch.bfloat16)
+    whole, pieces = (
+        simulate(gathered_product, n, cut, product, shard, alpha=0, beta=1 / link).seconds
+        for cut in (False, True)
+    )
+    assert whole / product == pytest.approx(1 + ratio)
+    assert pieces / product == pytest.approx(max(1, ratio + 1 / n))
+
+
+def test_llama_65b_reached_half_of_the_peak():
+    """Trained in about 21 days on 2048 A100s: https://arxiv.org/abs/2302.13971, section 2.4."""
+    days = sizes.step_flops(1400 * 10**9, 65_285_660_672) / (2048 * 312e12) / 86400
+    assert 0.45 < days / 21 < 0.5
+
+
 def zero_3(weights):
     """The ring's halves that a step takes: two all-gathers, one reduce-scatter."""
     rank, n = dist.get_rank(), dist.get_world_size()

@@ -9,6 +9,9 @@ from grader.report.drawing import FAINT, INK, Sheet, colour_of, tint
 #: Inches on paper of one step along m (down), k (to the right, back) and n (to the right).
 _M, _K, _N = (0.0, -0.5), (0.3, 0.22), (0.56, 0.0)
 
+#: Colour of what every rank has, or has a term of.
+_SHARED = "#9e9e9e"
+
 #: Steps along each axis: as many as ranks, so that each cut makes equal slabs.
 _SIZE = 3
 
@@ -36,15 +39,15 @@ def _face(
     x: float,
     y: float,
     corners: list[tuple[float, float, float]],
-    rank: int,
+    held: int | str,
     shade: float,
 ) -> None:
+    """Draw one piece of a tensor: a rank has it, or what all of them have."""
     points = [_at(x, y, *corner) for corner in corners]
-    sheet.axes.add_patch(
-        Polygon(points, closed=True, fc=tint(colour_of(rank), shade), ec=INK, lw=1)
-    )
+    fill = tint(colour_of(held), shade) if isinstance(held, int) else tint(_SHARED, shade)
+    sheet.axes.add_patch(Polygon(points, closed=True, fc=fill, ec=INK, lw=1))
     middle = (sum(px for px, _ in points) / 4, sum(py for _, py in points) / 4)
-    sheet.text(*middle, str(rank), 10, bold=True)
+    sheet.text(*middle, str(held), 10 if isinstance(held, int) else 8, bold=True)
 
 
 def _cube(sheet: Sheet, x: float, y: float, axis: str) -> None:
@@ -52,8 +55,13 @@ def _cube(sheet: Sheet, x: float, y: float, axis: str) -> None:
     s = _SIZE
     for a in range(s):
         for b in range(s):
-            # whose slab shows on the front, on the right and on top
-            front, right, top = {"m": (a, a, 0), "n": (b, s - 1, b), "k": (0, b, a)}[axis]
+            # who has this piece of Y, of X and of W
+            held: dict[str, tuple[int | str, int | str, int | str]] = {
+                "m": (a, a, "all"),
+                "n": (b, "all", b),
+                "k": ("0+1+2", b, a),
+            }
+            front, right, top = held[axis]
             _face(
                 sheet,
                 x,
@@ -129,10 +137,10 @@ def column_then_row() -> Sheet:
             sheet.arrow((a, y), (b, y))
     middle = sum(lanes) / 2
     for x, name, forward, backward in (
-        (1.9, "share", "forward: nothing", "backward: all-reduce"),
-        (8.2, "sum", "forward: all-reduce", "backward: nothing"),
+        (1.9, "Share", "forward: nothing", "backward: all-reduce"),
+        (8.2, "Add", "forward: all-reduce", "backward: nothing"),
     ):
-        sheet.axes.plot([x, x], [lanes[1] - 0.4, lanes[0] + 0.4], color=INK, lw=2.2, ls="--")
+        sheet.axes.plot([x, x], [lanes[1] - 0.4, lanes[0] + 0.4], color=INK, lw=2.2)
         sheet.text(x, middle, name, 11, bold=True, halo="white")
         sheet.text(x, 0.45, forward, 10, bold="all" in forward)
         sheet.text(x, 0.2, backward, 10, bold="all" in backward)

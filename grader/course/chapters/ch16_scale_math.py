@@ -46,8 +46,8 @@ def _rounded(right: Callable[..., int]) -> Mistake:
         return abs(e.actual[0] - count) <= count / 10**12
 
     return Mistake(
-        "Right but for the last digits: a float holds 16 of them, and the count has more. Stay"
-        " with whole numbers all the way: // and no /, 16 and not 16.0.",
+        "Right up to the last digits: a float holds 16 of them, and the count has more. Stay"
+        " with whole numbers all the way: // instead of /, 16 instead of 16.0.",
         when=nearly,
     )
 
@@ -58,7 +58,7 @@ BLOCK = (
     _rounded(_BLOCK),
     Mistake(
         "glu stands after a bare * in your header, so it can be passed by name only; here it is"
-        " passed by its place. Leave out the *.",
+        " passed by position. Leave out the *.",
         when=lambda e: (
             e.says("takes 1 positional argument but 2") and len(e.source[0].parameters) == 2
         ),
@@ -82,20 +82,20 @@ BLOCK = (
         lambda h, glu: _BLOCK(h, glu) - 2 * h * h,
     ),
     _gives(
-        "What attention puts out goes through a matrix as well, h².",
+        "The output of attention goes through a matrix as well, h².",
         lambda h, glu: _BLOCK(h, glu) - h * h,
     ),
     _gives(
-        "8h² is the MLP alone, and that without a gate. Attention has four matrices of h² too.",
+        "8h² is the MLP alone, and without a gate. Attention has four matrices of h² too.",
         lambda h, glu: 8 * h * h,
     ),
     _gives("That is attention alone. The MLP has 8h², or 12h² with GLU.", lambda h, glu: 4 * h * h),
     _gives(
-        "The biases are counted. They are small beside the matrices, and left out here.",
+        "The biases are counted. They are small beside the matrices and are left out here.",
         lambda h, glu: _BLOCK(h, glu) + (13 if glu else 9) * h,
     ),
     _gives(
-        "Biases and norms are counted. They are small beside the matrices, and left out here.",
+        "Biases and norms are counted. They are small beside the matrices and are left out here.",
         lambda h, glu: _BLOCK(h, glu) + (17 if glu else 13) * h,
     ),
     _gives(
@@ -142,15 +142,15 @@ MODEL = (
     _gives("The embedding is missing: vocab rows of hidden numbers.", _model(
         rows=lambda v, tied, p: v * (1 - tied) + p,
     )),
-    _gives("There are only blocks here. The embedding is missing, and whatever else has rows of"
-           " hidden numbers.", _model(rows=lambda v, tied, p: 0)),
+    _gives("There are only blocks here. The embedding is missing, and everything else that has"
+           " rows of hidden numbers.", _model(rows=lambda v, tied, p: 0)),
     _gives(
-        "A tied head uses the embedding's matrix. That one is counted once.",
+        "A tied head uses the embedding's matrix, which is counted once.",
         _model(rows=lambda v, tied, p: 2 * v + p),
     ),
     _gives(
-        "It is the other way round: tied, there is one matrix for both, and it is counted once;"
-        " a head of its own is a second one.",
+        "It is the other way round. If the head is tied, one matrix serves both and is counted"
+        " once; a head of its own is a second matrix.",
         _model(rows=lambda v, tied, p: v * (1 + tied) + p),
     ),
     _gives(
@@ -166,7 +166,7 @@ MODEL = (
     _gives("Your blocks count 16h² with and without a gate: a block without a gate has 12h².",
            _model(glu=lambda g: True)),
     _gives(
-        "Embedding and head are there once, and not in every layer.",
+        "Embedding and head are there once in the model, not in every layer.",
         lambda h, n, v, g, tied, p: n * sizes.model_params(h, 1, v, g, tied, p or 0),
     ),
     _gives(
@@ -187,7 +187,7 @@ def _bytes(hint: str, each: float) -> Mistake:
 STATE = (
     _rounded(sizes.training_state_bytes),
     _bytes("These are the weights alone. " + _STATE_HINT, 2),
-    _bytes("These are weights and gradients. The optimizer keeps three numbers more.", 4),
+    _bytes("These are weights and gradients. The optimizer keeps three more numbers.", 4),
     Mistake(
         "Weights and gradients are there, and two of Adam's numbers. The optimizer keeps a third:"
         " its exact copy of the weight in float32, 4 bytes more.",
@@ -195,8 +195,9 @@ STATE = (
         when=lambda e: e.written(r"\b2 \+ 2 \+ 4 \+ 4\b"),
     ),
     _bytes(
-        "12 bytes are the optimizer alone, without weight and gradient; or all but the exact copy"
-        " of the weight in float32, which the optimizer keeps beside momentum and variance.",
+        "12 bytes are the optimizer alone, without weight and gradient; or they are everything but"
+        " the exact copy of the weight in float32, which the optimizer keeps beside momentum and"
+        " variance.",
         12,
     ),
     _bytes(
@@ -210,13 +211,13 @@ STATE = (
     ),
     _bytes("You count numbers: there are five of them, of two or four bytes.", 5),
     _bytes(
-        "20 bytes are 4 bytes in place of 2, twice: weights and gradients are bfloat16 here, and"
+        "20 bytes have 4 bytes in place of 2, twice: weights and gradients are bfloat16 here;"
         " only the optimizer's three numbers are float32.",
         20,
     ),
     _bytes(
-        "18 bytes are 2 too many, as if one of the two were float32. Gradients are bfloat16 here,"
-        " 2 bytes, as the weights are.",
+        "18 bytes are 2 too many, as if the gradients were float32. Gradients are bfloat16 here,"
+        " 2 bytes, like the weights.",
         18,
     ),
     _bytes(
@@ -234,12 +235,12 @@ FLOPS = (
         when=lambda e: e.says("ZeroDivisionError"),
     ),
     _gives(
-        "That is the forward pass. Backward takes twice as many, and is to be added.",
+        "That is the forward pass alone. Backward takes twice as many operations: add them.",
         lambda t, p: 2 * t * p,
     ),
     _gives(
-        "That is the backward pass alone, or forward twice. Backward makes two gradients, that of"
-        " the input and that of the weight: twice the work of forward, and forward comes on top.",
+        "That is the backward pass alone, or forward twice. Backward computes two gradients, that"
+        " of the input and that of the weight: twice the work of forward, which comes on top.",
         lambda t, p: 4 * t * p,
     ),
     _gives(
@@ -254,7 +255,7 @@ FLOPS = (
         "That is forward twice, as if activations were recomputed. Nothing is recomputed here.",
         lambda t, p: 8 * t * p,
     ),
-    _gives("That is one token. All tokens go through all parameters.", lambda t, p: 6 * p),
+    _gives("That is one token. Every token goes through all parameters.", lambda t, p: 6 * p),
     _gives("Tokens and parameters are multiplied, not added.", lambda t, p: 6 * (t + p)),
 )
 
@@ -275,20 +276,20 @@ def _asks_for(hint: str, names: str) -> Mistake:
 
 
 _TOKENS = _asks_for(
-    "The number of tokens is no argument, because it cancels: twice as many tokens are twice the"
-    " bytes and twice the operations. Take it out of the header.",
+    "The number of tokens is not an argument, because it cancels: twice as many tokens mean twice"
+    " the bytes and twice the operations. Take it out of the header.",
     r"(n|num)?_?tokens|seq(_?len)?|(micro_?)?batch(_size)?",
 )
 
 _PARAMETERS = _asks_for(
-    "The number of parameters is no argument, because it cancels: a model twice as large sends"
+    "The number of parameters is not an argument, because it cancels: a model twice as large sends"
     " twice the bytes and computes twice as long. Take it out of the header.",
     r"(n|num)?_?(model_|block_)?(params?|parameters|weights)",
 )
 
 _ALONE = Mistake(
-    "A rank that is alone sends nothing, so the ratio is 0 there: do not divide by what is 0 for"
-    " one rank.",
+    "A rank that is alone sends nothing, so the ratio is 0: do not divide by something that is 0"
+    " for one rank.",
     when=lambda e: (
         e.says("ZeroDivisionError") and 1 in (e.case.columns.get("dp"), e.case.columns.get("tp"))
     ),
@@ -310,7 +311,7 @@ def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
             lambda *a: 1 / a[-1],
         ),
         times(
-            "You divide by bytes_per_element. Longer elements are more bytes: multiply.",
+            "You divide by bytes_per_element. Longer elements mean more bytes: multiply.",
             right,
             lambda *a: 1 / a[-1] ** 2,
         ),
@@ -332,7 +333,7 @@ DP = _ratio(
     sizes.dp_overlap_ratio,
     _PARAMETERS,
     Mistake(
-        "You divide tokens by dp. They are those of one replica already.",
+        "You divide tokens by dp. They are already those of one replica.",
         gives=wrong(lambda t, n, *rest: sizes.dp_overlap_ratio(t, n, *rest) * n),
         when=lambda e: e.written(r"tokens /+=? dp"),
     ),
@@ -343,8 +344,8 @@ DP = _ratio(
     ),
     times(
         "It is DP times too large. Do you have DP − 1 where (DP − 1)/DP belongs, since a chunk is"
-        " 1/DP of the gradients? Or do you divide tokens by dp? They are those of one replica"
-        " already.",
+        " 1/DP of the gradients? Or do you divide tokens by dp? They are already those of"
+        " one replica.",
         sizes.dp_overlap_ratio,
         lambda t, n, *_: n,
     ),
@@ -372,7 +373,7 @@ DP = _ratio(
         lambda t, n, *_: 1 / n,
     ),
     times(
-        "Each token is computed with, so more tokens hide more: divide by them.",
+        "Every token adds to the computation, so more tokens hide more: divide by them.",
         sizes.dp_overlap_ratio,
         lambda t, *_: t,
     ),
@@ -392,7 +393,7 @@ ZERO3 = _ratio(
         lambda s, *_: s,
     ),
     times(
-        "Every rank has 1/DP of the weights already. It is sent (DP − 1)/DP of them.",
+        "Every rank has 1/DP of the weights already. Only the other (DP − 1)/DP are sent.",
         sizes.zero3_overlap_ratio,
         lambda s, m, n, *_: n / (n - 1),
     ),
@@ -409,9 +410,9 @@ ZERO3 = _ratio(
         2,
     ),
     times(
-        "It is three times as large as it should be, as if all three communications stood against"
-        " the forward pass. Forward there is one, and 2 operations; backward there are two, and 4"
-        " operations.",
+        "It is three times as large as it should be, as if all three communications"
+        " had to be hidden behind the forward pass. Forward there is one, and 2 operations;"
+        " backward there are two, and 4 operations.",
         sizes.zero3_overlap_ratio,
         3,
     ),
@@ -439,7 +440,7 @@ TP = _ratio(
         lambda h, n, *_: 1 / n,
     ),
     times(
-        "Every device has its own part already: TP − 1 parts come, and not TP.",
+        "Every device already has its own part: TP − 1 parts come, and not TP.",
         sizes.tp_overlap_ratio,
         lambda h, n, *_: n / (n - 1),
     ),
@@ -467,8 +468,8 @@ TP = _ratio(
         0.5,
     ),
     times(
-        "It is a 16th of what it should be, as it would be beside a whole block, 16h². Asked for is"
-        " one matrix of h².",
+        "It is a 16th of what it should be, as it would be beside a whole block, 16h². The question"
+        " is about one matrix of h².",
         sizes.tp_overlap_ratio,
         1 / 16,
     ),
@@ -502,8 +503,8 @@ PP = _ratio(
         1 / 3,
     ),
     times(
-        "The stage has layers_in_next_stage blocks, and all of them are computed meanwhile:"
-        " divide by their number.",
+        "The stage has layers_in_next_stage blocks, and all of them compute meanwhile: divide by"
+        " their number.",
         sizes.pp_overlap_ratio,
         lambda h, n, *_: n,
     ),
@@ -575,9 +576,9 @@ transformer_block_params = Exercise(
     mistakes=BLOCK,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.TIMEOUT: "Count a matrix by its two sides, and not by making it.",
-        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1 or 4. Which matrices are"
-        " there, with GLU and without?",
+        Diagnosis.TIMEOUT: "Multiply the two sides of a matrix; there is no need to make it.",
+        Diagnosis.WRONG_VALUE: "Take hidden = 1: every matrix counts 1, 3, 4 or 8. Which matrices"
+        " are there, with GLU and without?",
     },
 )
 
@@ -624,7 +625,7 @@ model_params = Exercise(
         " tables, and how many rows?",
         "The embedding has vocab rows; the head as many again, unless it is tied; learned positions"
         " have max_positions rows.",
-        "This is the whole answer, with the function that you have written before:\n"
+        "This is the whole answer, with the function that you wrote before:\n"
         "    rows = vocab if tied_head else 2 * vocab\n"
         "    blocks = layers * transformer_block_params(hidden, glu)\n"
         "    return blocks + (rows + max_positions) * hidden",
@@ -665,7 +666,7 @@ training_state_bytes = Exercise(
     mistakes=STATE,
     advice=_COUNT_ADVICE
     | {
-        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters does not end in time.",
+        Diagnosis.TIMEOUT: "Multiply: a loop over billions of parameters takes far too long.",
         Diagnosis.WRONG_VALUE: "Take one parameter: which five numbers are kept for it, and how"
         " many bytes has each?",
     },
@@ -777,8 +778,8 @@ zero3_overlap_ratio = Exercise(
     expected=lambda c: [sizes.zero3_overlap_ratio(*c.arguments(0))],
     relative=_FORMULA,
     hints=(
-        "Take one block with a made-up number of parameters. How many bytes does a rank have to get"
-        " before it can compute the block, and how long does it compute?",
+        "Take one block with a made-up number of parameters. How many bytes must reach a rank"
+        " before it can compute the block, and how long does the computation take?",
         "An all-gather brings (DP − 1)/DP of the block's weights; forward, the block takes 2"
         " operations for each token and parameter, and there are seq · micro_batch tokens.",
         "This is the whole answer, for one parameter:\n"
@@ -811,7 +812,7 @@ tp_overlap_ratio = Exercise(
     relative=_FORMULA,
     hints=(
         "Take one h × h matrix, shared by TP devices, and a made-up number of tokens. How many"
-        " bytes come to a device, and how many operations does it do?",
+        " bytes reach a device, and how many operations does it do?",
         "(TP − 1)/TP of tokens · h activations come; 2 · tokens · h²/TP operations are done, since"
         " each device has 1/TP of the matrix. Tokens, one TP and one h cancel.",
         "This is the whole answer, for one token:\n"

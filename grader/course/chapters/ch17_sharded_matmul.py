@@ -41,7 +41,7 @@ def _call(
 
 
 _DEADLOCK = (
-    "Every rank makes the same calls in the same order, in backward as well. Which of them does a"
+    "Every rank makes the same calls in the same order, in backward as well. Which one does some"
     " rank leave out?"
 )
 
@@ -52,7 +52,7 @@ _DTYPE = (
 
 _TIMEOUT = (
     "Does the loop at that line ever end? Or does it call the functional collectives of torch?"
-    " Those load torch's compiler first, which takes longer than a call may compute: use"
+    " Those load torch's compiler first, which takes longer than a call may take: use"
     " dist.all_reduce and dist.all_gather in a torch.autograd.Function."
 )
 
@@ -163,7 +163,7 @@ def _some_forbidden(*kinds: str) -> Test:
 
 _LIBRARY = Mistake(
     "Is this torch.distributed.nn.functional, or one of its relatives? Their backward adds up the"
-    " gradients of all ranks, because they expect that every rank has a loss of its own, and for"
+    " gradients of all ranks, because they expect every rank to have a loss of its own, and for"
     " that they call this collective. Here every rank computes the same loss: each has the whole"
     " gradient already, and only has to take its part. Write backward yourself, in a"
     " torch.autograd.Function.",
@@ -172,8 +172,7 @@ _LIBRARY = Mistake(
 
 _SIZES = Mistake(
     "gloo's all_gather takes pieces of one size only, and here n does not divide the length. Pad"
-    " every piece to the longest, which is -(-length // n), and cut the padding off when it has"
-    " come.",
+    " every piece to the longest, which is -(-length // n), and cut the padding off on arrival.",
     when=lambda e: (
         _uneven(e)
         and (
@@ -190,8 +189,8 @@ _FEWER = Mistake(
 )
 
 _CONTIGUOUS = Mistake(
-    "A message needs a tensor whose numbers lie in one piece, and those of a slice, a transpose and"
-    " many gradients do not: call .contiguous() first.",
+    "A message needs a tensor whose numbers lie in one piece in memory, and those of a slice, a"
+    " transpose and many gradients do not: call .contiguous() first.",
     when=_raised("contiguous tensor", "must be contiguous", ".contiguous()"),
 )
 
@@ -203,7 +202,7 @@ _VIEW = Mistake(
 
 _NUMBER_OF_GRADIENTS = Mistake(
     "backward returns one gradient for each argument of forward, in that order, and None for those"
-    " that are no tensors: count both.",
+    " that are not tensors: count both.",
     when=_raised("incorrect number of gradients"),
 )
 
@@ -226,14 +225,14 @@ _MATRICES = Mistake(
 )
 
 _LEFT_OUT_EMPTY = Mistake(
-    "All goes well until a rank has an empty shard: there one leaves out a call that the others"
-    " are in. It takes part all the same, with nothing in its hands.",
+    "All goes well until a rank has an empty shard: that rank leaves out a call that the others"
+    " make. It has to take part all the same, with an empty tensor.",
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_empty(e),
 )
 
 _LEFT_OUT_BACKWARD = Mistake(
-    "Forward alone goes well: it is in backward that some rank leaves out a call that others are"
-    " in, or makes one more. There, too, all ranks make the same calls in the same order.",
+    "Forward alone goes well: it is in backward that some rank leaves out a call that the others"
+    " make, or makes one more. There, too, all ranks make the same calls in the same order.",
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and not _only_empty(e) and _only_backward(e),
 )
 
@@ -245,13 +244,13 @@ _EMPTY = Mistake(
 
 _HOOK = Mistake(
     "The input does not always require a gradient (that of the first layer never does), and then"
-    " it takes no hook: look at requires_grad first, or use a torch.autograd.Function.",
+    " it cannot take a hook: look at requires_grad first, or use a torch.autograd.Function.",
     when=_raised("cannot register a hook"),
 )
 
 _IN_PLACE = Mistake(
-    "The arguments belong to the caller and are differentiated by: they may not be written into."
-    " Make new tensors.",
+    "The arguments belong to the caller, who asks for their gradients: do not write into them. Make"
+    " new tensors.",
     when=_raised("a leaf Variable that requires grad"),
 )
 
@@ -456,17 +455,17 @@ column_parallel = Exercise(
     hints=(
         "Forward: x @ weight_shard gives this rank's columns of the product. Backward, two"
         " questions. The gradient of the whole product is there on every rank: which part of it"
-        " belongs to this rank's columns? And x was used by every rank: whose gradients make up"
-        " that of x?",
+        " belongs to this rank's columns? And x was used by every rank: which ranks'"
+        " gradients make up that of x?",
         "Two torch.autograd.Functions do it. One around x: forward passes x on, backward"
-        " all_reduces the gradient. One around the rank's own columns: forward gathers everybody's,"
-        " backward takes the rank's own columns of the gradient. Between them stands a plain"
+        " all_reduces the gradient. One around the rank's own columns: forward gathers those of all"
+        " ranks, backward takes the rank's own columns of the gradient. Between them stands a plain"
         " product, which autograd knows.",
         "The widths of all ranks are what tensor_split makes of the number of columns, which an"
         " all_reduce adds up. Pad the product to the widest, all_gather, cut each piece to"
         " its width, torch.cat along -1; backward of that is the slice of the gradient that begins"
-        " behind the columns of the ranks before. Around x stands Share: forward x.view_as(x),"
-        " backward an all_reduce of a copy of the gradient.",
+        " behind the columns of the ranks before. Around x goes another one: forward"
+        " x.view_as(x), backward an all_reduce of a copy of the gradient.",
         "This is the whole answer:\n"
         "    def put_together(part, lengths, dim):\n"
         "        shape = list(part.shape)\n"
@@ -538,14 +537,14 @@ column_parallel = Exercise(
             when=_without("x"),
         ),
         Mistake(
-            "The gradient of x is what this rank's own columns bring to it, G_r W_rᵀ. The whole"
-            " weight has other columns, too: add up everybody's part, with an all_reduce in"
+            "The gradient of x is what this rank's own columns contribute, G_r W_rᵀ. The whole"
+            " weight has other columns, too: add up all ranks' parts, with an all_reduce in"
             " backward.",
             when=_gradient("x", lambda c: column_gradients(c)["part of x"]),
         ),
         Mistake(
-            "The gradient of x is divided by n. Every rank brings another part of it, so they are"
-            " added up, and not averaged.",
+            "The gradient of x is divided by n. Every rank contributes another part of it: these"
+            " are added up, and not averaged.",
             when=_times_n(column_gradients, "x", -1),
         ),
         Mistake(
@@ -555,7 +554,7 @@ column_parallel = Exercise(
             when=_times_n_of_weight,
         ),
         Mistake(
-            "The gradient of x is n times too large, as if what all ranks bring to it were added up"
+            "The gradient of x is n times too large, as if what the ranks contribute were added up"
             " once too often. One all_reduce of G_r W_rᵀ is enough.",
             when=lambda e: _times_n_of_x(e) and not _times_n_of_weight(e),
         ),
@@ -694,8 +693,8 @@ row_parallel = Exercise(
     ),
     mistakes=(
         Mistake(
-            "Every rank has what its own part of the inner dimension brings, and the product is the"
-            " sum of all: all_reduce it.",
+            "Every rank has only what its own part of the inner dimension contributes. The product"
+            " is the sum of these: all_reduce it.",
             when=_values(
                 lambda c: [
                     x.double() @ w.double() for x, w in zip(c.x_shard, c.weight_shard, strict=True)
@@ -708,9 +707,9 @@ row_parallel = Exercise(
             when=_values(lambda c: [product(c) / c.n] * c.n),
         ),
         Mistake(
-            "The gradients are n times too large. The same loss stands on every rank, so the"
-            " gradient of the sum is whole on each of them, and it is the gradient of every term:"
-            " backward passes it on as it is. An all_reduce in backward adds up n copies of it;"
+            "The gradients are n times too large. Every rank computes the same loss, so each has"
+            " the whole gradient of the sum, and that is the gradient of every term: backward"
+            " passes it on as it is. An all_reduce in backward adds up n copies of it;"
             " that is what torch.distributed.nn.functional.all_reduce does.",
             when=lambda e: (
                 _times_n(row_gradients, "x_shard")(e) or _times_n(row_gradients, "weight_shard")(e)
@@ -891,7 +890,7 @@ sequence_shard = Exercise(
     mistakes=(
         Mistake(
             "The gradient of x holds this rank's part, and zeros. x went into the losses of all"
-            " ranks, each through another part: gather those parts in backward, in a"
+            " ranks, into each through another part: gather those parts in backward, in a"
             " torch.autograd.Function.",
             when=_gradient("x", _zeros_around),
         ),
@@ -930,7 +929,7 @@ sequence_shard = Exercise(
         " other dimensions are those of x.",
         Diagnosis.WRONG_TYPE: "The rank's part is returned.",
         Diagnosis.WRONG_GRADIENT: "The gradient of x has the shape of x, and at the positions of"
-        " rank r it is what rank r's part has got.",
+        " rank r it is the gradient of rank r's part.",
         Diagnosis.WRONG_VALUE: "Rank r has part r of tensor_split(n, dim).",
         Diagnosis.WRONG_DTYPE: _DTYPE,
         Diagnosis.DEADLOCK: _DEADLOCK,
@@ -1104,7 +1103,7 @@ sequence_unshard = Exercise(
             when=_gradient("x_shard", _summed_whole),
         ),
         Mistake(
-            "Adding up in backward is one too many: each rank has the whole gradient already.",
+            "Adding up in backward is wrong here: each rank has the whole gradient already.",
             when=lambda e: (
                 _some_forbidden("all_reduce")(e)
                 and _backward(e.case)

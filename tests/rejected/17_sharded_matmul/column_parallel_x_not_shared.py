@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: wrong_gradient
-# hint: add up everybody's part
+# hint: add up all ranks' parts
 import torch
 import torch.distributed as dist
 
