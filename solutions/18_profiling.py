@@ -309,8 +309,8 @@ print(" → ".join(name for name in callers(inner) if name.startswith("aten")))
 
 # %% [markdown]
 # On a CPU the arithmetic is done inside `aten::native_layer_norm`. On a GPU the chain goes on: it calls
-# `cudaLaunchKernel`, which returns within microseconds, and the **kernel** runs later, on the GPU's own
-# line of the trace.
+# `cudaLaunchKernel`, which only puts the **kernel** into the stream. The kernel itself runs later, on
+# the GPU's own line of the trace.
 #
 # ## Exercise: hottest_ops
 #
@@ -364,7 +364,7 @@ if check(hottest_ops):
 # browser, in [Perfetto](https://ui.perfetto.dev) or at `chrome://tracing`. Of the layer norm on a GPU
 # it shows a picture like this one:
 #
-# ![A time line of two threads. On the host: aten::layer_norm, below it aten::native_layer_norm, below that the launch of a kernel. On the device, later: the kernel. The host is done before the kernel begins](../imgs/profiler_timeline.png)
+# ![A timeline of two threads. On the host: aten::layer_norm, below it aten::native_layer_norm, below that the launch of a kernel. On the device, later: the kernel. The host is done before the kernel begins](../imgs/profiler_timeline.png)
 #
 # Let us look into the file ourselves.
 
@@ -696,8 +696,8 @@ if can_build:
 
 # %% [markdown]
 # There is no complaint, and the numbers are in the wrong places. `.t()` does not move any number: it is
-# another way to walk through the same memory, and a pointer knows nothing about that. `x =
-# x.contiguous();` makes a copy in the right order, if one is needed.
+# another way to walk through the same memory, and a pointer knows nothing about that. If the order is
+# wrong, `x = x.contiguous();` makes a copy in the right one.
 #
 # A pointer does not know where a tensor **ends** either. If a loop over two tensors follows the longer
 # one, it reads beyond the memory of the shorter one. You get no exception but wrong numbers, a crash,
@@ -751,7 +751,7 @@ check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)
 # between `<<<` and `>>>` says how many blocks there are, and how many threads in each. The number of
 # elements is rarely a multiple of the block size, so each thread asks whether it is still inside. The
 # host has to check its arguments as before, and also whether the launch went well. `nvcc` compiles it,
-# where there is a GPU.
+# where there is a GPU. (There was none where this chapter was built, so we have not run this listing.)
 
 # %% tags=["nbval-ignore-output"]
 ADD_CU = r"""
@@ -831,7 +831,7 @@ else:
 # <details><summary>In the traces of four ranks the same all-reduce takes 30, 31, 5 and 30 ms. Which rank is slow, and what does a faster network save?</summary>
 #
 # Rank 2, whose all-reduce is shortest: it came last, about 25 ms after the others. The transfer took
-# about 5 ms, and a faster network can save only some of these.
+# about 5 ms, and a faster network can save only part of that.
 # </details>
 #
 # **Next:** [19 · Backends](19_backends.ipynb): the same program on gloo, MPI and NCCL.

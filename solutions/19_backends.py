@@ -58,7 +58,7 @@ from grader.submission.submission import Submission
 # same](https://docs.pytorch.org/docs/stable/notes/hip.html#torch-distributed-backends), so what this
 # chapter says of your program holds there too.
 #
-# Which of them can you use on your machine, and if not, why not?
+# Which of them can you use on your machine? And why not the others?
 
 # %% tags=["nbval-ignore-output"]
 for name, why_not in backends().items():
@@ -431,12 +431,12 @@ else:
 
 # %% [markdown]
 # Its gaps are elsewhere. **MPI has no average**: its [list of
-# operations](https://netlib.org/mpi/mpi-report/node78.html) has a sum and a product, and for a mean you
-# divide. (Your ring knows AVG, because it divides itself.) In MPI a *logical* value has and, or and xor
-# but no sum, so `bool` is refused where gloo takes it. Complex numbers are no problem, in `gather`
-# either.
+# operations](https://netlib.org/mpi/mpi-report/node78.html) has a sum and a product; to get a mean, you
+# divide. (Your ring knows AVG because you wrote the division.) In MPI a *logical* value has and, or and
+# xor but no sum, so `bool` is refused where gloo takes it. Complex numbers are no problem, even in
+# `gather`.
 #
-# In the *documented* table MPI lacks `reduce_scatter`, and here it does not. Both are right: the
+# In the *documented* table MPI lacks `reduce_scatter`, and in ours it does not. Both are right: the
 # documentation speaks of torch's own MPI backend, and our table of the course's.
 #
 # If you have a GPU, the next cell does the same for GPU tensors on gloo, and with two GPUs for NCCL.
@@ -619,7 +619,7 @@ if devices_known:
 # `async_op=True` the work is in a stream of NCCL's own, so that it can overlap with computation, and
 # `wait()` makes your *current stream* wait for that one, [not the
 # CPU](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations).
-# Without `async_op` it is queued [in your current
+# Without `async_op`, PyTorch since 2.8 queues it [in your current
 # stream](https://github.com/pytorch/pytorch/pull/150398) itself. When is the result ready, then? After
 # the `wait()`, or the call without `async_op`:
 #
@@ -709,16 +709,15 @@ print("your ring:", ring_works, "  your BucketedDDP:", ddp_works)
 # What could you do?
 #
 # 1. Start all rings after backward. That is simple and right, but nothing overlaps.
-# 2. Write the ring again, as steps that never wait, and push them along from every hook. Some libraries
-#    do that, but then it is no longer your function.
+# 2. Write the ring again, as steps that never wait, and push them along from every hook. But then it is
+#    another function, and no longer yours.
 # 3. Let someone else wait: a **thread** beside backward, one in each rank, that runs the rings.
 #
-# We take the third. gloo does the same: with `async_op=True` it gives the work to threads of its
-# process group, as you saw in the traces of chapter [18](18_profiling.ipynb). NCCL gives it to a
-# stream. Two rules keep it right:
+# We take the third. gloo does the same: it gives the work to threads of its own, as you saw in the
+# traces of chapter [18](18_profiling.ipynb). NCCL gives it to a stream. Two rules keep it right:
 #
-# - **Only one thread**, so that a ring begins when the one before has ended. Two rings at once would
-#   use the same pairs of ranks, and one would receive what was meant for the other.
+# - **Only one thread**, so that a ring begins only when the one before has ended. Two rings at once
+#   would use the same pairs of ranks, and one would receive what was meant for the other.
 # - **The same order on all ranks**, which your `BucketedDDP` keeps: bucket $k$ after bucket $k-1$.
 #
 # ### Write it: RingThread
