@@ -1,18 +1,21 @@
 # %% [markdown]
 # # 18 · Profiling
 #
-# Suppose a step takes 400 milliseconds, and by arithmetic like that of chapter
-# [16](16_scale_math.ipynb) it should take 250. Where are the other 150? In a kernel, in Python, in a wait for another rank, or in the stopwatch
-# itself? Guessing is slow. A profiler shows it.
+# A training step on eight GPUs takes 400 milliseconds. By arithmetic like that of chapter
+# [16](16_scale_math.ipynb) it should take 250. Where do the other 150 go? Into a slow kernel, into
+# Python, into waiting for another rank? Or is the stopwatch wrong? You can guess, change something and
+# measure again, for days. A profiler shows you.
 #
-# **You will learn** to take the time of work that is done elsewhere, to read the table and the trace of
-# `torch.profiler`, and to compile a function of your own in C++.
+# **You will learn** to time work that is done elsewhere, to read the table and the trace of
+# `torch.profiler`, to find a slow rank in the traces of a distributed step, and to compile a function
+# of your own in C++.
 #
-# **You need** chapter [14](14_bandwidth.ipynb), and for the last part a C++ compiler and
-# [ninja](https://ninja-build.org) (`python -m grader doctor` says whether you have them; the chapter
-# runs without, too). A GPU is not needed: where there is one, the cells that are for it run.
+# **You need** chapters [14](14_bandwidth.ipynb) and [15](15_data_parallel.ipynb), and for the last part
+# a C++ compiler and [ninja](https://ninja-build.org). `python -m grader doctor` says whether you have
+# them; the chapter also runs without. You do not need a GPU: the cells that are meant for one say so,
+# and run only where there is one.
 #
-# **Time:** 75 minutes, and 3 exercises.
+# **Time:** 115 minutes, and 3 exercises.
 
 # %%
 import json
@@ -21,18 +24,20 @@ import queue
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-os.environ["KINETO_LOG_LEVEL"] = "99"  # the profiler says when it begins and ends: not here
+os.environ["KINETO_LOG_LEVEL"] = "99"  # keeps the profiler from announcing when it starts and stops
 
 import matplotlib.pyplot as plt
 import torch
-from torch.profiler import ProfilerActivity, profile, schedule
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from grader import check, hint, predict
+from grader import check, hint, predict, run
 
 torch.set_num_threads(1)  # so that times depend less on what else the machine does
 on_gpu = torch.cuda.is_available()
@@ -41,15 +46,17 @@ compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 # %% [markdown]
 # ## A clock that stops too early
 #
-# A GPU works **by itself**. When you call an operation on a CUDA tensor, the host puts it into a queue,
-# a *stream*, and goes on at once
-# ([asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)).
-# You need no GPU to see what that does to a measurement. Here is a device that plays one: a thread that
-# takes work from a queue. Each piece of its work takes 50 ms.
+# A GPU works **on its own**. When you call an operation on a CUDA tensor, the host puts it into a
+# queue, a *stream*, and goes on at once ([asynchronous
+# execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)). You can see
+# what that does to a measurement without a GPU. Here is a stand-in for one: a thread that takes work
+# from a queue. Each piece of work takes 50 ms.
+#
+# What does the clock show when `kernel` has returned? And when the host has waited for the device?
 
-# %%
+# %% tags=["nbval-ignore-output"]
 class Device:
-    """Works by itself: launch returns at once, synchronize when all is done."""
+    """Works on its own: launch returns at once, synchronize when everything is done."""
 
     def __init__(self):
         self.work = queue.Queue()
@@ -73,10 +80,7 @@ device = Device()
 def kernel():
     device.launch(lambda: time.sleep(0.05))
 
-# %% [markdown]
-# **Predict:** what does the clock show after one call of `kernel`, and after waiting for it?
 
-# %% tags=["nbval-ignore-output"]
 started = time.perf_counter()
 kernel()
 print(f"after the call:        {1e3 * (time.perf_counter() - started):7.3f} ms")
@@ -84,18 +88,19 @@ device.synchronize()
 print(f"after synchronizing:   {1e3 * (time.perf_counter() - started):7.3f} ms")
 
 # %% [markdown]
-# A host's clock around a call of an asynchronous device measures the **launch**. However large you
-# make the work, the first number stays the same: that is how you recognise it.
+# A clock on the host, read around an asynchronous call, measures the **launch**. You recognise it by
+# this: make the work a hundred times larger, and the number stays the same.
 #
-# Waiting helps, but it measures the launch, the kernel *and* the waiting. Better: let the device itself
-# note the time, before and after the kernel, in its own queue. Such a note is called an **event**.
+# Waiting for the device helps, but then you measure the launch, the kernel *and* the waiting. It is
+# better to let the device note the time itself, in its own queue, before the kernel and after it. Such
+# a note is called an **event**.
 #
-# **Predict:** three kernels are launched in a row, each between two events. When does the host know
-# the times? What are they?
+# Three kernels are launched in a row, each between two events. When does the host get to know the
+# times?
 
 # %% tags=["nbval-ignore-output"]
 class Event:
-    """Takes the time when the device comes to it."""
+    """Notes the time when the device gets to it."""
 
     def record(self):
         device.launch(self.take)
@@ -115,13 +120,13 @@ for _ in range(3):
     end.record()
     pairs.append((begin, end))
 
-print("known before the device is done:", [hasattr(end, "time") for _, end in pairs])
+print("known before synchronizing:", [hasattr(end, "time") for _, end in pairs])
 device.synchronize()
 print("milliseconds:", [round(begin.elapsed_time(end), 1) for begin, end in pairs])
 
 # %% [markdown]
-# On a GPU these are `torch.cuda.Event(enable_timing=True)` and `torch.cuda.synchronize()`, and the code is
-# the same, line by line. Here is the whole listing; it runs where there is a GPU.
+# On a GPU the class is `torch.cuda.Event(enable_timing=True)`, the wait is `torch.cuda.synchronize()`,
+# and the code looks the same. Here it is in full, on the layer norm that we will take apart below:
 
 # %% tags=["nbval-ignore-output"]
 if on_gpu:
@@ -141,9 +146,8 @@ else:
     print("no GPU here")
 
 # %% [markdown]
-# A listing about time is worth nothing if it has never run. Two names of the next one are defined nowhere.
-#
-# **Predict:** which two?
+# A benchmark needs more than a good clock: it has to run. Here is the start of one, and two of its
+# names are defined nowhere. Which two?
 
 # %%
 LISTING = """
@@ -166,16 +170,17 @@ while True:
 print("missing:", missing)
 
 # %% [markdown]
-# So every listing of this course is a cell that has been run, or says that it has not.
+# Run a listing before you believe its numbers. In this course every listing is a cell that has been
+# run, or it says that it has not.
 #
 # ## Warm up, and take the median
 #
-# The first calls are special here as well: memory is fetched, libraries are loaded, on a GPU kernels are
-# compiled or chosen. Forget them. And the machine has other things to do now and then, which makes a call
-# slow and never fast. So the times are not spread evenly around the true one.
+# Here too the first calls are special: memory is allocated, libraries are loaded, and on a GPU kernels
+# are compiled or chosen. Leave them out. Now and then the machine also has something else to do. That
+# can make a call slower but never faster, so the times do not scatter evenly around the true one.
 #
-# **Predict:** one call of nine is disturbed and takes ten times as long. What becomes of the mean, and
-# of the median?
+# Suppose one call of nine is disturbed and takes ten times as long. What happens to the mean, and what
+# to the median?
 
 # %%
 milliseconds = [2.0, 2.1, 1.9, 2.0, 20.0, 2.1, 1.9, 2.0, 2.0]
@@ -183,18 +188,20 @@ print("mean:  ", statistics.mean(milliseconds))
 print("median:", statistics.median(milliseconds))
 
 # %% [markdown]
+# The disturbed call doubles the mean. The median does not notice it.
+#
 # ## Exercise: time_kernel
 #
-# `fn(*args)` starts some work. Call it `warmup` times, then `iterations` times, and return the **median**
-# time of the latter, in **milliseconds**. If one of `args` is a CUDA tensor (`is_cuda`), use events of
-# `torch.cuda`; otherwise `time.perf_counter`. (Of an even number of times the median is the mean of the two
-# in the middle.)
+# `fn(*args)` starts some work. Call it `warmup` times without timing it. Then time each of `iterations`
+# calls and return the **median**, in **milliseconds**. If any of `args` is a CUDA tensor (`is_cuda`),
+# time with events of `torch.cuda`; otherwise use `time.perf_counter`. (With an even number of times,
+# the median is the mean of the two in the middle.)
 #
-# `check` lends you a clock and a device. The clock is the one of chapter 14. The device is *played*, like
-# the one above: `torch.cuda.Event`, `torch.cuda.synchronize` and their like stand for it, and it keeps
-# the rules of CUDA: a call returns before the work is done, and an event cannot be asked before it has
-# happened. So the path for a GPU is judged on every machine. What a real GPU says is shown below the
-# exercise, if you have one.
+# `check` lends you a clock, the one of chapter [14](14_bandwidth.ipynb), and a device. The device is a
+# stand-in like the one above: it takes the place of `torch.cuda.Event`, `torch.cuda.synchronize` and
+# their kin, and keeps the rules of CUDA. A call returns before the work is done, and you cannot ask an
+# event for its time before the device has reached it. So the GPU half of your answer is judged on every
+# machine.
 
 # %%
 def time_kernel(fn, *args, warmup: int, iterations: int) -> float:
@@ -224,8 +231,9 @@ def time_kernel(fn, *args, warmup: int, iterations: int) -> float:
 check(time_kernel)
 
 # %% [markdown]
-# Now use it. A layer norm reads every number of its input and writes as many. **Predict:** four times as
-# many rows: how much longer does it take?
+# Now use it. A layer norm reads every number of its input and writes as many.
+#
+# **Predict:** with four times as many rows, how much longer does it take?
 
 # %%
 predict("")
@@ -244,21 +252,25 @@ if check(time_kernel):
         print(f"{rows:6} × {columns} on {place}: {median:.3f} ms, {2 * x.nbytes / median / 1e6:.1f} GB/s")
 
 # %% [markdown]
+# Four times the bytes take about four times as long, or more if the small input fits into a cache and
+# the large one does not. The bandwidth tells these cases apart, which is why kernels of this kind are
+# compared by it.
+#
 # ## Where does the time go?
 #
-# A time says *how long*. A **profiler** says *where*. `torch.profiler` notes when each operator begins
-# and ends, and on a GPU each kernel as well. That costs time itself, and the first steps are special, so one
-# does not record everything: a **schedule** says what is done with each step.
+# A stopwatch says *how long*. A **profiler** says *where*. `torch.profiler` notes when each operator
+# begins and ends, and on a GPU each kernel too. Taking notes costs time itself, and the first steps are
+# special, so you do not record them all: a **schedule** says what to do with each step.
 #
-# **Predict:** `wait=1, warmup=3, active=2, repeat=1`. Of eight steps, which are recorded?
+# In `wait=1, warmup=3, active=2, repeat=1`, what do you think happens in each of eight steps?
 
 # %%
 plan = schedule(wait=1, warmup=3, active=2, repeat=1)
 print([plan(step).name for step in range(8)])
 
 # %% [markdown]
-# One step is left alone, in three the profiler runs and its notes are thrown away, two are recorded, and
-# after that there is nothing more. Each step ends with `prof.step()`.
+# One step is left alone; during three the profiler runs, but its notes are thrown away; two are
+# recorded; after that nothing more happens. You end each step with `prof.step()`.
 
 # %%
 x = torch.randn(columns, columns, device=place)
@@ -275,16 +287,17 @@ print("recorded calls of layer_norm:", calls["aten::layer_norm"])
 # %% [markdown]
 # ### The table
 #
-# `key_averages()` puts all calls of an operator into one row. **Predict:** `aten::layer_norm` and
-# `aten::native_layer_norm`: which has the larger *total* time, and which the larger *self* time?
+# `key_averages()` puts all calls of an operator into one row. Find `aten::layer_norm` and
+# `aten::native_layer_norm` in it: which of them has the larger *total* time, and which the larger
+# *self* time?
 
 # %% tags=["nbval-ignore-output"]
 sort_by = "self_cuda_time_total" if on_gpu else "self_cpu_time_total"
 print(prof.key_averages().table(sort_by=sort_by, row_limit=6, max_name_column_width=30))
 
 # %% [markdown]
-# **Total** time counts what an operator calls as well; **self** time does not. `aten::layer_norm` does
-# next to nothing itself: it calls `aten::native_layer_norm`, and so on, inward.
+# **Total** time includes what an operator calls; **self** time does not. `aten::layer_norm` does almost
+# nothing itself: it calls `aten::native_layer_norm`. You can ask an event for its caller:
 
 # %%
 def callers(event):
@@ -295,15 +308,15 @@ inner = next(event for event in prof.events() if event.name == "aten::native_lay
 print(" → ".join(name for name in callers(inner) if name.startswith("aten")))
 
 # %% [markdown]
-# On a CPU the numbers are worked out inside of `aten::native_layer_norm`. On a GPU the chain goes on:
-# it calls `cudaLaunchKernel`, which is over in microseconds, and the **kernel** runs on the GPU's own line
-# of the trace, later.
+# On a CPU the arithmetic is done inside `aten::native_layer_norm`. On a GPU the chain goes on: it calls
+# `cudaLaunchKernel`, which only puts the **kernel** into the stream. The kernel itself runs later, on
+# the GPU's own line of the trace.
 #
 # ## Exercise: hottest_ops
 #
-# From a finished profile, the names of the `k` operators with the most **self** time on the CPU, the
-# hottest first; all of them if there are fewer. (In what order those stand that take equally long does not
-# matter.)
+# From a finished profile, return the names of the `k` operators with the most **self** time on the CPU,
+# hottest first; all of them if there are fewer than `k`. Operators that take equally long may stand in
+# any order.
 
 # %%
 def hottest_ops(profile, k: int) -> list[str]:
@@ -317,23 +330,27 @@ def hottest_ops(profile, k: int) -> list[str]:
 check(hottest_ops)
 
 # %% [markdown]
-# What is hot in the training step of a small network? **Predict:** the three hottest operators.
+# What is hot in the training step of a small network?
+#
+# **Predict** the three hottest operators.
 
 # %%
 predict("")
 
 # %% tags=["nbval-ignore-output"]
 network = torch.nn.Sequential(
-    torch.nn.Linear(512, 512), torch.nn.LayerNorm(512), torch.nn.GELU(), torch.nn.Linear(512, 512)
+    torch.nn.Linear(1024, 1024), torch.nn.LayerNorm(1024), torch.nn.GELU(), torch.nn.Linear(1024, 1024)
 )
-batch = torch.randn(256, 512)
+batch = torch.randn(512, 1024)
 
 
 def training_step():
+    network.zero_grad()
     network(batch).square().mean().backward()
 
 
-training_step()
+for _ in range(3):
+    training_step()
 with profile(activities=[ProfilerActivity.CPU]) as training:
     training_step()
 
@@ -343,28 +360,38 @@ if check(hottest_ops):
 # %% [markdown]
 # ## The trace
 #
-# A table has lost *when* things happened. The trace has it: a file of JSON that
-# [Perfetto](https://ui.perfetto.dev) opens in a browser, or `chrome://tracing`. Let us open it ourselves.
+# The table has lost *when* things happened. The trace has it: a JSON file that you can open in a
+# browser, in [Perfetto](https://ui.perfetto.dev) or at `chrome://tracing`. Of the layer norm on a GPU
+# it shows a picture like this one:
 #
-# ![A time line of two threads. On the host: aten::layer_norm, below it aten::native_layer_norm, below that the launch of a kernel. On the device, later: the kernel. The host is done before the kernel begins](../imgs/profiler_timeline.png)
+# ![A timeline of two threads. On the host: aten::layer_norm, below it aten::native_layer_norm, below that the launch of a kernel. On the device, later: the kernel. The host is done before the kernel begins](../imgs/profiler_timeline.png)
+#
+# Let us look into the file ourselves.
 
 # %%
-folder = Path(tempfile.mkdtemp())
-training.export_chrome_trace(str(folder / "trace.json"))
-trace = json.loads((folder / "trace.json").read_text())
-shutil.rmtree(folder)
+def read_trace(path):
+    """The operators and annotations of a trace, in the order in which they began."""
+    events = json.loads(Path(path).read_text())["traceEvents"]
+    kinds = ("cpu_op", "user_annotation")
+    spans = [event for event in events if event.get("ph") == "X" and event["cat"] in kinds]
+    return sorted(spans, key=lambda span: span["ts"])
 
-spans = [event for event in trace["traceEvents"] if event.get("ph") == "X" and event["cat"] == "cpu_op"]
-first = min(spans, key=lambda span: span["ts"])
+
+with tempfile.TemporaryDirectory() as folder:
+    training.export_chrome_trace(f"{folder}/trace.json")
+    spans = read_trace(f"{folder}/trace.json")
+
+first = spans[0]
 print("a span has:", [key for key in ("name", "ts", "dur", "tid") if key in first])
 print("the first operator:", first["name"])
 
 # %% [markdown]
-# `ts` is when it began and `dur` how long it took, both in microseconds. That is all that a timeline needs:
-# a bar for each span, and those that are called below their callers. On a CPU the backward pass runs on the
-# thread that called it; on a GPU autograd has a
-# [thread for each device](https://docs.pytorch.org/docs/stable/notes/autograd.html#multithreaded-autograd).
-# **Predict:** will the backward pass be longer or shorter than the forward pass?
+# `ts` is when the span began and `dur` how long it took, both in microseconds; `tid` is its thread.
+# That is enough to draw a timeline: a bar for each span, below the bar of its caller. On a CPU the
+# backward pass runs on the thread that called it; on a GPU autograd has a [thread for each
+# device](https://docs.pytorch.org/docs/stable/notes/autograd.html#multithreaded-autograd).
+#
+# Before you look: is the backward pass longer or shorter than the forward pass?
 
 # %% tags=["nbval-ignore-output"]
 def depth(span):
@@ -379,16 +406,18 @@ def depth(span):
     )
 
 
-threads = list(dict.fromkeys(span["tid"] for span in sorted(spans, key=lambda span: span["ts"])))
-figure, axes = plt.subplots(figsize=(9, 3))
+threads = list(dict.fromkeys(span["tid"] for span in spans))
+figure, axes = plt.subplots(figsize=(9, 2.6))
 whole = max(span["ts"] + span["dur"] for span in spans) - first["ts"]
 for span in spans:
     level = depth(span)
     line = 5 * threads.index(span["tid"]) + level
     colour = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")[level % 4]
     axes.barh(line, span["dur"], left=span["ts"] - first["ts"], color=colour, edgecolor="white", height=0.9)
-    if span["dur"] > 0.012 * whole * len(span["name"]):  # where its name has room
-        axes.text(span["ts"] - first["ts"], line, span["name"].removeprefix("aten::"), fontsize=7, va="center")
+    name = span["name"].split("::")[-1].removeprefix("evaluate_function: ")
+    if span["dur"] > 0.012 * whole * len(name):  # where its name has room
+        ink = "black" if level else "white"
+        axes.text(span["ts"] - first["ts"], line, f" {name}", color=ink, fontsize=7, va="center")
 axes.invert_yaxis()
 axes.set_yticks([5 * i for i in range(len(threads))], [f"thread {i}" for i in range(len(threads))])
 axes.set_xlabel("microseconds")
@@ -396,10 +425,165 @@ axes.set_title("one forward and one backward pass")
 plt.show()
 
 # %% [markdown]
+# The bars whose names end in `Backward0` belong to the backward pass, which is the longer one. For a
+# linear layer the forward pass computes one matrix product. The backward pass computes two, one for the
+# gradient of the weights and one for that of the input. (Here the first layer needs only one, since the
+# batch needs no gradient.)
+#
+# ## A trace from every rank
+#
+# In data-parallel training the ranks wait for each other, and then the trace of a single rank can
+# mislead you. So record them all. Here is a small data-parallel step, as a program for `torchrun`.
+# Three ranks take three steps; the first two warm up, and the third is recorded. In that step rank 1
+# has bad luck: its batch comes 100 ms late, as if from a slow disk. With `record_function` the program
+# gives names to its own parts.
+
+# %%
+PROGRAM = """
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+network = torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024))
+
+
+def step(late):
+    with record_function("load batch"):
+        batch = torch.randn(32, 1024)
+        if late:
+            time.sleep(0.1)
+    with record_function("forward"):
+        loss = network(batch).square().mean()
+    with record_function("backward"):
+        network.zero_grad()
+        loss.backward()
+    gradients = torch.cat([parameter.grad.flatten() for parameter in network.parameters()])
+    dist.all_reduce(gradients)
+
+
+plan = schedule(wait=0, warmup=2, active=1)
+with profile(activities=[ProfilerActivity.CPU], schedule=plan) as prof:
+    for number in range(3):
+        step(late=rank == 1 and number == 2)
+        if number < 2:
+            prof.step()
+prof.export_chrome_trace(f"{sys.argv[1]}/rank{rank}.json")
+dist.destroy_process_group()
+"""
+
+# %% [markdown]
+# Each rank writes a trace of its own. We read the three of them and pick the spans that interest us.
+#
+# Before you look: on which rank is the all-reduce shortest, and on which is it longest?
+
+# %% tags=["nbval-ignore-output"]
+NAMES = ("load batch", "forward", "backward", "c10d::allreduce_", "gloo:all_reduce")
+torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=3"]
+
+with tempfile.TemporaryDirectory() as folder:
+    program = Path(folder, "program.py")
+    program.write_text(PROGRAM)
+    subprocess.run([sys.executable, *torchrun, program, folder], check=True, capture_output=True, timeout=100)
+    traces = [read_trace(f"{folder}/rank{rank}.json") for rank in range(3)]
+
+steps = [{span["name"]: span for span in trace if span["name"] in NAMES} for trace in traces]
+print("milliseconds    " + "".join(f"{name:>18}" for name in NAMES))
+for rank, step in enumerate(steps):
+    print(f"rank {rank}          " + "".join(f"{step[name]['dur'] / 1e3:18.1f}" for name in NAMES))
+
+# %% [markdown]
+# The rank that is late has the *shortest* all-reduce. The other two get there early and wait, and the
+# profiler counts their waiting as communication. The trace of rank 0 alone would have told you that
+# most of the step goes into `gloo:all_reduce`, and you might have asked for a faster network.
+#
+# The collective appears twice. `c10d::allreduce_` is the call, on the thread that made it, and it
+# returns early: a launch, as at the start of this chapter. `gloo:all_reduce` is the work, on a thread
+# of gloo's.
+#
+# ### Waiting or transfer?
+#
+# Every element of the result contains a number of every rank. So **no rank can finish before the last
+# rank has begun**. Until that moment, the others wait. (They may already pass some pieces among
+# themselves, but they cannot finish.) What comes after it is transfer.
+#
+# Write this down as a function. It is not graded, but the next cells use it.
+
+# %%
+def waiting_and_transfer(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """From begin and end of one collective on each rank: how long each waits, and then transfers."""
+    ### BEGIN SOLUTION
+    last = max(begin for begin, _ in spans)
+    return [(last - begin, end - last) for begin, end in spans]
+    ### END SOLUTION
+
+
+try:  # the first rank begins at 0, the second at 40, and both are done at 50
+    split_known = waiting_and_transfer([(0, 50), (40, 50)]) == [(40, 10), (0, 10)]
+except NotImplementedError:
+    split_known = False
+print("waiting_and_transfer is right:", split_known)
+
+# %% [markdown]
+# Here are the three ranks below each other, on one clock.
+
+# %% tags=["nbval-ignore-output"]
+COLOURS = {"load batch": "#E69F00", "forward": "#56B4E9", "backward": "#0072B2"}
+zero = min(step["load batch"]["ts"] for step in steps)
+
+
+def interval(span):
+    """Milliseconds from the beginning of the step to the span's begin and end."""
+    return (span["ts"] - zero) / 1e3, (span["ts"] + span["dur"] - zero) / 1e3
+
+
+figure, axes = plt.subplots(figsize=(9, 2.6))
+for name, colour in COLOURS.items():
+    bars = [interval(step[name]) for step in steps]
+    axes.barh(range(3), [e - b for b, e in bars], left=[b for b, _ in bars], color=colour, label=name)
+reduces = [interval(step["gloo:all_reduce"]) for step in steps]
+if split_known:
+    waits, transfers = zip(*waiting_and_transfer(reduces))
+    starts = [begin for begin, _ in reduces]
+    axes.barh(range(3), waits, left=starts, color="white", edgecolor="#666666", hatch="///", label="waiting")
+    joined = [begin + wait for begin, wait in zip(starts, waits)]
+    axes.barh(range(3), transfers, left=joined, color="#009E73", label="transfer")
+    for rank in range(3):
+        print(f"rank {rank}: waits {waits[rank]:6.1f} ms, transfers {transfers[rank]:5.1f} ms")
+else:
+    widths = [end - begin for begin, end in reduces]
+    axes.barh(range(3), widths, left=[b for b, _ in reduces], color="#009E73", label="gloo:all_reduce")
+axes.invert_yaxis()
+axes.set_yticks(range(3), [f"rank {rank}" for rank in range(3)])
+axes.set_xlabel("milliseconds")
+axes.set_title("one data-parallel step; rank 1 is late")
+axes.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.3), fontsize=8, frameon=False)
+plt.show()
+
+# %% [markdown]
+# Now the picture says what to mend: the disk of rank 1. A network twice as fast would save half of the
+# transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that the
+# program has given no name, such as copying the gradients into one tensor.)
+#
+# The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
+# compare durations instead: the shortest all-reduce belongs to the rank that came last, and the others
+# waited for about as long as theirs are longer.
+#
+# On GPUs you look for NCCL's kernels, on the line of their stream. Their time too is part transfer and
+# part waiting for other ranks, and PyTorch's plugin for TensorBoard [splits it as you
+# did](https://github.com/pytorch/kineto/blob/main/tb_plugin/README.md#quick-usage-instructions). For
+# jobs of many ranks, [Holistic Trace Analysis](https://hta.readthedocs.io/en/latest/) compares the
+# traces for you.
+#
 # ## Memory
 #
-# With `profile_memory=True` the profiler notes what each operator allocates. **Predict:** a layer norm of
-# 1000 × 1000 `float32`: how many bytes does it need for its result? And what else might it keep?
+# With `profile_memory=True` the profiler also notes what each operator allocates. A layer norm of
+# 1000 × 1000 numbers in `float32` needs 4,000,000 bytes for its result. What else might it keep?
 
 # %%
 with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
@@ -410,31 +594,28 @@ print("aten::native_layer_norm allocates", rows["aten::native_layer_norm"], "byt
 print("the result has                   ", y.nbytes, "bytes")
 
 # %% [markdown]
-# The rest are the mean and the reciprocal standard deviation of each row, 4 bytes each for 1000 rows: the
-# backward pass will want them.
+# The other 8,000 bytes are the mean and the reciprocal standard deviation of each of the 1000 rows, 4
+# bytes each. The backward pass will need them.
 #
 # ## Inside a kernel
 #
-# The profiler of torch sees a kernel as one bar. Why it is as slow as it is (waiting for memory? too few
-# threads? bank conflicts?) is for
-# [Nsight Compute](https://docs.nvidia.com/nsight-compute/NsightComputeCli) to say, on a machine with an
-# NVIDIA GPU, in a terminal:
+# To `torch.profiler` a kernel is one bar. Why is it slow: does it wait for memory, has it too few
+# threads, do its accesses to shared memory collide? That is a question for [Nsight
+# Compute](https://docs.nvidia.com/nsight-compute/NsightComputeCli), in a terminal, on a machine with an
+# NVIDIA GPU:
 #
 # ```
 # ncu --set full -o layer_norm python my_script.py
 # ncu-ui layer_norm.ncu-rep
 # ```
 #
-# `--set full` collects everything there is to collect. For that `ncu` runs **each kernel many times**, with
-# other counters each time: a program that takes a second may take minutes, so profile a short one, and
-# never take times from it. `--kernel-name` and `--launch-count` choose what is looked at. (We show no output
-# here: there was no GPU when this chapter was written, and an invented one would teach nothing.)
+# `--set full` collects everything that there is to collect. For that `ncu` runs **each kernel many
+# times**, with other counters each time. A program of one second may take minutes, so profile a short
+# one, and never take times from it. `--kernel-name` and `--launch-count` choose which kernels to look
+# at. We show no output, because the machine on which this chapter was built has no GPU.
 #
-# ### Recorded on a GPU
-#
-# `python -m benchmarks.kernels` takes, on a machine with a GPU, the times of the 10000 × 10000 layer norm
-# and the names of its kernels, and records them with the device, the versions and the date. If somebody
-# has, here they are.
+# `python -m benchmarks.kernels` records, on a machine that has one, how long the layer norm of 10000 ×
+# 10000 numbers takes and which kernels it runs. If there is such a record, it is shown here.
 
 # %% tags=["nbval-ignore-output"]
 recorded = Path("../docs/recorded/kernels.json")
@@ -450,30 +631,31 @@ else:
 # %% [markdown]
 # ## Code of your own
 #
-# If an operator that you need is missing, or slow, write it. A C++ function on tensors takes three things:
-# the function, a **binding** that gives it a name in Python, and a compiler.
+# When an operator that you need is missing, or too slow, you can write it. A C++ function on tensors
+# takes three things: the function, a **binding** that gives it a name in Python, and a compiler.
 # [`load_inline`](https://docs.pytorch.org/docs/stable/cpp_extension.html) puts them together while your
 # program runs.
 #
-# A listing needs its includes. Here is one without, given to the compiler as it stands: the first error is
-# about the very first word.
+# C++ knows nothing that you do not include. This function is correct, but what does a compiler say if
+# you give it nothing else?
 
 # %% tags=["nbval-ignore-output"]
-PRINTED = "torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) { return a + b; }"
+BARE = "torch::Tensor vector_add(torch::Tensor a, torch::Tensor b) { return a + b; }"
 
 if compiler:
     command = [compiler, "-fsyntax-only", "-x", "c++", "-"]
-    told = subprocess.run(command, input=PRINTED, capture_output=True, text=True).stderr
+    told = subprocess.run(command, input=BARE, capture_output=True, text=True).stderr
     print(next(line for line in told.splitlines() if "error" in line))
 else:
     print("no C++ compiler here")
 
 # %% [markdown]
-# Now one that is whole. The naive version first: `halve` walks through memory from the first number to the
-# last. `TORCH_LIBRARY` binds it as `torch.ops.lesson.halve`.
+# It stumbles over the first word. Now a whole listing, and the naive version first: `halve` walks
+# through memory from the first number to the last. `TORCH_LIBRARY` binds it as
+# `torch.ops.lesson.halve`.
 #
-# The compiler reads some ten megabytes of torch's headers, so this takes ten to thirty seconds. We include
-# `torch/types.h` instead of all of them (`torch/extension.h`), which halves that.
+# The compiler has to read some ten megabytes of torch's headers, so this takes ten to thirty seconds.
+# Including `torch/types.h` instead of everything (`torch/extension.h`) about halves that.
 
 # %% tags=["nbval-ignore-output"]
 HALVE_CPP = r"""
@@ -494,7 +676,7 @@ can_build = bool(compiler and shutil.which("ninja"))
 if can_build:
     from torch.utils.cpp_extension import load_inline
 
-    # if you change it, restart the kernel: a name can be bound once
+    # if you change it, restart the kernel: a name can be bound only once
     load_inline(
         "lesson", HALVE_CPP, is_python_module=False, no_implicit_headers=True,
         build_directory=tempfile.mkdtemp(),
@@ -504,7 +686,7 @@ else:
     print("not compiled: a C++ compiler and ninja are needed, see python -m grader doctor")
 
 # %% [markdown]
-# It works. **Predict:** and on a transposed matrix?
+# It works. What will it make of a transposed matrix?
 
 # %% tags=["nbval-ignore-output"]
 if can_build:
@@ -513,14 +695,14 @@ if can_build:
     print("halve:", torch.ops.lesson.halve(x).tolist())
 
 # %% [markdown]
-# Nothing complains, and the numbers stand in the wrong places. `.t()` moves no number: it is another way
-# to walk through the same memory, and a pointer knows nothing of that. `x = x.contiguous();` first makes a
-# copy in order, if one is needed.
+# There is no complaint, and the numbers are in the wrong places. `.t()` does not move any number: it is
+# another way to walk through the same memory, and a pointer knows nothing about that. If the order is
+# wrong, `x = x.contiguous();` makes a copy in the right one.
 #
-# A pointer knows nothing of **ends** either. With two tensors, a loop over the longer one reads beyond the
-# memory of the shorter one. There is no exception: there are wrong numbers, or a crash, or another tensor's
-# data. So C++ that is called from Python has to check what it is given, itself:
-# `TORCH_CHECK(condition, "what is wrong")` raises where the condition does not hold, and Python sees a
+# A pointer does not know where a tensor **ends** either. If a loop over two tensors follows the longer
+# one, it reads beyond the memory of the shorter one. You get no exception but wrong numbers, a crash,
+# or the data of some other tensor. So C++ that is called from Python has to check its arguments itself:
+# `TORCH_CHECK(condition, "what is wrong")` raises if the condition does not hold, and Python sees a
 # `RuntimeError`.
 #
 # ## Exercise: VECTOR_ADD_CPP
@@ -531,11 +713,12 @@ if can_build:
 # torch::Tensor vector_add(torch::Tensor a, torch::Tensor b)
 # ```
 #
-# that returns the sum of two `float32` tensors of one shape, element by element, in a loop of your own; any
-# shape, also with no elements, and any strides. It must **raise** for everything else: shapes that differ
-# (even if torch could stretch one of them), and other dtypes. The binding is made for you.
+# that returns the sum of two `float32` tensors of the same shape, element by element, in a loop of your
+# own. It must accept any shape, also one without elements, and any strides. It must **raise** for
+# everything else: for shapes that differ, even if torch could broadcast one of them, and for other
+# dtypes. The binding is made for you.
 #
-# `check` gives your text to a compiler, which takes a while, and shows its first error. Where there is no
+# `check` gives your text to a compiler, which takes a while, and shows its first error. Without a
 # compiler, the exercise is skipped.
 
 # %%
@@ -564,11 +747,11 @@ check(VECTOR_ADD_CPP=VECTOR_ADD_CPP)
 # %% [markdown]
 # ### The same on a GPU
 #
-# There the loop becomes a **kernel**, one thread for each element, and a **launch configuration** between
-# `<<<` and `>>>` says how many: blocks, and threads in each. The number of elements is rarely a multiple of
-# the block, so each thread asks whether it is still inside. The host has to check what it was given, as
-# before, and that a launch went well. It is compiled by `nvcc`, where there is a GPU. (Here is what has
-# been run nowhere yet by us: no GPU was at hand.)
+# There the loop becomes a **kernel**, with one thread for each element. A **launch configuration**
+# between `<<<` and `>>>` says how many blocks there are, and how many threads in each. The number of
+# elements is rarely a multiple of the block size, so each thread asks whether it is still inside. The
+# host has to check its arguments as before, and also whether the launch went well. `nvcc` compiles it,
+# where there is a GPU. (There was none where this chapter was built, so we have not run this listing.)
 
 # %% tags=["nbval-ignore-output"]
 ADD_CU = r"""
@@ -614,36 +797,41 @@ else:
 # %% [markdown]
 # ## Summary
 #
-# - A host's clock around an asynchronous call measures the launch. Let the device take the time: events,
-#   and synchronize before you ask them.
-# - Warm up, and take the median: disturbances only ever make a call slower.
-# - A schedule says which steps are recorded. The table has *total* and *self* time: look for the largest
-#   self time.
-# - The trace is JSON: name, begin, duration, thread. It shows when, and what waits for what.
-# - `layer_norm` → `native_layer_norm` → on a GPU a launch → a kernel; `ncu` looks inside of that.
-# - C++ of your own checks shapes and dtypes itself, and strides: a pointer knows none of them.
-# - A listing that has not been run is a guess.
+# Back to the step that takes 400 milliseconds instead of 250. You now have a question for each suspect:
 #
-# **Where this is used:** before every optimisation, since most guesses on where time goes are wrong; in
-# chapter [15](15_data_parallel.ipynb)'s question whether communication overlaps with backward, which a trace answers at a glance; in
-# extensions such as fused optimisers and attention kernels.
+# - **The stopwatch?** A clock on the host measures the launch of asynchronous work. Let the device take
+#   the time, with events, and synchronize before you ask them. Warm up, and take the median.
+# - **A kernel?** Sort the table by *self* time; `ncu` looks inside the kernel.
+# - **Python?** Look for gaps between the bars of the trace. A trace is JSON: name, begin, duration,
+#   thread.
+# - **Another rank?** Record every rank. The rank with the shortest collective came last; what the
+#   others have more was waiting.
+#
+# Only then do you optimise. If that means C++ of your own, it must check shapes, dtypes and strides
+# itself, since a pointer knows none of them.
 #
 # ### Check yourself
 #
 # <details><summary>A matrix product on a GPU takes 12 µs, whatever the size of the matrices. What was measured?</summary>
 #
-# The launch. The host's clock was read before the device was done.
+# The launch. The host read its clock before the device was done.
 # </details>
 #
-# <details><summary>An operator has a total time of 80 % and a self time of 1 %. Should you make it faster?</summary>
+# <details><summary>An operator accounts for 80 % of the total time and 1 % of the self time. Should you make it faster?</summary>
 #
-# Not itself: look at what it calls. Its own work is 1 %.
+# Not the operator itself, whose own work is only 1 %. Look at what it calls.
 # </details>
 #
 # <details><summary>With wait=1, warmup=3, active=2, repeat=1 your loop makes five steps. What is in the profile?</summary>
 #
-# One step is left alone, three are thrown away, one is recorded. The second active step never came, and so
-# the cycle was not complete.
+# One step is left alone, three are thrown away, one is recorded. The second active step never came, so
+# the cycle was not completed.
 # </details>
 #
-# **Next:** backends: the same program on gloo, MPI and NCCL.
+# <details><summary>In the traces of four ranks the same all-reduce takes 30, 31, 5 and 30 ms. Which rank is slow, and what does a faster network save?</summary>
+#
+# Rank 2, whose all-reduce is shortest: it came last, about 25 ms after the others. The transfer took
+# about 5 ms, and a faster network can save only part of that.
+# </details>
+#
+# **Next:** [19 · Backends](19_backends.ipynb): the same program on gloo, MPI and NCCL.

@@ -23,6 +23,16 @@ ROOT = Path(__file__).resolve().parent.parent
 TOY = ROOT / "tests" / "toy" / "solutions"
 
 
+#: A cell that a student writes and no exercise judges.
+PRACTICE = """
+# %%
+def half(x):
+    ### BEGIN SOLUTION
+    return x / 2
+    ### END SOLUTION
+"""
+
+
 @pytest.fixture
 def toy(tmp_path):
     """A copy of the toy course's sources."""
@@ -56,6 +66,17 @@ def test_the_solved_edition_has_the_solution_without_markers():
     cells = code(Chapter(TOY / "00_toy.py").solved_edition())
     assert cells[1].endswith("    # a comment is no line of code\n    return 2 * x")
     assert not any("SOLUTION" in cell for cell in cells)
+
+
+def test_a_solution_that_is_not_graded_is_a_stub_that_nbgrader_knows(toy):
+    # its release takes solutions out of cells that are marked, and refuses any other
+    toy.write_text(toy.read_text() + PRACTICE)
+    chapter = Chapter(toy, worth(discover("tests.toy.exercises")))
+    (cell,) = (c for c in chapter.student_edition().cells if "half" in c.source)
+    assert cell.source.endswith("# Your code here: 1 line.\n    raise NotImplementedError")
+    marks = cell.metadata["nbgrader"]
+    assert (marks["solution"], marks["grade"]) == (True, False)
+    assert "half" not in chapter.stubs()
 
 
 def test_editions_are_the_same_bytes_every_time():

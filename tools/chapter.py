@@ -238,6 +238,10 @@ class Chapter:
                 made.metadata.update(assignment.answer(answers[i]))
             elif cell.asks:
                 made.metadata.update(assignment.grade(cell.asks, worth[cell.asks]))
+            elif worth and cell.kind == "code" and list(self._regions(cell.source, cell.line)):
+                # written by the student, but not graded: nbgrader takes solutions out of marked
+                # cells only
+                made.metadata.update(assignment.answer([f"practice-{name}"]))
             notebook.cells.append(made)
         return notebook
 

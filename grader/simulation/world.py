@@ -1,6 +1,6 @@
 """The messages of simulated ranks, on the clock of :mod:`grader.simulation.scheduler`.
 
-A message needs both its ends, as in a real world: a send waits for its receive (rendezvous),
+A message needs both its ends, as in a real world: a send waits for its receive (synchronous),
 unless it is short enough to leave its buffer at once (eager).
 """
 

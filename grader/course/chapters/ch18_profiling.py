@@ -395,13 +395,13 @@ time_kernel = Exercise(
     expected=lambda c: answer(c, median(timed(c))),
     relative=1e-9,
     hints=(
-        "Which calls are there to be forgotten, and which are timed? What has to be kept of the"
-        " timed ones for a median?",
-        "Call fn(*args) warmup times, without a clock. Then time each of the iterations by itself:"
-        " a median needs all of them.",
-        "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call and"
-        " one after it, and torch.cuda.synchronize() before you ask for elapsed_time, which is in"
-        " milliseconds. Otherwise read time.perf_counter() before and after.",
+        "Which calls are timed, and which are not? What do you have to keep of the timed ones to "
+        "find their median?",
+        "Call fn(*args) warmup times without a clock. Then time each of the iterations calls "
+        "separately: a median needs every single time.",
+        "If any argument is a tensor with is_cuda, record one torch.cuda.Event before each call "
+        "and one after it, and call torch.cuda.synchronize() before you ask for elapsed_time, "
+        "which is in milliseconds. Otherwise read time.perf_counter() before and after each call.",
         "This is the whole answer:\n"
         "    for _ in range(warmup):\n"
         "        fn(*args)\n"
@@ -424,21 +424,21 @@ time_kernel = Exercise(
     ),
     mistakes=(
         Mistake(
-            "fn is called as often as it is timed: the calls to warm up are missing. There are"
-            " warmup of them, before the clock begins.",
+            "fn is called iterations times: the calls to warm up are missing. Call it warmup times"
+            " before you start the clock.",
             when=lambda e: e.case.warmup > 0 and _always_called(e, lambda c: c.iterations),
         ),
         Mistake(
-            "fn is called too often or too rarely: warmup times without the clock, and then"
-            " iterations times with it.",
+            "fn is not called the right number of times: call it warmup times without a clock, and"
+            " then iterations times with one.",
             when=lambda e: _counted(e) != _right_count(e.case),
         ),
         Mistake(
-            "fn has to be called with its arguments, as they are: fn(*args).",
+            "fn has to be called with its arguments just as they are: fn(*args).",
             when=lambda e: e.actual[0]["with its arguments"] != _counted(e),
         ),
         Mistake(
-            "elapsed_time is in milliseconds already: only the host's clock has to be multiplied.",
+            "elapsed_time is in milliseconds already: multiply only what the host's clock says.",
             when=lambda e: (
                 _on_device(e) and _near(e.actual[0]["result"], 1e6 * median(timed(e.case)))
             ),
@@ -452,34 +452,34 @@ time_kernel = Exercise(
             gives=_somewhere(lambda c: median(timed(c)) * 1e3)[:2],
         ),
         Mistake(
-            "Where the first argument is on the device, all is well; here it is a number, and the"
-            " tensor comes second. Ask all arguments, not only the first: any(...).",
+            "This works if the first argument is on the device, but here it is a number, and the "
+            "tensor comes second. Ask all arguments, not only the first: any(...).",
             when=lambda e: e.case.where == "second" and _looks(e, LAUNCH),
         ),
         Mistake(
-            "The host's clock has measured the launch: fn returns when the device has been told"
-            " what to do, not when it is done. Record torch.cuda.Event before and after.",
+            "The host's clock has measured the launch: fn returns once the device has been told "
+            "what to do, not when it is done. Record a torch.cuda.Event before and after the call.",
             when=lambda e: _looks(e, LAUNCH),
         ),
         Mistake(
-            "That is the host's clock around a launch and a synchronisation, and has both in it:"
-            " let torch.cuda.Event take the time on the device.",
+            "The host's clock was read around a launch and a synchronisation, so the time includes"
+            " both. Let a torch.cuda.Event take the time on the device.",
             when=lambda e: _looks(e, median(timed(e.case)) + NOTICE),
         ),
         Mistake(
-            "That is the mean. One call that was disturbed spoils it; the median does not care.",
+            "That is the mean. A single disturbed call spoils it; the median hardly notices.",
             gives=_somewhere(lambda c: mean(timed(c))),
         ),
         Mistake(
-            "The calls to warm up are in the time. They are there to be forgotten.",
+            "The calls to warm up are in the time. Leave them out.",
             gives=_somewhere(lambda c: median(c.seconds)),
         ),
         Mistake(
-            "The calls to warm up are in the time. They are there to be forgotten.",
+            "The calls to warm up are in the time. Leave them out.",
             gives=_somewhere(lambda c: mean(c.seconds)),
         ),
         Mistake(
-            "That is the time of all calls together; the median of single ones is asked for.",
+            "That is the time of all calls together; the median of the single calls is asked for.",
             gives=_somewhere(lambda c: total(c)),
         ),
         Mistake(
@@ -491,17 +491,17 @@ time_kernel = Exercise(
             gives=_somewhere(lambda c: max(timed(c))),
         ),
         Mistake(
-            "Of an even number of calls there are two in the middle, and the median is the mean of"
-            " both: statistics.median does that, torch.median takes the lower one.",
+            "With an even number of calls there are two in the middle, and the median is their "
+            "mean: statistics.median does that, torch.median takes the lower one.",
             gives=_somewhere(lambda c: sorted(timed(c))[(c.iterations - 1) // 2]),
         ),
         Mistake(
-            "Of an even number of calls there are two in the middle, and the median is the mean of"
-            " both: statistics.median does that.",
+            "With an even number of calls there are two in the middle, and the median is their "
+            "mean: statistics.median does that.",
             gives=_somewhere(lambda c: sorted(timed(c))[c.iterations // 2]),
         ),
         Mistake(
-            "A middle one has to be looked for among times in order: sort them first.",
+            "The middle of the list is the median only if the times are in order: sort them first.",
             gives=_somewhere(lambda c: timed(c)[c.iterations // 2]),
         ),
         Mistake(
@@ -509,29 +509,29 @@ time_kernel = Exercise(
             when=lambda e: e.says("has no attribute 'is_cuda'"),
         ),
         Mistake(
-            "There may be no argument at all: any(...) over all of args does not mind.",
+            "There may be no argument at all: any(...) over all of args is False then.",
             when=lambda e: e.case.where == "nowhere" and e.says("IndexError"),
         ),
         Mistake(
-            "These tensors are on the CPU, where there is no event and nothing to synchronise: take"
-            " time.perf_counter() there, and no torch.cuda.",
+            "These tensors are on the CPU, where there are no events and nothing to synchronise. "
+            "Use time.perf_counter() there, and nothing of torch.cuda.",
             when=lambda e: e.says("no CUDA device is available"),
         ),
         Mistake(
-            "An event knows its time only when the device has come to it: torch.cuda.synchronize()"
-            " comes before elapsed_time.",
+            "An event knows its time only after the device has reached it: "
+            "torch.cuda.synchronize() comes before elapsed_time.",
             when=lambda e: e.says("device not ready"),
         ),
         Mistake(
-            "Both events have to be made for it: torch.cuda.Event(enable_timing=True).",
+            "Both events have to be made for timing: torch.cuda.Event(enable_timing=True).",
             when=lambda e: e.says("enable_timing"),
         ),
     ),
     advice={
-        Diagnosis.WRONG_VALUE: "Time every call by itself, in the order begin, fn(*args), end, with"
-        " nothing else between; then statistics.median of these.",
-        Diagnosis.WRONG_TYPE: "Return one float, in milliseconds; .item() makes one of a tensor of"
-        " one element.",
+        Diagnosis.WRONG_VALUE: "Time each call separately: begin, fn(*args), end, with nothing "
+        "else in between. Then take statistics.median of these times.",
+        Diagnosis.WRONG_TYPE: "Return one float, in milliseconds; .item() turns a tensor of one "
+        "element into one.",
     },
 )
 
@@ -554,9 +554,9 @@ hottest_ops = Exercise(
     adapter=rank_in_profile,
     expected=hottest,
     hints=(
-        "profile.key_averages() has one row for each operator, all its calls together. What are"
-        " the columns of its table?",
-        "Sort the rows by self_cpu_time_total, the largest first; the name is .key.",
+        "profile.key_averages() has one row for each operator, with all its calls added up. Which "
+        "column of its table do you need?",
+        "Sort the rows by self_cpu_time_total, the largest first. The name of a row is .key.",
         "This is the whole answer:\n"
         "    rows = profile.key_averages()\n"
         "    rows = sorted(rows, key=lambda row: row.self_cpu_time_total, reverse=True)\n"
@@ -564,22 +564,22 @@ hottest_ops = Exercise(
     ),
     mistakes=(
         Mistake(
-            "That is by total time, which counts what an operator calls as well, so that the"
-            " outermost always wins. Its own time is self_cpu_time_total.",
+            "That is by total time, which includes what an operator calls, so the outermost one "
+            "always wins. An operator's own time is self_cpu_time_total.",
             gives=lambda c: hottest(c, by_total(c)),
         ),
         Mistake(
-            "That is by the time of one call. A cheap operator that is called very often costs"
-            " more in the end: add all its calls up.",
+            "That is by the time of one call. A cheap operator that is called very often can cost "
+            "more in the end: add up all its calls.",
             gives=lambda c: hottest(c, by_call(c)),
         ),
         Mistake(
-            "The same operator stands there several times: events() has one entry for every call."
-            " key_averages() puts them together.",
+            "The same operator is in your list several times: events() has one entry for every "
+            "call. key_averages() puts them together.",
             when=lambda e: isinstance(e.actual[0], list) and _repeats(e.actual[0]),
         ),
         Mistake(
-            "The coldest come first: sort with the largest time in front.",
+            "The coldest come first: sort with the largest time first.",
             gives=lambda c: (
                 None  # which of the two is colder?
                 if "equally long" in c.name
@@ -587,12 +587,12 @@ hottest_ops = Exercise(
             ),
         ),
         Mistake(
-            "k names are asked for, and none if k is 0: rows[:k].",
+            "Return k names, and none if k is 0: rows[:k].",
             when=lambda e: isinstance(e.actual[0], list) and _miscounts(e),
         ),
         Mistake(
-            "There may be fewer than k operators, or none at all: a slice, rows[:k], does not"
-            " mind.",
+            "There may be fewer than k operators, or none at all: a slice such as rows[:k] copes "
+            "with both.",
             when=lambda e: e.says("IndexError"),
         ),
         Mistake(
@@ -607,7 +607,7 @@ hottest_ops = Exercise(
     ),
     advice={
         Diagnosis.WRONG_TYPE: "Return a list of str: the .key of each row.",
-        Diagnosis.WRONG_SHAPE: "k names are asked for, or as many as there are: rows[:k].",
+        Diagnosis.WRONG_SHAPE: "Return k names, or as many as there are: rows[:k].",
         Diagnosis.WRONG_VALUE: "The names of the k rows of key_averages() with the largest"
         " self_cpu_time_total, the largest first.",
     },
@@ -629,10 +629,11 @@ VECTOR_ADD_CPP = Exercise(
     adapter=add_in_rank,
     expected=expected,
     hints=(
-        "Check first, then compute: what has to be equal in a and b before you may go through"
-        " both with one index? What would it mean for the memory if it were not?",
-        "TORCH_CHECK(condition, message) raises. Compare a.sizes() and b.sizes(), and"
-        " a.scalar_type() and b.scalar_type(); then a = a.contiguous(), and the same with b.",
+        "Check first, then compute: what has to be equal in a and b before one index may run "
+        "through both? If it were not, what memory would the loop read?",
+        "TORCH_CHECK(condition, message) raises if the condition does not hold. Compare a.sizes() "
+        "with b.sizes(), and each scalar_type() with torch::kFloat32. Then call a = "
+        "a.contiguous(), and the same for b.",
         "This is the whole answer:\n"
         '    VECTOR_ADD_CPP = r"""\n'
         "    #include <torch/extension.h>\n"
@@ -658,32 +659,33 @@ VECTOR_ADD_CPP = Exercise(
             when=lambda e: _misfit(e, "another shape"),
         ),
         Mistake(
-            "The dtypes have to be compared, too: bits of another dtype would be read as floats, or"
-            " be converted in silence.",
+            "Compare the dtypes too: otherwise the bits of another dtype are read as floats, or "
+            "are silently converted.",
             when=lambda e: _misfit(e, "dtypes"),
         ),
         Mistake(
-            "The shapes have to be compared, a.sizes() == b.sizes(), and TORCH_CHECK raises where"
-            " they differ: otherwise the loop runs beyond the memory of one of them, or torch"
-            " repeats the smaller one.",
+            "The shapes have to be compared: TORCH_CHECK(a.sizes() == b.sizes(), ...) raises if "
+            "they differ. Without it the loop runs beyond the memory of one of them, or torch "
+            "broadcasts the smaller one.",
             when=lambda e: _misfit(e, "shorter", "longer", "one element"),
         ),
         Mistake(
-            "The memory of a transposed tensor, or of every other element, is not in the order of"
-            " its elements: a = a.contiguous(), and the same with b, before you take data_ptr.",
+            "The memory of a transposed tensor, or of one with gaps, is not in the order of its "
+            "elements: call a = a.contiguous(), and the same for b, before you take data_ptr.",
             when=lambda e: e.case.view in ("transposed", "strided"),
         ),
     ),
     advice={
-        Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text."
-        " The others are often consequences of it. What Python calls is"
-        " torch::Tensor vector_add(torch::Tensor a, torch::Tensor b): is it there, under this"
-        " name?",
+        Diagnosis.SYNTAX_ERROR: "The compiler's first error is shown, with its line in your text; "
+        "the others often follow from it. Python calls torch::Tensor "
+        "vector_add(torch::Tensor a, torch::Tensor b): is it there, under "
+        "this name?",
         Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
-        Diagnosis.EXCEPTION: "These two fit, and must be added: any shape, also with no elements,"
-        " and strides as well.",
-        Diagnosis.CRASHED: "A crash in C++ is an index, or a pointer, beyond the memory that is"
-        " there: compare the shapes before the loop, and let it end at numel().",
+        Diagnosis.EXCEPTION: "These two tensors fit and must be added. Any shape is allowed, also "
+        "one without elements, and so are any strides.",
+        Diagnosis.CRASHED: "A crash in C++ is often an index or a pointer beyond the memory that "
+        "is there: compare the shapes before the loop, and let it end at "
+        "numel().",
         Diagnosis.INPUT_CHANGED: "Write into a tensor of your own: torch::empty_like(a).",
         Diagnosis.ALIASED: "Write into a tensor of your own: torch::empty_like(a).",
         Diagnosis.TIMEOUT: "Does the loop end? int64_t i = 0; i < a.numel(); ++i",

@@ -81,19 +81,17 @@ pick_backend = Exercise(
     ),
     mistakes=(
         Mistake(
-            "Go by the argument, and not by what this machine has: for 'cuda' it is 'nccl', also"
-            " where there is no GPU.",
+            "Go by the argument, not by what this machine has: for 'cuda' the answer is 'nccl', "
+            "even where there is no GPU.",
             gives=_unless_refused(lambda _: "gloo"),
             when=_asks_the_machine,
         ),
         Mistake(
-            "gloo moves GPU tensors by way of the CPU, where it moves them at all; for 'cuda' it is"
-            " 'nccl'.",
+            "gloo moves GPU tensors by way of the CPU, if at all: for 'cuda' the answer is 'nccl'.",
             gives=_unless_refused(lambda _: "gloo"),
         ),
         Mistake(
-            "The two are the other way round: NCCL is NVIDIA's and takes GPU tensors alone, gloo"
-            " is for the CPU.",
+            "It is the other way round: NCCL takes only GPU tensors, and gloo is for the CPU.",
             gives=_unless_refused(lambda c: "nccl" if c.device_type == "cpu" else "gloo"),
         ),
         Mistake(
@@ -101,31 +99,31 @@ pick_backend = Exercise(
             gives=_unless_refused(lambda c: _BACKENDS[c.device_type].upper()),
         ),
         Mistake(
-            "MPI would carry CPU tensors, too, but torch's wheels come without it: 'gloo'.",
+            "MPI would carry CPU tensors too, but torch's wheels come without it: return 'gloo'.",
             gives=_unless_refused(lambda c: "nccl" if c.device_type == "cuda" else "mpi"),
         ),
         Mistake(
-            "Raising is right here, but it has to be a ValueError; the KeyError of a dictionary is"
-            " another one.",
+            "Raising is right, but it has to be a ValueError; the KeyError of a dictionary is not "
+            "one.",
             when=lambda e: e.case.refused and e.says("KeyError"),
         ),
         Mistake(
-            "For a device type that no backend is for, it has to be a ValueError that is raised.",
+            "For a device type without a backend it has to be a ValueError that is raised.",
             when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
         ),
         Mistake(
-            "'cuda' and 'cpu' raise nothing, also on a machine that has no GPU.",
+            "'cuda' and 'cpu' raise nothing, even on a machine without a GPU.",
             when=lambda e: not e.case.refused and e.says("ValueError"),
         ),
         Mistake(
-            "For a device type that no backend is for, raise ValueError: a default would only fail"
-            " later, and further away.",
+            "For a device type without a backend raise ValueError: a default would only fail "
+            "later, in a place that is harder to find.",
             gives=_not_refused,
         ),
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "Return the name of the backend, a string such as 'gloo'; for a"
-        " device type that no backend is for, raise ValueError.",
+        Diagnosis.WRONG_TYPE: "Return the name of the backend, a string such as 'gloo'; for a "
+        "device type without a backend raise ValueError.",
     },
 )
 
@@ -178,14 +176,14 @@ device_for = Exercise(
     mistakes=(
         Mistake(
             "'cuda' without a number is the current device, which is cuda:0 on every rank that has"
-            " not set another: torch.device('cuda', local_rank).",
+            " not set another. Return torch.device('cuda', local_rank).",
             gives=_unless_refused(
                 lambda c: torch.device("cuda") if c.backend == "nccl" else _place(c)
             ),
         ),
         Mistake(
-            "All ranks of a machine are on one GPU now, which NCCL refuses: each needs one of its"
-            " own, of the number local_rank.",
+            "All ranks of a machine are on one GPU now, which NCCL refuses: each needs its own, "
+            "with the number local_rank.",
             gives=_unless_refused(
                 lambda c: torch.device("cuda", 0) if c.backend == "nccl" else _place(c)
             ),
@@ -217,14 +215,14 @@ device_for = Exercise(
             when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
         ),
         Mistake(
-            "For a backend that you do not know, raise ValueError: a device made up would only fail"
-            " later, and further away.",
+            "For an unknown backend raise ValueError: a device that is made up would only fail "
+            "later, in a place that is harder to find.",
             gives=_not_refused,
         ),
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "Return a torch.device, such as torch.device('cuda', 1): its name"
-        " alone, or its number, is none.",
+        Diagnosis.WRONG_TYPE: "Return a torch.device, such as torch.device('cuda', 1): a name or a"
+        " number alone is not one.",
         Diagnosis.WRONG_VALUE: "cuda:local_rank for 'nccl', cpu for 'gloo' and 'mpi'.",
     },
 )
