@@ -234,6 +234,79 @@ def test_eager_messages_on_shared_links_are_refused():
         play(head_to_head, 2, cluster=cluster, eager=4)
 
 
+class Summed(torch.autograd.Function):
+    """The identity, whose gradient is summed over all ranks."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        dist.all_reduce(gradient)
+        return gradient
+
+
+def through_three_layers(lost=None):
+    x = torch.full((2,), dist.get_rank() + 1.0, requires_grad=True)
+    y = x
+    for layer in range(3):
+        if (dist.get_rank(), layer) != lost:
+            y = Summed.apply(y) * 2
+    y.sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("size", [2, 4, 64])
+def test_ranks_may_wait_for_each_other_inside_backward(size):
+    expected = torch.full((2,), (2.0 * size) ** 3)
+    found = values(play(through_three_layers, size, allowed=None))
+    assert all(torch.equal(one, expected) for one in found)
+
+
+def test_a_rank_that_is_missed_inside_backward_is_named_with_the_line():
+    outcome = play(through_three_layers, 4, (2, 1), allowed=None)
+    assert outcome.failure.diagnosis is Diagnosis.DEADLOCK
+    line = line_in(Summed.backward, "dist.all_reduce")
+    assert {wait.site.line for wait in outcome.failure.waits} == {line}
+    assert not our_processes()
+
+
+def test_an_exception_inside_backward_is_the_ranks():
+    def answer():
+        x = torch.ones(2, requires_grad=True)
+        if dist.get_rank() == 1:
+            x.register_hook(lambda gradient: 1 / 0)
+        Summed.apply(x).sum().backward()
+
+    outcome = play(answer, 3, allowed=None)
+    assert outcome.failure.diagnosis is Diagnosis.EXCEPTION
+    assert outcome.failure.rank == 1
+    assert "ZeroDivisionError" in outcome.failure.message
+
+
+def test_collectives_started_inside_backward_go_on_beside_it():
+    def answer():
+        x = torch.ones(2, requires_grad=True)
+        works, sums = [], []
+
+        def hook(gradient):
+            sums.append(gradient.clone())
+            works.append(dist.all_reduce(sums[-1], async_op=True))
+            time.sleep(3)
+
+        x.register_hook(hook)
+        (x * 2).sum().backward()
+        for work in works:
+            work.wait()
+        return sums, time.perf_counter()
+
+    for sums, ended in values(play(answer, 4, cluster=Flat(1, 0), allowed=None)):
+        assert sums[0].tolist() == [8, 8]
+        assert ended == 4  # the all-reduce takes 4 s, and the 3 s of backward pass beside it
+
+
 def test_an_order_of_other_ranks_is_refused_before_anything_runs():
     with pytest.raises(RequestError, match="order names 3 ranks, and there are 2"):
         play(head_to_head, 2, cluster=Nodes(1, 1.0, 0.5, 1.0, 0.5, order=(0, 1, 2)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import functools
 import sys
 import threading
 import time
@@ -263,6 +264,9 @@ def rank_clock_and_generator(world: SimulatedWorld) -> Iterator[None]:
         ]
         for place, name in starters:
             stack.enter_context(_replaced(place, name, world.threaded(getattr(place, name))))
+        for name in ("backward", "grad"):
+            call = _in_own_thread(world, getattr(torch.autograd, name))
+            stack.enter_context(_replaced(torch.autograd, name, call))
         generators = _Generators(world)
         for owner in (torch, torch.Tensor, torch.nn.functional):
             for name in _drawing():
@@ -270,6 +274,20 @@ def rank_clock_and_generator(world: SimulatedWorld) -> Iterator[None]:
                 if callable(draws):
                     stack.enter_context(_replaced(owner, name, generators.of_the_rank(draws)))
         yield
+
+
+def _in_own_thread(world: SimulatedWorld, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of autograd, run for each rank in a thread of the rank's own.
+
+    Autograd's engine keeps a queue for each thread.  Where ranks that share one wait for each
+    other inside ``backward``, the engine runs one rank's tasks on another's stack and hangs.
+    """
+
+    @functools.wraps(call)
+    def in_own_thread(*arguments: Any, **named: Any) -> Any:
+        return world.in_own_thread(lambda: call(*arguments, **named))
+
+    return in_own_thread
 
 
 @contextlib.contextmanager

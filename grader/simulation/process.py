@@ -290,9 +290,11 @@ def _posted(request: SimulatedRequest) -> tuple[str, int] | None:
 
 def _line(rank: Rank) -> tuple[str, int]:
     """Return the file and line of the student's code at which a rank is suspended."""
-    frame = rank.green.gr_frame
-    while frame is not None:
-        if is_students(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
+    inside = rank.thread.frame() if rank.thread is not None else None
+    for innermost in (inside, rank.green.gr_frame):
+        frame = innermost
+        while frame is not None:
+            if is_students(frame.f_code.co_filename):
+                return frame.f_code.co_filename, frame.f_lineno
+            frame = frame.f_back
     return "", 0

@@ -11,14 +11,17 @@ certain.
 
 from __future__ import annotations
 
+import _thread
 import gc
 import heapq
+import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import greenlet
 import msgspec
@@ -48,9 +51,14 @@ class Rank:
         error: what its function raised, or ``None``.
         ended: the tick at which it ended, or ``None`` before.
         switch: switches to its greenlet.
+        thread: the thread that runs something for it meanwhile, see
+            :meth:`Scheduler.in_own_thread`, or ``None``.
     """
 
-    __slots__ = ("begun", "ended", "error", "green", "index", "number", "switch", "value", "waits")
+    __slots__ = (
+        *("begun", "ended", "error", "green", "index", "number", "switch", "thread", "value"),
+        "waits",
+    )
 
     def __init__(self, number: int, green: greenlet.greenlet) -> None:
         self.number = self.index = number
@@ -61,6 +69,7 @@ class Rank:
         self.ended: int | None = None
         self.begun = False
         self.switch = green.switch
+        self.thread: OwnThread | None = None
 
 
 class SimulatedRequest(msgspec.Struct, eq=False, gc=False):
@@ -183,6 +192,78 @@ class MessagesInFlight:
                 self._stop_at(moment)
 
 
+# Threads of ranks. ----------------------------------------------------------------
+
+_T = TypeVar("_T")
+
+#: The originals, before a simulation replaces them with functions that refuse threads.
+_start_thread, _this_thread = _thread.start_new_thread, _thread.get_ident
+
+
+class OwnThread:
+    """A thread that runs a function for a simulated rank, while the rank's greenlet waits for it.
+
+    Only one of the two runs at any time.  What only the greenlet can do, the thread asks it for.
+
+    Args:
+        function: called without arguments.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._turn, self._answered = _thread.allocate_lock(), _thread.allocate_lock()
+        self._turn.acquire()
+        self._answered.acquire()
+        self._asked: Callable[[], Any] | None = None
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._ident = 0
+
+    def run(self) -> Any:
+        """Start the thread, do what it asks for, and return what the function returns."""
+        _start_thread(self._live, ())
+        while True:
+            self._turn.acquire()
+            if self._asked is None:
+                if self._error is not None:
+                    raise self._error
+                return self._value
+            self._value, self._error = _attempt(self._asked)
+            self._answered.release()
+
+    def _live(self) -> None:
+        self._ident = _this_thread()
+        self._value, self._error = _attempt(self._function)
+        self._asked = None
+        self._turn.release()
+
+    def runs_here(self) -> bool:
+        """Return whether the caller is this thread."""
+        return _this_thread() == self._ident
+
+    def ask(self, function: Callable[[], _T]) -> _T:
+        """From the thread, let the greenlet call a function, and return or raise what that does."""
+        self._asked = function
+        self._turn.release()
+        self._answered.acquire()
+        value, error = self._value, self._error
+        self._value = self._error = None
+        if error is not None:
+            raise error
+        return cast(_T, value)
+
+    def frame(self) -> FrameType | None:
+        """Return the innermost frame of the thread."""
+        return sys._current_frames().get(self._ident)
+
+
+def _attempt(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return function(), None
+    except BaseException as error:
+        return None, error
+
+
 # The scheduler. -------------------------------------------------------------------
 
 # local names, since every switch looks at them
@@ -285,7 +366,10 @@ class Scheduler:
 
     def start(self, function: Callable[[], None]) -> None:
         """Run a function beside the current rank, in a greenlet of its own, on the rank's ports."""
-        strand = Rank(self.current.number, greenlet.greenlet(self._live(function), self._main))
+        live = self._live(function)
+        # a greenlet belongs to the thread that makes it
+        green = self._in_greenlet(lambda: greenlet.greenlet(live, self._main))
+        strand = Rank(self.current.number, green)
         if self._idle:
             strand.index = self._idle.pop()
             self._strands[strand.index] = strand
@@ -338,7 +422,8 @@ class Scheduler:
             RuntimeError: the caller is not the thread that simulates the ranks.
         """
         if _here() is not self.current.green:
-            self._refuse_thread()
+            self._in_greenlet(self.switch)
+            return
         if _grad_enabled() is not True or _default_dtype() is not _FLOAT:
             self._switch_with_modes()
             return
@@ -357,6 +442,34 @@ class Scheduler:
                 ready.appendleft(following.index)
             self._main.switch()
 
+    def in_own_thread(self, function: Callable[[], _T]) -> _T:
+        """Call a function for the current rank in a thread, in which it may communicate as well.
+
+        It is for what keeps its state by thread and cannot be left and entered again by another
+        rank, as autograd's engine.
+        """
+        rank = self.current
+        if rank.thread is not None:  # a backward pass inside of one
+            return function()
+        rank.thread = thread = OwnThread(function)
+        try:
+            return cast(_T, thread.run())
+        finally:
+            rank.thread = None
+
+    def _in_greenlet(self, function: Callable[[], _T]) -> _T:
+        """Call a function in the current rank's greenlet, from there or from its own thread.
+
+        Raises:
+            RuntimeError: the caller is neither.
+        """
+        if _here() is self.current.green:
+            return function()
+        thread = self.current.thread
+        if thread is None or not thread.runs_here():
+            self._refuse_thread()
+        return thread.ask(function)
+
     def threaded(self, starter: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that starts a thread, and from then on checks threads that communicate.
 
@@ -368,7 +481,8 @@ class Scheduler:
 
         def current(scheduler: Scheduler) -> Rank:
             running: Rank = scheduler.__dict__["current"]
-            if threading.get_ident() != own:
+            thread = running.thread
+            if threading.get_ident() != own and not (thread and thread.runs_here()):
                 number = starts.get(threading.current_thread(), running.number)
                 scheduler._refuse_thread(number)
             return running
