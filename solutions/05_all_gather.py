@@ -202,10 +202,10 @@ check(all_gather)
 #
 # ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 every rank holds all four. Below each panel arrows lead from every rank to its right neighbour, and from the last rank to the first](../imgs/ring_all_gather.png)
 #
-# The piece with the full line came last, and goes to the right in the next round. Dashed pieces have been
-# passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank 0 and reaches
-# ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have travelled
-# at the same time.
+# The piece with the full line came last, and goes to the right in the next round, if there is one. Dashed
+# pieces have been passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank
+# 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have
+# travelled at the same time.
 #
 # **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
 
