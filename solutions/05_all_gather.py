@@ -376,9 +376,10 @@ for algorithm in algorithms:
 # The ring has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), its $n-1$ rounds,
 # one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The $(n-1)\,b\beta$ cannot be
 # avoided, as we have just seen, but the $(n-1)\,\alpha$ can. For many ranks and *small* pieces, algorithms
-# with $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
-# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH keeps the
-# ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
+# with $\lceil \log_2 n \rceil$ rounds win.
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that
+# MPICH keeps the ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings
+# cross.
 #
 # A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so one
 # dead rank stops any all-gather, whatever the algorithm. On a ring it even stops pieces that are not its
