@@ -202,10 +202,10 @@ check(all_gather)
 #
 # ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 every rank holds all four. Below each panel arrows lead from every rank to its right neighbour, and from the last rank to the first](../imgs/ring_all_gather.png)
 #
-# The piece with the full line came last, and goes to the right in the next round. Dashed pieces have been
-# passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank 0 and reaches
-# ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have travelled
-# at the same time.
+# The piece with the full line came last, and goes to the right in the next round, if there is one. Dashed
+# pieces have been passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank
+# 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have
+# travelled at the same time.
 #
 # **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
 
@@ -376,9 +376,10 @@ for algorithm in algorithms:
 # The ring has a price. With the $\alpha$ and $\beta$ of chapter [02](02_broadcast.ipynb), its $n-1$ rounds,
 # one after the other, take $(n-1)(\alpha + b\beta)$ for pieces of $b$ bytes. The $(n-1)\,b\beta$ cannot be
 # avoided, as we have just seen, but the $(n-1)\,\alpha$ can. For many ranks and *small* pieces, algorithms
-# with $\lceil \log_2 n \rceil$ rounds win: see section 4.1 of
-# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521), where MPICH keeps the
-# ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings cross.
+# with $\lceil \log_2 n \rceil$ rounds win.
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe them, and say that
+# MPICH keeps the ring for longer messages. Chapter [13](13_cost_models.ipynb) works out where trees and rings
+# cross.
 #
 # A ring has no central *bottleneck*. That does not make it robust: every rank needs every piece, so one
 # dead rank stops any all-gather, whatever the algorithm. On a ring it even stops pieces that are not its

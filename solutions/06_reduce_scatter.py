@@ -100,8 +100,8 @@ print(run(of_powers, 4, reduce_then_scatter).trace)
 # The same results as above. But every other rank sends its whole list of 32 bytes to rank 0, which needs
 # only the first chunk for itself, 8 bytes. The rest comes only to be added up and sent away again.
 #
-# You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. That is how the
-# next cell does it.
+# You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. The next cell does
+# it like that.
 #
 # ## Count the elements
 #
@@ -252,10 +252,9 @@ ring_in_letters(3)
 #
 # ### Three names
 #
-# - **Reduce-scatter** is the collective of this chapter.
+# - **Reduce-scatter** is the collective of this chapter. The name is that of
 #   [MPI](https://www.mpi-forum.org/docs/),
-#   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch
-#   call it so.
+#   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
 # - **"Scatter-reduce"** is what an
 #   [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) and others call
 #   the first half of a ring all-reduce. It is this chapter's reduce-scatter around a ring, under another
@@ -365,8 +364,8 @@ for n in (4, 8):
 # ### Where to divide
 #
 # **Predict:** a ring of 3 ranks holds the numbers 4, 8 and 12, and is to find their average. What comes out
-# if each rank divides what it passes on by 3? What if each divides its own number by 3 beforehand, and the
-# last rank divides the sum once more? And what if the last rank does not?
+# if a rank divides by 3 each time that it has added its number? What if each rank divides its number by 3
+# beforehand, and the last one divides the sum once more? And what if the last one does not?
 
 # %%
 predict("")
@@ -374,10 +373,10 @@ predict("")
 # %%
 a, b, c = 4.0, 8.0, 12.0
 
-print("sum travels, divided once:", (a + b + c) / 3)
-print("divided at every hop:     ", round(((a + b) / 3 + c) / 3, 3))
-print("divided before and after: ", round((a / 3 + b / 3 + c / 3) / 3, 3))
-print("divided before only:      ", round(a / 3 + b / 3 + c / 3, 3))
+print("sum travels, divided once:  ", (a + b + c) / 3)
+print("divided after each addition:", round(((a + b) / 3 + c) / 3, 3))
+print("divided before and after:   ", round((a / 3 + b / 3 + c / 3) / 3, 3))
+print("divided before only:        ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
 # The last way is right as well: each rank divides its own numbers, and none divides afterwards. It keeps

@@ -397,9 +397,10 @@ print(list(run(start_and_wait, 4)))
 # %% [markdown]
 # On gloo, the result is in `x` when `wait()` returns. **On a GPU, `wait()` promises less.** A GPU works
 # through queues, called [streams](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams). Your
-# program puts work into a stream and goes on; the GPU does the work of one stream in order, and different
-# streams do not wait for each other. With `async_op=True`, NCCL's collectives run on a stream of their own,
-# and [`wait()`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Work.wait) makes the
+# program puts work into a stream and goes on. The GPU does the work of one stream in order, but different
+# streams wait for one another only if they are told to. With `async_op=True`, NCCL's collectives run on a
+# stream of their own, and
+# [`wait()`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Work.wait) makes the
 # *current stream* wait for them, but not your program. Without `async_op` your program does not wait
 # [either](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations).
 #

@@ -22,8 +22,8 @@ from grader import check, hint, predict, run
 # %% [markdown]
 # ## Every rank has something for every other
 #
-# In a scatter, one rank has a piece for each of the others. In an **all-to-all**, *every* rank has: rank
-# $r$ holds a list of $n$ chunks, and chunk $j$ is meant for rank $j$.
+# In a scatter, one rank has a piece for each rank. In an **all-to-all**, *every* rank does: rank $r$ holds a
+# list of $n$ chunks, and chunk $j$ is meant for rank $j$.
 #
 # ![Before: rank 0 holds A0 to A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank 0 holds A0, B0, C0, D0, rank 1 holds A1, B1, C1, D1, and so on. A0, B1, C2 and D3 stay where they are](../imgs/all_to_all.png)
 #
@@ -92,8 +92,8 @@ print("bytes in all:", found.trace.traffic.bytes)
 print("needed:      ", 4 * 3 * 100 * 4, "(4 ranks, 3 chunks that travel, 100 numbers, 4 bytes each)")
 
 # %% [markdown]
-# The result is right, but $n$ times too much was sent. In an all-gather every rank needs everything; here
-# each chunk is for one rank only.
+# The result is right, but $n$ times as many bytes were sent as needed. In an all-gather every rank needs
+# everything; here each chunk is for one rank only.
 #
 # And mind the last factor above: a number of *elements* becomes a number of bytes only when you multiply it
 # by the size of one element.
@@ -339,8 +339,8 @@ if check(all_to_all):
 # Tokens choose their experts, so a rank has many tokens for one rank and few for another. Let it have
 # `counts[j]` rows for rank $j$, which may be 0. The rows lie in one tensor, sorted by destination.
 #
-# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects as many rows from
-# another one as it has for it?
+# A receive needs a tensor of the right size. **Predict:** what happens if a rank expects to get from another
+# rank as many rows as it sends there?
 
 # %%
 def expects_what_it_sends():
@@ -400,8 +400,8 @@ for name, counts in {
     print(f"{name}: padded {padded:,} bytes, real rows {real:,}, their counts {announced}")
 
 # %% [markdown]
-# In both cases the same 300 rows have to travel. With padding the second case sends 12 pieces of 97 rows,
-# nearly four times as much, while the counts take only 96 bytes. What the counts do cost is *time*: a rank
+# In both cases 300 rows have to travel. With padding, the second case sends 12 pieces of 97 rows, nearly
+# four times as much, while the counts take only 96 bytes. What the counts do cost is *time*: a rank
 # can make room for the rows only when the counts have come. Systems whose shapes must be fixed in advance do
 # pad, and drop the rows that do not fit. How much room they leave is set by the *capacity factor*
 # ([Switch Transformers](https://arxiv.org/abs/2101.03961)).

@@ -59,8 +59,8 @@ show_who_leaves_late(run(sleep_then_meet, 3, True))
 show_who_leaves_late(run(sleep_then_meet, 3, False))
 
 # %% [markdown]
-# (All processes of one computer read the same clock. The clocks of two computers never agree exactly, so you
-# could not compare their times like that.)
+# Only rank 2 does, and it is the last one itself. (All processes of one computer read the same clock. The
+# clocks of two computers never agree exactly, so you could not compare their times like that.)
 #
 # On a real clock, the barrier in the picture takes a little more than 2 seconds, and never the same time
 # twice. `simulate`, which you know from chapter 02, has a virtual clock: a sleep takes exactly what it says,
@@ -81,8 +81,8 @@ for rank, seconds in enumerate(simulate(sleep_whole_seconds, 3, alpha=0.0, beta=
 # %% [markdown]
 # ### What it does not promise
 #
-# A barrier says: *all ranks have come this far*. It does not say that the messages which were started before
-# it have arrived. **Predict:** may rank 1 read `y` after the barrier?
+# A barrier says: *all ranks have come this far*. It does not say that messages which were started before it
+# have arrived. **Predict:** may rank 1 read `y` after the barrier?
 
 # %%
 def barrier_instead_of_wait():

@@ -597,7 +597,64 @@ def test_chunk_may_give_too_few_pieces():
     assert [len(piece) for piece in torch.arange(9).tensor_split(4)] == [3, 2, 2, 2]
 
 
+def uneven_pieces(collective):
+    pieces = [piece.clone() for piece in torch.arange(9).tensor_split(4)]
+    mine = pieces[dist.get_rank()].clone()
+    if collective == "reduce_scatter":
+        dist.reduce_scatter(mine, pieces)
+    else:
+        dist.all_gather(pieces, mine)
+    return mine.tolist()
+
+
+def test_gloo_scatters_uneven_pieces_and_does_not_gather_them():
+    outcome = play(uneven_pieces, 4, "reduce_scatter", allowed=None)
+    assert outcome.failure is None
+    assert [result.value for result in outcome.results] == [[0, 4, 8], [12, 16], [20, 24], [28, 32]]
+    failure = play(uneven_pieces, 4, "all_gather", allowed=None).failure
+    assert "needs tensors of one size" in failure.message
+
+
 # A barrier. -----------------------------------------------------------------------
+
+
+def cell(chapter, name):
+    """A function of a chapter that is no exercise, as it stands there."""
+    text = next(CHAPTERS.glob(f"{chapter}_*.py")).read_text()
+    (source,) = re.findall(rf"^def {name}\(.*?(?=^\S)", text, re.M | re.S)
+    space = {"torch": torch, "dist": dist}
+    exec(source, space)
+    return space[name]
+
+
+def test_a_combining_tree_sends_as_few_messages_as_a_centre_in_fewer_rounds():
+    tree, central = cell("09", "combining_tree"), cell("09", "central")
+    for n in (4, 5, 8, 16):
+        by_tree = simulate(tree, n, alpha=1.0, beta=0.0)
+        by_centre = simulate(central, n, alpha=1.0, beta=0.0)
+        assert by_tree.messages == by_centre.messages == 2 * (n - 1)
+        assert by_centre.seconds == 2 * (n - 1)
+        assert by_tree.seconds <= 2 * (n - 1).bit_length()
+
+
+def load_of_cables(n, messages):
+    """Messages of one piece on a ring that is wired one way: the pieces on each cable."""
+    load = [0] * n
+    for source, destination in messages:
+        for hop in range((destination - source) % n):
+            load[(source + hop) % n] += 1
+    return load
+
+
+def test_a_ring_loads_its_cables_least():
+    ring_all_gather = solution("05", "ring_all_gather")
+    for n in (3, 4, 8):
+        x = torch.ones(1)
+        trace = simulate(ring_all_gather, n, x, alpha=1.0, beta=0.0, record=True).trace
+        around = [(message.source, message.destination) for message in trace.messages]
+        everyone = [(a, b) for a in range(n) for b in range(n) if a != b]
+        assert load_of_cables(n, around) == [n - 1] * n
+        assert load_of_cables(n, everyone) == [n * (n - 1) // 2] * n
 
 
 def sleep_then_meet():
