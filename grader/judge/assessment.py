@@ -333,7 +333,9 @@ def assess_limit(
             judged=False,
         ), None
     broken = [entry for entry in bounds if not entry[2].holds]
-    case, outcome, bound = (broken or bounds)[0]
+    # an input of which the limit asks something says more than one of which it asks nothing
+    telling = [entry for entry in bounds if entry[2].asked]
+    case, outcome, bound = (broken or telling or bounds)[0]
     verdict = CaseVerdict(
         limit.quantity,
         n,
