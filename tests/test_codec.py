@@ -226,6 +226,13 @@ def test_bytes_that_are_no_value(data):
         unpack(data)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex64, torch.bool])
+def test_a_single_element_may_have_any_stride(dtype):
+    x = torch.arange(8).to(dtype)
+    for one in (x[5:6:7], x[3:4].as_strided((1, 1), (0, 5)), x[2].expand(1), x[7], x[4:4]):
+        assert torch.equal(unpack(pack(one)), one)
+
+
 def test_a_tensor_that_came_may_be_written_to():
     found = unpack(pack([torch.zeros(2)] * 2))
     found[0] += 1

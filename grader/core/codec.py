@@ -146,8 +146,9 @@ class _Packer:
             self.omitted = self.omitted or f"{what} ({amount(tensor.nbytes)})"
             return {"large": [name, list(tensor.shape)]}
         plain = tensor.resolve_conj().resolve_neg().contiguous().cpu().as_subclass(torch.Tensor)
-        octets = plain.reshape(-1).view(torch.uint8).numpy().data
-        return {"tensor": [name, list(tensor.shape), octets]}
+        # a single element is contiguous whatever its stride, and then no view of other elements
+        flat = plain.as_strided((plain.numel(),), (1,))
+        return {"tensor": [name, list(tensor.shape), flat.view(torch.uint8).numpy().data]}
 
 
 def _plain(keys: Iterable[Any]) -> bool:
