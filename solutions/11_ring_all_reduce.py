@@ -888,8 +888,8 @@ if ring_works and schedule_works:
 # The parts need not add up exactly, since the ranks share the cores. But their sizes are far apart:
 #
 # - **The loop** costs next to nothing at either size. It is not Python's arithmetic that takes the time.
-# - **With 256 bytes** there is almost nothing to send or to add, and still the messages take nearly all
-#   of the time. This is the latency: the calls, and waking up the process at the other end,
+# - **With 256 bytes** there is almost nothing to send or to add, and the additions take next to nothing
+#   either. What remains is the latency: the calls, and waking up the process at the other end,
 #   $2(n-1)$ times.
 # - **With 16 MiB** the messages take most of the processor time, and the additions a small part. On one
 #   machine there is no network: "sending" means that the operating system copies the bytes from one

@@ -132,8 +132,8 @@ ring_schedule = Exercise(
         ),
         Mistake(
             "This is the schedule of the rank that runs it. Use the arguments rank and world_size,"
-            " not dist.get_rank() and dist.get_world_size(): the function is also asked about other"
-            " rings.",
+            " not dist.get_rank() and dist.get_world_size(): the function is asked about other"
+            " rings as well.",
             gives=lambda c: [schedule(r, c.n) for r in c.ranks],
         ),
         Mistake(
@@ -148,7 +148,7 @@ ring_schedule = Exercise(
         " each has one pair (chunk to send, chunk to receive). On a ring of one there are none.",
         Diagnosis.WRONG_VALUE: "Check one rule first: what a rank receives in one step, it sends in"
         " the next, through both phases.",
-        Diagnosis.TOO_MANY_MESSAGES: "Send nothing here: the schedule follows from the two arguments.",
+        Diagnosis.TOO_MANY_MESSAGES: "Send nothing: the schedule follows from the arguments.",
     },
 )
 
