@@ -3,16 +3,16 @@
 #
 # A node of a graph network adds up what its neighbours send. The gradient of an embedding adds up the
 # gradients of all tokens that are the same word. A mixture-of-experts layer adds each expert's output
-# back to the token that it came from. It is always the same: many numbers, and an index that says
-# where each of them belongs. Several may belong to one place, and there they are combined.
+# back to the token that it belongs to. These are all the same operation: many numbers, and an index that
+# says where each of them belongs. Several may belong to one place, and there they are combined.
 #
 # **You will learn** to reduce numbers into the places that an index names, inside one tensor; how
-# gradients run back through that; and to keep three things apart whose names are nearly the same.
+# gradients flow back through it; and to tell apart three things whose names are nearly the same.
 #
 # **You need** chapter [03](03_scatter_gather.ipynb) for the name and [04](04_reduce.ipynb) for the
 # reductions. Nothing is sent in the exercises: one process is enough.
 #
-# **Time:** 60 minutes, and 3 exercises.
+# **Time:** 105 minutes, and 3 exercises.
 
 # %%
 import torch
@@ -24,8 +24,8 @@ from grader import check, hint, predict, run
 # ## What it does
 #
 # `torch.scatter_reduce` is *not* a collective. It has no ranks and sends nothing. It takes the
-# numbers of one tensor, `src`, and reduces each of them into a place of another one, `input`. The
-# place is named by a third one, `index`: number `src[j]` goes to place `index[j]`.
+# numbers of one tensor, `src`, and combines each of them with a place of another tensor, `input`. A third
+# tensor, `index`, names the places: number `src[j]` goes to place `index[j]`.
 #
 # ![Six cells of src, 1 to 6, over their index 0, 1, 0, 1, 2, 1. Arrows lead from 1 and 3 to place 0 of input, from 2, 4 and 6 to place 1, from 5 to place 2. Below: 1+1+3=5, 2+2+4+6=14, 3+5=8, and place 3 keeps its 4](../imgs/scatter_reduce.png)
 #
@@ -40,15 +40,15 @@ src = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 print(input.scatter_reduce(0, index, src, "sum").tolist())
 
 # %% [markdown]
-# The first argument, 0, is the dimension. All tensors in this chapter that go into
-# `scatter_reduce` are one-dimensional, so it is always 0. The
+# The first argument, 0, is the dimension. In this chapter `scatter_reduce` is only used on
+# one-dimensional tensors, so the dimension is always 0. The
 # [documentation](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html)
-# tells what happens in two and more.
+# describes what happens with more dimensions.
 #
 # ## A mean
 #
-# There are five reductions: `sum`, `mean`, `prod`, `amax` and `amin`. A mean is a sum, divided by
-# how many numbers were added. What `input` had there was one of them:
+# There are five reductions: `sum`, `mean`, `prod`, `amax` and `amin`. A mean is a sum divided by the
+# count of the numbers in it, and the number that `input` held there is one of them:
 #
 # | place | numbers | sum | count | mean |
 # |---|---|---|---|---|
@@ -64,8 +64,8 @@ print([round(x, 4) for x in means.tolist()])
 # %% [markdown]
 # ## Without what was there before
 #
-# Often `input` holds only zeros, or nothing that means anything, and is not to be counted. That is
-# what `include_self=False` says.
+# Often what `input` holds means nothing, and should not be counted. For that there is
+# `include_self=False`.
 #
 # **Predict:** what is the mean now, at places 0 to 3?
 
@@ -78,14 +78,14 @@ for name in ("sum", "mean", "prod", "amax", "amin"):
 # %% [markdown]
 # Look at place 3. Even with `include_self=False` it keeps its 4. "Without self" means: *where
 # something arrives*, what was there does not count. Where nothing arrives, nothing is reduced, and
-# `input` stays. A place is not set to zero because nobody names it.
+# `input` stays as it is. A place that no index names is not set to zero.
 #
-# Look at `amin`, too. At place 2 the smallest of 3 and 5 is 3; without the 3 it is 5.
+# Look at `amin` as well. At place 2 the smaller of 3 and 5 is 3; without the 3 it is 5.
 #
 # ## The trap: duplicates
 #
-# In NumPy and PyTorch you can write with an index: `out[index] += src`. That looks like the same
-# thing. **Predict** what comes out.
+# In NumPy and PyTorch you can write to the places of an index: `out[index] += src`. That looks like the
+# same operation. **Predict** what comes out.
 
 # %%
 out = input.clone()
@@ -94,9 +94,10 @@ print("out[index] += src:", out.tolist())
 print("scatter_reduce:   ", input.scatter_reduce(0, index, src, "sum").tolist())
 
 # %% [markdown]
-# Numbers got lost, and nobody said a word. Python makes three steps of the line: *read* `out[index]`,
+# Numbers were lost without any warning. Python turns the line into three steps: *read* `out[index]`,
 # *add* `src`, *write* the six sums back. All six reads happen before the first write. The three sums
-# for place 1 are $2+2$, $2+4$ and $2+6$; each is written over the one before, and one of them stays.
+# for place 1 are $2+2$, $2+4$ and $2+6$. They are all written to the same place, and only one of them
+# is left.
 
 # %%
 print("read: ", input[index].tolist())
@@ -104,10 +105,10 @@ print("added:", (input[index] + src).tolist())
 print("places:", index.tolist())
 
 # %% [markdown]
-# Which one stays is not even promised: of
+# It is not even promised which one is left. The behaviour of
 # [writing to one place twice](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html)
-# PyTorch says that the behaviour is undefined, unless you ask for `accumulate=True`. That one adds
-# every number, and so do `index_add`, `scatter_add` and `scatter_reduce`:
+# is undefined, unless you ask for `accumulate=True`. That adds every number, and so do `index_add`,
+# `scatter_add` and `scatter_reduce`:
 
 # %%
 out = input.clone()
@@ -119,7 +120,7 @@ print("scatter_add:                ", input.scatter_add(0, index, src).tolist())
 # %% [markdown]
 # ## Integers
 #
-# A mean of integers has to be an integer, because the result has the dtype of `input`.
+# The result has the dtype of `input`, so a mean of integers has to be rounded to an integer.
 #
 # **Predict:** the mean of $-3$ and $-4$ is $-3.5$. Does torch give $-3$ or $-4$?
 
@@ -131,8 +132,8 @@ print("mean of -3 and -4:", rounded[0].item())
 print("mean of 3 and 4:  ", rounded[1].item())
 
 # %% [markdown]
-# It rounds *down*, to minus infinity, like Python's `//` and like
-# `torch.div(..., rounding_mode="floor")`. Converting $-3.5$ to an integer would cut off the digits
+# It rounds *down*, towards minus infinity, like Python's `//` and like
+# `torch.div(..., rounding_mode="floor")`. Converting $-3.5$ to an integer would cut off the fraction
 # and give $-3$:
 
 # %%
@@ -142,18 +143,18 @@ print("cut:  ", (torch.tensor(-7) / 2).long().item())
 # %% [markdown]
 # ## Exercise: scatter_reduce in one dimension
 #
-# Write it by hand. A loop over the numbers is fine here. Everything that torch does, you do:
+# Write it by hand. A loop over the numbers is fine here. Do everything that torch does:
 #
 # - all five reductions, with `include_self` true or false;
 # - every dtype that torch takes: floating-point numbers, integers, `bool` (no mean), complex numbers
 #   (no `amax` and `amin`). The result has the dtype of `input`;
 # - a place that no index names keeps what `input` has there;
-# - `index` may be shorter than `src`; then the rest of `src` is ignored. It may be empty;
-# - `amax` and `amin` of something with a `nan` are `nan`;
+# - `index` may be shorter than `src`, and then the rest of `src` is ignored; it may be empty;
+# - `amax` and `amin` of numbers with a `nan` among them are `nan`;
 # - `input` stays as it is; the result is a new tensor.
 #
-# `scatter_reduce`, `index_reduce`, `index_add` and `scatter_add` would do the work for you, and are
-# refused.
+# `scatter_reduce`, `index_reduce`, `index_add` and `scatter_add` would do the work for you, so they are
+# refused. Think about what each reduction starts with.
 
 # %%
 def scatter_reduce_1d(
@@ -184,10 +185,10 @@ def scatter_reduce_1d(
 check(scatter_reduce_1d)
 
 # %% [markdown]
-# Two traps lie in "start with something and combine". A maximum that starts at 0 is wrong where all
-# numbers are negative, and a product that starts at 0 stays 0. Each reduction has its own number
-# that changes nothing, its *identity*: 0 for a sum, 1 for a product, $-\infty$ for a maximum. Or you
-# start with the first number itself.
+# There are two traps in "start with something and combine". A maximum that starts at 0 is wrong where all
+# numbers are negative, and a product that starts at 0 stays 0. Each reduction has a number of its own
+# that changes nothing, its *identity*: 0 for a sum, 1 for a product, $-\infty$ for a maximum. Or start
+# with the first number itself.
 
 # %%
 largest = 0.0
@@ -206,9 +207,9 @@ print("one that starts at -inf:   ", largest)
 # Suppose a loss depends on the result, and its gradient at the four places is 1, 10, 100, 1000. How
 # much does each number of `src` get?
 #
-# For a **sum** the answer is simple. When `src[j]` grows by a little, the place that it went to grows
-# by as much. So it gets the gradient of that place: `upstream[index[j]]`. Reading at the places of an
-# index is called a *gather*: the backward of a scatter-sum is a gather.
+# For a **sum** the answer is simple. When `src[j]` grows a little, the place that it went to grows
+# by as much. So it gets the gradient of that place: `upstream[index[j]]`. Reading the places that an
+# index names is called a *gather*: the backward of a scatter-sum is a gather.
 #
 # **Predict** the gradient for a **mean**.
 
@@ -235,7 +236,7 @@ count = 1 + torch.bincount(index, minlength=4)
 show("(upstream/count)[index]", (upstream / count)[index])
 
 # %% [markdown]
-# A mean divides by the count, so the gradient is divided by it, too: by 3, by 4 and by 2 here.
+# A mean divides by the count, so the gradient is divided by it as well: by 3, by 4 and by 2 here.
 #
 # It works the other way round as well. An embedding *reads* rows of a table at an index, and its
 # backward is a scatter-sum: a row that was read three times collects three gradients.
@@ -247,8 +248,9 @@ show("gradient of the table", table.grad)
 show("scatter-sum of src", torch.zeros(4).scatter_reduce(0, index, src, "sum"))
 
 # %% [markdown]
-# Back to the mean. What does `input` get? With `include_self=True` it is one of the numbers, and gets the same share. With
-# `include_self=False` it gets nothing where something arrives, and everything where nothing does:
+# Back to the mean. What does `input` get? With `include_self=True` it is one of the numbers, and gets
+# the same share. With `include_self=False` it gets nothing where something arrives, and everything where
+# nothing does:
 
 # %%
 show("mean, with:    input", gradients("mean", True)[0])
@@ -275,23 +277,26 @@ show("gradient of src", src_grad)
 # `src`, and gets its half as well. `torch.amax`
 # [does the same](https://docs.pytorch.org/docs/stable/generated/torch.amax.html).
 #
-# One more thing that the documentation says: the backward pass exists only where `index` and `src`
-# have the same shape.
+# One more condition from the documentation: the backward pass only exists if `index` and `src` have the
+# same shape.
 #
 # ## Exercise: the mean of each segment
 #
-# Nodes of a graph and their neighbours, words and their sentences, points and their clusters: often
-# rows belong to groups, called *segments*, and each group is to be averaged. Row $i$ belongs to
+# Nodes of a graph and their neighbours, words and their sentences, points and their clusters: rows often
+# belong to groups, called *segments*, and you want the average of each group. Row $i$ belongs to
 # segment `segment_ids[i]`.
 #
 # ![Five rows with segment ids 2, 0, 2, 0, 0. The three rows of segment 0 become their mean (2, 2), the two rows of segment 2 become (5, 1). Segment 1 has no row and becomes (0, 0)](../imgs/segment_mean.png)
 #
 # `values` has shape (rows, columns); the result has shape (`num_segments`, columns) and the same
 # dtype. A segment without rows gets zeros. Gradients have to flow from the result back to `values`.
-# Every call of torch is allowed.
+# You may use all of torch.
 #
-# Zero divided by zero is `nan`, so you need a plan for empty segments. **Predict:** does this one
-# work? It puts zeros where `nan` came out.
+# For an empty segment, a sum divided by a count is zero divided by zero, which is `nan`. So you need a plan
+# for empty segments. Here is one: put zeros where `nan` came out. The rows of each segment are summed with
+# a matrix product here, whose first factor says which row belongs to which segment.
+#
+# **Predict:** is the result right? And what is the gradient of each row, if the result is summed up?
 
 # %%
 values = torch.tensor([[4.0, 0.0], [1.0, 1.0], [6.0, 2.0], [2.0, 3.0], [3.0, 2.0]])
@@ -311,11 +316,14 @@ print("means:   ", result.tolist())
 print("gradient:", leaf.grad.tolist())
 
 # %% [markdown]
-# The result is right, and here the gradient is `nan` everywhere. In the backward pass `where` hands 0 to
-# the division, the division multiplies by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`. The `nan`
-# belongs to the empty segment alone, but the matrix product multiplies it by the zeros of all rows, and
-# so spreads it over them. Such a mistake shows only after the first step of
-# training, when every weight is `nan`. The cure is to make the *divisor* harmless, before dividing.
+# The result is right, and the gradient is `nan` everywhere. In the backward pass `where` hands a 0 to
+# the division, the division multiplies it by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`. This `nan`
+# belongs to the empty segment alone. But the backward of the matrix product multiplies it by the zeros that
+# say "this row is not in that segment", and $0 \cdot$ `nan` is `nan`, for every row. You would only notice
+# after the first step of training, when every weight is `nan`.
+#
+# So it is not enough that the result has no `nan`. None may come up on the way. `check` also looks at the
+# gradient.
 
 # %%
 def segment_mean(
@@ -346,17 +354,36 @@ if check(segment_mean):
 # %% [markdown]
 # Each row of segment 0 gets a third of the gradient, each row of segment 2 a half.
 #
+# What was wrong with the plan above: the repair, or the matrix product? **Predict:** here is the same
+# repair after an `index_add`. What is the gradient now?
+
+# %%
+def repaired_after_index_add(values, segment_ids, num_segments):
+    sums = torch.zeros(num_segments, values.shape[1]).index_add(0, segment_ids, values)
+    means = sums / torch.bincount(segment_ids, minlength=num_segments)[:, None]
+    return torch.where(means.isnan(), torch.zeros_like(means), means)
+
+
+leaf = values.clone().requires_grad_()
+repaired_after_index_add(leaf, segment_ids, 3).sum().backward()
+print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
+
+# %% [markdown]
+# It is right. The `nan` of the empty segment still comes up in the backward pass, but the backward of an
+# `index_add` is a gather: it only reads the places that a row went to, and no row went there. That is good
+# luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no `nan` to
+# spread, whatever comes before or after.
+#
 # ## Exercise: put the experts' answers together
 #
 # In a *mixture of experts* a small network, the router, sends every token to a few experts, and gives
-# each of them a weight
-# ([Shazeer and others, 2017](https://arxiv.org/abs/1701.06538)). The experts work on batches of rows,
-# so a token that was sent to two experts has two rows, in two different batches. In the end they have
-# to come together again:
+# each of them a weight ([Shazeer and others, 2017](https://arxiv.org/abs/1701.06538)). The experts work on
+# batches of rows, so a token that was sent to two experts has two rows, in two different batches. In the
+# end these have to be brought together again:
 #
 # $$\text{out}[t] = \sum_{i:\ \text{token\_index}[i] = t} \text{weight}[i] \cdot \text{rows}[i]$$
 #
-# This is the naive way. It is right, and it goes through the rows one by one:
+# This is the naive way. It is correct, but it goes through the rows one by one:
 
 # %%
 def combine_naive(rows, token_index, weight, num_tokens):
@@ -375,8 +402,9 @@ print(combine_naive(rows, token_index, weight, 2).tolist())
 # %% [markdown]
 # Token 0 gets $0.75 \cdot [1, 0] + 0.25 \cdot [0, 4] = [0.75, 1]$.
 #
-# How long does the loop take for a batch of 5000 rows, and how long does one multiplication and one
-# `scatter_add`? (Your times will be others.)
+# **Predict:** how many times faster than the loop are one multiplication and one `scatter_add`, for a batch
+# of 5000 rows? The first of six turns warms up and is left out, and the best of the others counts. (Your
+# times will differ from ours.)
 
 # %% tags=["nbval-ignore-output"]
 import time
@@ -401,13 +429,13 @@ def seconds(way):
 
 
 for way in (row_by_row, all_at_once):
-    print(f"{way.__name__:12} {1000 * min(seconds(way) for _ in range(5)):8.2f} ms")
+    print(f"{way.__name__:12} {1000 * min([seconds(way) for _ in range(6)][1:]):8.2f} ms")
 
 # %% [markdown]
 # So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
-# counts how many lines of your code run for more rows, and for more tokens. Duplicates add up, a token without rows gets
-# zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router learns).
-# The weights come from the router as they should be; do not normalise them.
+# counts whether more lines of your code run for more rows or for more tokens. Duplicates add up, a token
+# without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router
+# learns). Use the weights as the router gives them; do not normalise them.
 
 # %%
 def combine_experts(
@@ -427,12 +455,12 @@ if check(combine_experts):
     print(combine_experts(rows, token_index, weight, 2).tolist())
 
 # %% [markdown]
-# On many machines the rows first travel: to the ranks where the experts live, and back. That is an
-# all-to-all. What you wrote is the last step, after the rows have come home.
+# If the experts are spread over many ranks, the rows first travel to them and back. That is the all-to-all
+# of chapter [08](08_all_to_all.ipynb). What you wrote is the last step, after the rows have come home.
 #
-# ## A histogram is one, too
+# ## A histogram is one as well
 #
-# Count how often each number occurs: reduce a *one* for every number into the place with its name.
+# To count how often each number occurs, add a *one* to the place with that number, for each of them.
 
 # %%
 rolls = torch.tensor([3, 1, 6, 3, 3, 6])
@@ -449,17 +477,18 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 #   added.
 # - **reduce-scatter** is a collective. Every rank has a piece for every rank, and rank $r$ gets the
 #   sum of all pieces $r$.
-# - **`scatter_reduce`** is no collective. One process, one tensor; who meets whom is said by an
-#   index.
+# - **`scatter_reduce`** is not a collective. It is one process with its own tensors, and an index says
+#   what is added to what.
 #
 # There is a fourth name. The
 # [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) that brought the
-# ring all-reduce to deep learning calls the first half of the ring a "scatter-reduce". What comes out of that half is
-# what MPI and [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
-# call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however much the names
-# look alike.
+# ring all-reduce to deep learning calls the first half of the ring a "scatter-reduce". What comes out of
+# that half is what MPI and
+# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
+# call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, similar as the names are.
 #
-# **Predict:** here are all three, with numbers. Which of the three sends messages?
+# **Predict:** here are all three with numbers. Ranks 0, 1 and 2 hold 10, 20, 30; 11, 21, 31; and 12,
+# 22, 32. What does rank 1 get from each of the three?
 
 # %%
 predict("")
@@ -475,7 +504,7 @@ def the_three():
     reduced = torch.zeros(1)
     dist.reduce_scatter(reduced, list(mine.split(1)))
 
-    # everyone alone: the first and the last number meet at place 0
+    # no messages: the first and the last number meet at place 0
     alone = torch.zeros(2).scatter_reduce(0, torch.tensor([0, 1, 0]), mine, "sum")
     return scattered.tolist(), reduced.tolist(), alone.tolist()
 
@@ -484,10 +513,10 @@ for rank, (scattered, reduced, alone) in enumerate(run(the_three, 3)):
     print(f"rank {rank}: scatter {scattered}, reduce-scatter {reduced}, scatter_reduce {alone}")
 
 # %% [markdown]
-# Scatter: piece $r$ of rank 0. Reduce-scatter: $10+11+12 = 33$ on rank 0, and so on; every rank has
-# helped. `scatter_reduce`: each rank has added its *own* first and last number, $10+30$, $11+31$,
-# $12+32$, and knows nothing of the others. The record of the run tells the same. What did rank 0 ask
-# the network for?
+# Scatter: piece $r$ of rank 0. Reduce-scatter: $10+11+12 = 33$ on rank 0, and so on, with a part from every
+# rank. `scatter_reduce`: each rank has added its *own* first and last number, $10+30$, $11+31$ or
+# $12+32$, and knows nothing of the others. The record of the run says the same. Here is what rank 0 asked
+# the network for:
 
 # %%
 print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
@@ -498,33 +527,36 @@ print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
 # - `input.scatter_reduce(0, index, src, reduce)` reduces `src[j]` into place `index[j]`: sum, mean,
 #   prod, amax or amin.
 # - `include_self=False` leaves out what a place held before, if something arrives there. Places that
-#   no index names always keep it.
+#   no index names always keep what they hold.
 # - `out[index] += src` loses duplicates. `index_add`, `scatter_add`, `scatter_reduce` and
 #   `index_put_(..., accumulate=True)` do not.
 # - The backward of a scatter-sum is a gather; a mean divides by the count; equal maxima share.
-# - Keep divisors away from zero *before* you divide, or `nan` comes back in the gradient.
+# - Keep divisors away from zero *before* you divide, or `nan` may come back in the gradient.
 # - It is not reduce-scatter, and not the first half of a ring.
 #
-# **Where this is used:** averages over neighbours in graph networks, pooling of words into sentences,
-# the last step of a mixture of experts, histograms, the gradient of every embedding table.
+# You have now seen all three examples from the beginning. A node of a graph network adds up
+# what its neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal words with the scatter-sum that is the
+# backward of its lookup. And `combine_experts` is the last step of a mixture-of-experts layer. Each is a
+# single call instead of a loop, and each would be wrong with `out[index] += ...` as soon as an index
+# occurs twice.
 #
 # ### Check yourself
 #
 # <details><summary>input is [0, 0, 7], index [1, 1], src [2, 4]. What is the mean without self?</summary>
 #
-# [0, 3, 7]. Places 0 and 2 are not named and keep what they have.
+# [0, 3, 7]. No index names places 0 and 2, so they keep what they have.
 # </details>
 #
 # <details><summary>Why does <code>out[index] += src</code> work in a test where all indices differ?</summary>
 #
-# Numbers are lost only where two go to the same place. With different indices there is no such place,
-# so the test cannot see the mistake.
+# Numbers are only lost where two go to the same place. If all indices differ there is no such place,
+# so the test cannot show the mistake.
 # </details>
 #
-# <details><summary>The gradient of the result is 1 everywhere. Five numbers of src have gone to place 2 with <code>mean</code> and <code>include_self=False</code>. What gradient does each get?</summary>
+# <details><summary>The gradient of the result is 1 everywhere. Five numbers of src went to place 2 with <code>mean</code> and <code>include_self=False</code>. What gradient does each get?</summary>
 #
 # 1/5.
 # </details>
 #
-# **Next:** [11 · Ring all-reduce](11_ring_all_reduce.ipynb): reduce-scatter and all-gather become one
+# **Next:** [11 · Ring all-reduce](11_ring_all_reduce.ipynb): reduce-scatter and all-gather, joined in one
 # algorithm.

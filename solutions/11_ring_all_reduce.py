@@ -1,30 +1,38 @@
 # %% [markdown]
 # # 11 · Ring all-reduce
 #
-# A model of 7 billion parameters has 14 GB of gradients in bfloat16, and all ranks need their sum in
-# every step. With the rooted all-reduce of chapter [07](07_all_reduce.ipynb) and 64 ranks, one rank
-# would receive 882 GB and send as much again. In this chapter each rank sends less than 28 GB, however
-# many ranks there are, and only to its neighbour.
+# A model with 7 billion parameters has 14 GB of gradients in bfloat16, and in every training step each
+# rank needs their sum over all ranks. With the rooted all-reduce of chapter [07](07_all_reduce.ipynb)
+# and 64 ranks, one rank would receive 882 GB and send as much again. In this chapter each rank sends
+# less than 28 GB, however many ranks there are, and only to its neighbour.
 #
 # **You will learn** to sum the tensors of all ranks without a bottleneck. You follow the algorithm by
-# hand, write its schedule, write it for real, and count what it costs and what it saves.
+# hand, work out its schedule, write it for real, and measure what it costs.
 #
 # **You need** chapters [05](05_all_gather.ipynb) to [07](07_all_reduce.ipynb) (all-gather,
-# reduce-scatter, all-reduce), and `isend`, `recv` and
-# `wait` from chapter [01](01_point_to_point.ipynb).
+# reduce-scatter, all-reduce), and `isend`, `recv` and `wait` from chapter
+# [01](01_point_to_point.ipynb).
 #
 # **Time:** 2 hours, and 2 exercises. The second is the largest so far, and worth 3 points.
 
 # %%
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import cloudpickle
 import torch
 import torch.distributed as dist
 
 from grader import check, hint, predict, replay, run, simulate
 
 # %% [markdown]
-# ## What is wrong with the simple one
+# ## What is wrong with a root
 #
-# The simple all-reduce has a root: everybody sends its tensor to rank 0, which adds them up and
+# The simple all-reduce has a root: all other ranks send their tensors to rank 0, which adds them up and
 # sends the sum back.
 #
 # **Predict:** four ranks hold 840 numbers each. How many numbers does rank 0 send, and how many do
@@ -59,16 +67,16 @@ def sent_by_rank(trace):
 print("sent by rank 0, 1, 2, 3:", sent_by_rank(run(rooted_all_reduce, 4, torch.ones(840)).trace))
 
 # %% [markdown]
-# Rank 0 sends three times as much as anybody else, and receives three times as much. With 100 ranks
-# it would be 99 times. While rank 0 works, the others stand and wait. All the links between the
-# others are never used at all.
+# Rank 0 sends three times as much as any other rank, and receives three times as much. With 100 ranks
+# it would be 99 times. While rank 0 works, the others wait, and the links between them are never used
+# at all.
 #
 # A tree helps, but not enough: its root still sends whole tensors again and again while most of the
 # others are idle.
 #
-# **The idea of the ring:** cut the tensor into $n$ chunks, and let every rank be the root of *one*
-# chunk. Then all ranks have the same to do. And let messages go to the right neighbour only, so that
-# no two messages ever want the same link.
+# **The idea of the ring:** cut the tensor into $n$ chunks, and gather the sum of each chunk on a
+# different rank. Now every rank has the same amount of work. And let every rank send to its right
+# neighbour only, so that no two messages ever compete for a link.
 #
 # ## Three ranks, by hand
 #
@@ -80,30 +88,29 @@ print("sent by rank 0, 1, 2, 3:", sent_by_rank(run(rooted_all_reduce, 4, torch.o
 # | rank 1 | B0 | B1 | B2 |
 # | rank 2 | C0 | C1 | C2 |
 #
-# In the end everybody should have A0+B0+C0, A1+B1+C1 and A2+B2+C2.
+# In the end every rank should have A0+B0+C0, A1+B1+C1 and A2+B2+C2.
 #
-# It takes four steps. In each of them *every* rank sends one chunk to its right neighbour, and at
-# the same moment receives one from its left neighbour. (Right of rank 2 is rank 0.)
+# It takes four steps. In each step *every* rank sends one chunk to its right neighbour, and at
+# the same time receives one from its left neighbour. (To the right of rank 2 is rank 0.)
 #
 # ![Three ranks with three chunks each, in five rows. Step 1: A2, B0 and C1 move one rank to the right and are added. Step 2: the sums of two move on, and rank r holds the whole sum of chunk r. Steps 3 and 4: the whole sums move to the right and replace what is there, until every rank has all three](../imgs/ring_three.png)
 #
 # Let the computer do the same with names instead of numbers. A chunk is a piece of text, and adding
-# two chunks writes a `+` between them.
+# two chunks writes a `+` between them. You say which chunk each rank sends: `[2, 0, 1]` means that
+# rank 0 sends its chunk 2, rank 1 its chunk 0, and rank 2 its chunk 1.
 
 # %%
-def step(held, chunk_of, put):
-    """All at once: rank r sends chunk chunk_of(r) to the right, where put joins it with what is there."""
+def step(held, sends, put):
+    """All at once: rank r sends its chunk sends[r] to the right, where put joins it with what is there."""
     n = len(held)
-    moving = []
+    moving = [(chunk, held[r][chunk]) for r, chunk in enumerate(sends)]
+    for r, (_, name) in enumerate(moving):
+        print(f"   rank {r} sends {name}")
     for r in range(n):
-        i = chunk_of(r) % n
-        moving.append((i, held[r][i]))
-        print(f"   rank {r} sends {held[r][i]}")
+        chunk, came = moving[r - 1]  # from the left; in Python, moving[-1] is the last
+        held[r][chunk] = put(held[r][chunk], came)
     for r in range(n):
-        i, came = moving[r - 1]  # from the left; in Python, moving[-1] is the last
-        held[r][i] = put(held[r][i], came)
-    for r in range(n):
-        print(f"       rank {r} has  ", "   ".join(f"{chunk:8}" for chunk in held[r]).rstrip())
+        print(f"       rank {r} has  ", "   ".join(f"{name:8}" for name in held[r]).rstrip())
 
 
 def add(mine, came):
@@ -118,17 +125,17 @@ three = [[f"{letter}{i}" for i in range(3)] for letter in "ABC"]
 
 # %%
 print("step 1")
-step(three, lambda r: r - 1, add)
+step(three, [2, 0, 1], add)
 
 # %% [markdown]
-# Every rank now has one chunk in which two ranks are summed. What should it send next? **The chunk
-# that just came.** There is no point in sending any other: only this one is closer to a whole sum.
+# Every rank now has one chunk that is the sum of two. What should it send next? **The chunk that it has
+# just received.** Sending any other would get nothing closer to a whole sum.
 #
-# **Predict:** which chunk is that on rank 0? And where will the first whole sum be?
+# **Predict:** which chunk is that on rank 0? And on which rank will the whole sum of chunk 0 be?
 
 # %%
 print("step 2")
-step(three, lambda r: r - 2, add)
+step(three, [1, 2, 0], add)
 
 # %% [markdown]
 # Rank 0 has the whole sum of chunk 0, rank 1 of chunk 1, rank 2 of chunk 2. You have seen this
@@ -136,8 +143,8 @@ step(three, lambda r: r - 2, add)
 # *scatter-reduce*; it has nothing to do with `torch.scatter_reduce` of the last chapter, which works
 # inside one tensor.)
 #
-# The rest is an **all-gather** around the ring. Everybody sends its whole sum to the right, and then
-# what came. One thing is different now.
+# The rest is an **all-gather** around the ring. Each rank sends its whole sum to the right, and after
+# that what it has just received. But one thing is different now.
 #
 # **Predict:** what would happen if we went on adding?
 
@@ -147,128 +154,95 @@ def replace(mine, came):
 
 
 print("step 3")
-step(three, lambda r: r, replace)
+step(three, [0, 1, 2], replace)
 print("step 4")
-step(three, lambda r: r - 1, replace)
+step(three, [2, 0, 1], replace)
 
 # %% [markdown]
-# What comes in the second phase is finished, so it **replaces** what is there. If it were added, the
-# old part would be counted twice.
+# A chunk that arrives in the second phase is finished, so it **replaces** what is there. Adding it would
+# count what is there twice.
 #
-# Two phases of two steps, four steps in all, and no rank ever had more to do than another.
+# That makes two phases of two steps, and no rank had more to do than any other.
 #
-# ## Five ranks, another convention
+# ## Four ranks, by yourself
 #
-# Other texts let rank $r$ begin with chunk $r$ instead of chunk $r-1$. Here is that with five ranks
-# and chunks a to e. A name such as `a012` means: chunk a, with the parts of ranks 0, 1 and 2 in it,
-# in the order in which they were added.
+# Now derive the schedule for four ranks. Take a sheet of paper, and make a table with a row for each
+# step and a column for each rank: which chunk does the rank send? The first row is the same idea as
+# before, where every rank starts with the chunk before its own:
 #
-# **Predict:** rank 0 sends its part of a first, `a0`. On which rank is a complete after four steps?
+# | | rank 0 | rank 1 | rank 2 | rank 3 |
+# |---|---|---|---|---|
+# | step 1 | 3 | 0 | 1 | 2 |
+# | step 2 | | | | |
+#
+# You know the rule: each rank sends on what it has just received. How many steps are there? And does
+# the rule also hold at the turn from the first phase to the second?
+#
+# Fill in your table before you go on. The next cell applies the rule to the first row, and checks with
+# sets of ranks that nothing is missing in the end.
 
 # %%
-def join(mine, came):
-    return came + mine[1:]
-
-
-five = [[f"{letter}{r}" for letter in "abcde"] for r in range(5)]
-for s in range(1, 5):
-    print("step", s)
-    step(five, lambda r: r + 1 - s, join)
-
-# %% [markdown]
-# Chunk a started on rank 0, went through 1, 2 and 3, and is complete on rank **4**. Chunk b is
-# complete on rank **0**. In general rank $r$ ends up owning chunk $r+1$. With three ranks we had it
-# that rank $r$ owns chunk $r$.
-#
-# ![Five ranks and five chunks in nine small grids, one after each step. In the first five the number of ranks summed in one chunk of each rank grows from 1 to 5, along diagonals. In the last four the complete chunks spread until all 25 are complete](../imgs/ring_five.png)
-#
-# In the picture a row is a rank, and the number in a box says how many ranks are summed in it. The
-# frame marks the chunk that has just come.
-#
-# Is one of the two conventions wrong? No. They are **one schedule with another offset**: in step
-# $s$ of the first phase rank $r$ sends chunk $r - s + k$ and receives chunk $r - s - 1 + k$, all
-# modulo $n$, with $k = 0$ for our three ranks and $k = 1$ for the five. Another $k$ only gives the
-# chunks other names. The second phase begins with the chunk that is complete, $r + k$.
-#
-# Do not take our word for it: try every offset for every ring up to eight.
-
-# %%
-def ring_of_sets(n, k):
-    """Which ranks are summed in each chunk of each rank, after each phase."""
-    held = [[{r} for _ in range(n)] for r in range(n)]
-    for s in range(1, n):
-        moving = [held[r][(r - s + k) % n] for r in range(n)]
+def table_by_the_rule(first_row):
+    """The chunk that each rank sends, step by step, if it always passes on what has just come."""
+    n = len(first_row)
+    held = [[{r} for _ in range(n)] for r in range(n)]  # which ranks are summed in each chunk
+    row, table = list(first_row), []
+    for number in range(2 * (n - 1)):
+        table.append(row)
+        moving = [held[r][row[r]] for r in range(n)]
+        row = [row[r - 1] for r in range(n)]  # what r receives, and will send next
         for r in range(n):
-            held[r][(r - s - 1 + k) % n] |= moving[r - 1]
-    complete = [[i for i in range(n) if len(held[r][i]) == n] for r in range(n)]
-    for s in range(1, n):
-        moving = [held[r][(r - s + 1 + k) % n] for r in range(n)]
-        for r in range(n):
-            held[r][(r - s + k) % n] = moving[r - 1]
-    return complete, all(len(chunk) == n for chunks in held for chunk in chunks)
+            adding = number < n - 1
+            held[r][row[r]] = held[r][row[r]] | moving[r - 1] if adding else moving[r - 1]
+    return table, all(len(chunk) == n for chunks in held for chunk in chunks)
 
 
-for k in (0, 1):
-    print(f"offset {k}, 5 ranks: complete after the first phase on rank 0, 1, …:", ring_of_sets(5, k)[0])
-
-right = 0
-for n in range(2, 9):
-    for k in range(n):
-        complete, everything = ring_of_sets(n, k)
-        right += everything and complete == [[(r + k) % n] for r in range(n)]
-print("rings of 2 to 8 ranks, every offset:", right, "of", sum(range(2, 9)), "are right")
+table, everything = table_by_the_rule([3, 0, 1, 2])
+for number, row in enumerate(table, start=1):
+    print(f"step {number}: ranks 0 to 3 send chunks", *row)
+print("every chunk of every rank is the sum of all:", everything)
 
 # %% [markdown]
-# When you read other people's code, look for the offset first. A very common mistake is to take the
-# first phase from one text and the second from another; then the second phase hands out chunks that
-# are not complete.
+# Read a column from top to bottom: that is what one rank does. Read along a diagonal, one rank further
+# to the right with each step, and you travel with a chunk. Read a row, and you see all four chunks, each
+# sent by a different rank: no link ever carries two messages, and none is idle.
 #
-# From here on we use offset 0, so that **rank $r$ owns chunk $r$**, as `dist.reduce_scatter` has it.
+# A program needs this column for any rank of any ring, without working through all the others first. So
+# look for a rule in the columns. How does the number change from one step to the next? With what does
+# rank $r$ begin each of the phases? And what does it receive, compared with what it sends?
 #
-# ## The general case
-#
-# For $n$ ranks, and each $s = 1, \dots, n-1$:
-#
-# | | sends chunk | receives chunk | and then |
-# |---|---|---|---|
-# | reduce-scatter, step $s$ | $(r - s) \bmod n$ | $(r - s - 1) \bmod n$ | combines |
-# | all-gather, step $s$ | $(r - s + 1) \bmod n$ | $(r - s) \bmod n$ | replaces |
-#
-# Two things to see in it. First, what is received in one step is sent in the next, also from the
-# first phase to the second. Second, in every step all $n$ chunks are on their way, each from another
-# rank. No link ever has two messages, and none has nothing to do.
-#
-# **Predict:** five ranks; who sends chunk 0 in steps 1, 2, 3 and 4?
+# **Predict** from your rule alone: on a ring of *five*, which chunks does rank 3 send in its eight steps?
+# Your answer is shown again beside the verdict of the exercise.
 
 # %%
-n = 5
-for s in range(1, n):
-    senders = [next(r for r in range(n) if (r - s) % n == chunk) for chunk in range(n)]
-    print(f"step {s}: chunks 0 to 4 are sent by ranks", *senders)
+predict("")
 
 # %% [markdown]
-# Read a column from top to bottom, and you travel with a chunk: chunk 0 leaves rank 1, and collects
-# a part on each of ranks 2, 3 and 4 before it comes home to rank 0. Read a row, and you see that
-# every rank sends exactly one chunk.
-#
 # ## Exercise: the schedule
 #
-# Write the table as a function: the list of the $2(n-1)$ pairs (chunk to send, chunk to receive) of
-# one rank, first those of the reduce-scatter, then those of the all-gather. Nothing is sent here. The
-# function may be asked about any rank of any ring, so use its arguments, not `dist.get_rank()`.
+# Write your rule as a function: the list of the $2(n-1)$ pairs (chunk to send, chunk to receive) of
+# one rank, first those of the reduce-scatter, then those of the all-gather. Start as the table does, so
+# that **rank $r$ ends the first phase with chunk $r$**, as `dist.reduce_scatter` has it. Nothing is sent
+# here. The function may be asked about any rank of any ring, so use its arguments, not
+# `dist.get_rank()`.
 
 # %%
 def ring_schedule(rank: int, world_size: int) -> list[tuple[int, int]]:
     """(chunk to send, chunk to receive) in each of the 2(n - 1) steps."""
     ### BEGIN SOLUTION
     n = world_size
-    scatter_reduce = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)]
+    reduce_scatter = [((rank - s) % n, (rank - s - 1) % n) for s in range(1, n)]
     all_gather = [((rank - s + 1) % n, (rank - s) % n) for s in range(1, n)]
-    return scatter_reduce + all_gather
+    return reduce_scatter + all_gather
     ### END SOLUTION
 
 
 check(ring_schedule)
+
+# %%
+schedule_works = check(ring_schedule)
+if schedule_works:
+    print("rank 3 of 5 sends", *(out for out, _ in ring_schedule(3, 5)))
 
 # %% [markdown]
 # Let your schedule drive a ring of sets. A chunk is complete when all ranks are in it.
@@ -288,25 +262,72 @@ def complete_chunks(n):
     return counts
 
 
-if check(ring_schedule):
-    print("rank 0 of 3:", ring_schedule(0, 3))
+if schedule_works:
     for n in (2, 3, 4, 5, 8):
         print(f"{n} ranks, complete chunks after each step:", *complete_chunks(n))
 
 # %% [markdown]
 # Nothing is complete for a long time, then $n$ chunks at once, and from there $n$ more in each step.
 #
+# Here is the rule in symbols, to compare with yours. For each $s = 1, \dots, n-1$:
+#
+# | | sends chunk | receives chunk | and then |
+# |---|---|---|---|
+# | reduce-scatter, step $s$ | $(r - s) \bmod n$ | $(r - s - 1) \bmod n$ | combines |
+# | all-gather, step $s$ | $(r - s + 1) \bmod n$ | $(r - s) \bmod n$ | replaces |
+#
+# ## Other people's rings
+#
+# Many descriptions let rank $r$ begin with chunk $r$ instead of chunk $r-1$. Here is that with five
+# ranks and chunks a to e. A name such as `a012` means: chunk a, with the parts of ranks 0, 1 and 2 in
+# it, in the order in which they were added.
+#
+# **Predict:** rank 0 sends its part of a first, `a0`. On which rank is a complete after four steps?
+
+# %%
+def join(mine, came):
+    return came + mine[1:]
+
+
+five = [[f"{letter}{r}" for letter in "abcde"] for r in range(5)]
+sends = [0, 1, 2, 3, 4]
+for s in range(1, 5):
+    print("step", s)
+    step(five, sends, join)
+    sends = [sends[r - 1] for r in range(5)]
+
+# %% [markdown]
+# Chunk a started on rank 0, went through 1, 2 and 3, and is complete on rank **4**. Chunk b is
+# complete on rank **0**. In general rank $r$ ends up owning chunk $r+1$, where in your schedule it owns
+# chunk $r$.
+#
+# ![Five ranks and five chunks in nine small grids, one after each step. In the first five the number of ranks summed in one chunk of each rank grows from 1 to 5, along diagonals. In the last four the complete chunks spread until all 25 are complete](../imgs/ring_five.png)
+#
+# In the picture a row is a rank, and the number in a box says how many ranks are summed in it. The
+# frame marks the chunk that has just come.
+#
+# Is one of the two conventions wrong? No: they differ by a constant **offset** $k$ that is added to every
+# chunk number, with $k = 0$ in your schedule and $k = 1$ here. Another $k$ only gives the chunks other
+# names. So every first row in which the ranks count upwards should work. Try all of them, on every ring
+# of up to eight ranks:
+
+# %%
+right = 0
+for n in range(2, 9):
+    for k in range(n):
+        right += table_by_the_rule([(r - 1 + k) % n for r in range(n)])[1]
+print("rings of 2 to 8 ranks, every offset:", right, "of", sum(range(2, 9)), "are right")
+
+# %% [markdown]
+# When you read other people's code, look for the offset first. If the first phase comes from one
+# description and the second from another, the second hands out chunks that are not complete.
+#
 # ## What it costs
 #
-# The tensor has $K$ elements, so a chunk has $K/n$. A rank sends one chunk in each of the $2(n-1)$
-# steps, so it sends
+# The tensor has $K$ elements, so a chunk has $K/n$.
 #
-# $$2(n-1) \cdot \frac{K}{n} \;=\; \frac{2(n-1)}{n} K \;<\; 2K$$
-#
-# elements, and receives as many; half of them in each phase. The remarkable thing is what is *not*
-# in it: for many ranks the number hardly depends on $n$.
-#
-# **Predict:** $K = 840$. How much more does a rank send in a ring of 8 than in a ring of 4?
+# **Predict:** $K = 840$. How many numbers does a rank of a ring of four send in all? And how many more
+# in a ring of eight?
 
 # %%
 K = 840
@@ -318,46 +339,41 @@ for n in (2, 3, 4, 5, 8, 28, 840):
     )
 
 # %% [markdown]
+# A rank sends one chunk in each of the $2(n-1)$ steps, so it sends
+#
+# $$2(n-1) \cdot \frac{K}{n} \;=\; \frac{2(n-1)}{n} K \;<\; 2K$$
+#
+# elements, and receives as many. The remarkable thing is that for many ranks the number hardly depends
+# on $n$.
+#
 # ### "Everything is sent once and received once, that is the 2"
 #
-# You will find this explanation of the factor 2 in many places. It is tempting, because the result
-# is close to 2. But look at the table: with two ranks the factor is 1, with four it is 1.5, and it
-# is never 2. And what a rank *receives* is not in it at all: it receives as much again, at the same
-# time.
+# This explanation of the factor 2 is tempting, because the result is close to 2. But look at the table:
+# with two ranks the factor is 1, with four it is 1.5, and it is never 2. And what a rank *receives* is
+# not in it at all: it receives as much again, at the same time.
 #
 # The exact factor is $2(n-1)/n$. The 2 counts **two phases**, and in each of them a rank sends all
-# of its chunks but one: $n-1$ out of $n$.
+# chunks but one: $n-1$ out of $n$.
 #
-# Can one do with less? No: to add up $n$ tensors with point-to-point messages, one has to make some
-# rank send at least $2(n-1)/n \cdot K$. The proof, and the ring as the algorithm that reaches the
-# bound, are in
-# [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).
+# Can one do with less? Not with point-to-point messages: to add up $n$ tensors, some rank has to send
+# at least $2(n-1)/n \cdot K$ elements. The proof, and the ring as an algorithm that reaches the bound,
+# are in [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002). Switches that add on the
+# way, which chapter [07](07_all_reduce.ipynb) mentions, are outside this model, and can do with less.
 #
 # ## From the schedule to code
 #
 # The schedule says what to send. Five things stand between it and a program that works.
 #
-# ### 1. Everybody sends at the same time
+# ### 1. All ranks send at the same time
 #
-# **Predict:** what happens to this step on three ranks?
+# If every rank calls `send` before `recv`, all of them hang, as in chapter
+# [01](01_point_to_point.ipynb). That chapter had two ways out: some ranks receive first, or all start
+# their sends with `isend`.
+#
+# **Predict:** how many rounds does one step take on four ranks, each way?
 
 # %%
 predict("")
-
-# %%
-def everybody_sends_first():
-    rank, n = dist.get_rank(), dist.get_world_size()
-    mine, came = torch.ones(2), torch.empty(2)
-    dist.send(mine, (rank + 1) % n)
-    dist.recv(came, (rank - 1) % n)
-
-
-run(everybody_sends_first, 3, may_fail=True)
-
-# %% [markdown]
-# A cycle of ranks, each waiting for the next. Chapter 01 had two ways out. Letting the even ranks
-# send first and the odd ones receive first does not hang, but then half of the links rest all the
-# time:
 
 # %%
 def even_ranks_first():
@@ -383,32 +399,31 @@ for one_step in (even_ranks_first, started_together):
     print(f"rounds for one step on 4 ranks, {one_step.__name__}:", run(one_step, 4).trace.traffic.rounds)
 
 # %% [markdown]
-# `check` asks for one round a step.
+# If the even ranks send first, half of the links are idle all the time. `check` asks for one round a
+# step.
 #
 # ### 2. A chunk that is on its way is not yours
 #
-# Until `request.wait()` returns, the chunk that `isend` sends must not be written to; and in the
-# first phase, what comes needs a buffer of its own, because it has to be *combined* with what is
-# there. Wait for both, the send and the receive, before the next step.
+# Until `request.wait()` returns, you must not write to the chunk that `isend` is sending. And in the
+# first phase, what arrives needs a buffer of its own, because it has to be *combined* with what is
+# there. Wait for both the send and the receive before the next step.
 #
 # ### 3. n chunks, for every length
 #
-# **Predict:** 9 elements, 4 ranks. Which of these gives every rank a chunk?
+# Cut with `tensor_split(n)`, which always gives $n$ chunks; `chunk(n)` may give fewer, as chapter
+# [07](07_all_reduce.ipynb) showed. The sizes differ by at most one, and some chunks may be empty:
 
 # %%
-nine = torch.arange(9)
-print("chunk(4):       ", [c.tolist() for c in nine.chunk(4)])
-print("tensor_split(4):", [c.tolist() for c in nine.tensor_split(4)])
-print("2 elements:     ", [c.tolist() for c in nine[:2].tensor_split(4)])
+for length in (9, 2):
+    print(length, "elements:", [c.tolist() for c in torch.arange(length).tensor_split(4)])
 
 # %% [markdown]
-# `chunk(4)` gives only three. `tensor_split(4)` always gives four; their sizes differ by at most one,
-# and some may be empty. An empty chunk may be sent (it is a message of no elements) or left out, but
-# sender and receiver have to agree about it.
+# An empty chunk may be sent (as a message of no elements) or left out, but sender and receiver have to
+# agree on it.
 #
 # ### 4. Elements, not rows
 #
-# Cutting a matrix gives *rows*. Two rows cannot be shared out among four ranks:
+# Cutting a matrix gives *rows*, and two rows cannot be shared out among four ranks:
 
 # %%
 matrix = torch.zeros(2, 12)
@@ -420,16 +435,20 @@ chunk += 7
 print(matrix)
 
 # %% [markdown]
-# `x.view(-1)` is the same memory seen as one long row, and its chunks are views, too: what you write
-# into a chunk, you write into `x`. That is how the result gets in place.
+# `x.view(-1)` is the same memory seen as one long row, and its chunks are views too: what you write
+# into a chunk, you write into `x`. That is how the result gets into place.
 #
 # ### 5. The same bits everywhere
 #
-# Sums of floating-point numbers depend on the order. If every rank collected all parts and added
-# them up, beginning with its own, ranks would disagree:
+# A sum of floating-point numbers depends on the order of the additions. Suppose that every rank collected
+# all parts and added them up, beginning with its own. **Predict:** on which of three ranks is
+# $10^8 - 10^8 + 1$ right?
 
 # %%
-def everybody_adds_in_its_own_order():
+predict("")
+
+# %%
+def each_adds_in_its_own_order():
     rank, n = dist.get_rank(), dist.get_world_size()
     parts = [torch.tensor(v) for v in (1e8, -1e8, 1.0)]
     total = parts[rank]
@@ -438,17 +457,17 @@ def everybody_adds_in_its_own_order():
     return total.item()
 
 
-print("the same sum on three ranks:", list(run(everybody_adds_in_its_own_order, 3)))
+print("the same sum on three ranks:", list(run(each_adds_in_its_own_order, 3)))
 
 # %% [markdown]
-# If these were weights of a model, the three copies would drift apart, a little in every step of the
-# training. The ring is safe from this: each chunk is summed **once**, by one chain of ranks, and all
-# others *copy* the finished sum. `check` compares bits between ranks.
+# If these were the weights of a model, the three copies would drift apart, a little more in every step of
+# the training. The ring is safe from this: each chunk is summed **once**, by one chain of ranks, and all
+# other ranks *copy* the finished sum. `check` compares the bits of all ranks.
 #
 # ## Exercise: ring all-reduce
 #
-# Now write it. In place, for any length (0 elements, fewer than $n$, 7, 1000), any number of
-# dimensions, and all five operations; AVG is asked for on floating-point numbers only. It has to
+# Now write it: in place, for any length (0 elements, fewer than $n$, 7, 1000), any number of
+# dimensions, and all five operations. AVG is only asked for on floating-point numbers. It has to
 # give the same bits on every rank, talk to neighbours only, take $2(n-1)$ rounds, and send no more
 # than $2(n-1)\lceil K/n \rceil$ elements from any rank.
 #
@@ -488,29 +507,12 @@ ring_works = check(ring_all_reduce)
 ring_works
 
 # %% [markdown]
-# Yours beside the built-in one:
-
-# %%
-def mine_and_theirs():
-    rank = dist.get_rank()
-    mine = torch.full((5,), rank + 1.0)
-    theirs = mine.clone()
-    ring_all_reduce(mine, dist.ReduceOp.SUM)
-    dist.all_reduce(theirs, op=dist.ReduceOp.SUM)
-    return mine.tolist(), theirs.tolist()
-
-
-if ring_works:
-    for rank, (mine, theirs) in enumerate(run(mine_and_theirs, 3)):
-        print(f"rank {rank}: mine {mine}, built-in {theirs}")
-
-# %% [markdown]
 # ### On hundreds of ranks
 #
-# Eight processes are many for a laptop, and a ring is made for hundreds of machines. `simulate` runs your
-# unchanged function on as many ranks as you like, all in one process, on a virtual clock: here a message
-# takes 1 µs, and each of its bytes 0.1 ns. `check` has done the same, on 64 and on 256 ranks (in its
-# verdict they are called *simulated*).
+# Eight processes are a lot for a laptop, and a ring is made for hundreds of machines. `simulate` runs your
+# unchanged function on as many ranks as you like, all in one process and on a virtual clock: here a
+# message takes 1 µs, and 0.1 ns more for each of its bytes. `check` did the same on 64 and on 256 ranks
+# (the verdict calls them *simulated*).
 #
 # **Predict:** how many messages do 200 ranks send, and how long does it take them?
 
@@ -530,20 +532,23 @@ if ring_works:
     print("every rank has the sum of 1 to 200:", set(simulated) == {200 * 201 / 2})
 
 # %% [markdown]
-# $2 \cdot 199$ messages from each of 200 ranks; and $2 \cdot 199$ of them one after the other, which is what
-# the time is made of. Chapter [13](13_cost_models.ipynb) has formulas for it, and simulates much more.
+# Each of the 200 ranks sends $2 \cdot 199$ messages. They go out in $2 \cdot 199$ rounds, one after the
+# other, and that is what takes the time. Chapter [13](13_cost_models.ipynb) has formulas for it.
 #
 # ## Watch your own ring
 #
-# A run keeps a record of every message: in which round it travels, from whom to whom, how many
-# elements, and where in the sender's memory they begin. From this we can print the table of steps,
+# A run keeps a record of every message: the round in which it travels, its sender and receiver, how many
+# elements it has, and where in the sender's memory they begin. From this we can print the table of steps:
 # not of the theory, but of *your* program.
 #
 # **Predict:** three ranks, six numbers. Which elements does rank 0 send in round 1?
 
 # %%
+predict("")
+
+# %%
 def step_table(trace):
-    """Who sends which elements in which round."""
+    """Which elements each rank sends in each round."""
     rounds = {}
     for m in trace.messages:
         what = f"{m.taken_from}..{m.taken_from + m.count - 1}" if m.count else "nothing"
@@ -566,14 +571,14 @@ if ring_works:
     print(observed)
 
 # %% [markdown]
-# With offset 0 you see the schedule: rank 0 begins with elements 4..5, its chunk 2 (our A2). With
+# With offset 0 you see your schedule: rank 0 begins with elements 4..5, its chunk 2 (our A2). With
 # offset 1 it begins with 0..1, its chunk 0.
 #
-# The table says where in *a tensor's memory* the elements lie. If your program copies a chunk before
-# it sends it, the copy is a tensor of its own that begins at 0, and you see `0..1` in every place. If
-# it pads `x`, places are those in the padded tensor.
+# The numbers are places in the memory of *the tensor that is sent*. If your program copies a chunk before
+# it sends it, the copy is a tensor of its own that begins at 0, and you see `0..1` everywhere. If
+# it pads `x`, the places are those in the padded tensor.
 #
-# And here is a world in which some chunks are larger than others, because 4 does not divide 10:
+# And here some chunks are larger than others, because 10 is not divisible by 4:
 
 # %%
 def four_ranks_ten_numbers():
@@ -586,9 +591,9 @@ if ring_works:
 # %% [markdown]
 # ### Step through it
 #
-# `replay` runs your function on data that can be followed by name, and shows every round of it. Use
-# the buttons, the slider, or the arrow keys. Where your function goes another way than a recorded
-# right run, that run stands beside it, and the first difference is marked.
+# `replay` runs your function on named data, and shows every round of it. Use the buttons, the slider, or
+# the arrow keys. If your function takes a different course from a recorded correct run, that run is shown
+# beside it, and the first difference is marked.
 
 # %%
 if ring_works:
@@ -598,19 +603,21 @@ else:
 shown
 
 # %% [markdown]
-# The names say what is *in* a cell: `A2+D2` has been added up from ranks 0 and 3. They are read off
-# the numbers that your program really sent and summed; nothing is drawn by the book. If you add
-# twice, you see `A0+A0`; if you mix up chunks, `A?+B?`.
+# The names say what is *in* a cell: `A2+D2` has been added up from ranks 0 and 3. They are worked out
+# from the numbers that your program really sent and summed. If it added twice, you would see `A0+A0`; if
+# it mixed up chunks, `A?+B?`.
 #
 # ## Ring against root
 #
 # ![Bars of what each of eight ranks sends, in units of the tensor's size. With a root, rank 0 sends 7 and each other rank 1. On the ring, every rank sends 1.75](../imgs/ring_cost.png)
 #
-# With eight ranks the root sends 7 whole tensors. On the ring everybody sends 1.75, and nobody sends
-# more. In all, both send $2(n-1)$ times $K$ elements: the ring does not send *less*, it shares the
-# work *evenly*.
+# With eight ranks the root sends 7 whole tensors. On the ring each rank sends 1.75. In all, both
+# algorithms send $2(n-1)K$ elements: the ring does not send *less*, it shares the work *evenly*.
 #
-# **Predict:** and the rounds? How many does each need on eight ranks?
+# **Predict:** and the rounds? How many does each algorithm need on eight ranks?
+
+# %%
+predict("")
 
 # %%
 def ring_sum(x):
@@ -632,24 +639,24 @@ if ring_works:
     compare(840)
 
 # %% [markdown]
-# The number of rounds is the same, $2(n-1)$! But a round of the root moves a whole tensor, and a
-# round of the ring moves one chunk, $n$ times less. On eight ranks and with large tensors the ring
-# takes about an eighth of the time.
+# The number of rounds is the same, $2(n-1)$! But in a round of the root a whole tensor travels, and in a
+# round of the ring one chunk, which is $n$ times smaller. With eight ranks and large tensors, the bytes
+# that travel one after the other are an eighth.
 #
 # ## The price
 #
-# Each message also costs something that does not depend on its size: the **latency**, the time until
-# the first byte arrives. The ring pays it $2(n-1)$ times, one after the other.
+# In the model of chapter [02](02_broadcast.ipynb) a message takes $\alpha + \text{bytes} \cdot \beta$. The
+# ring pays the latency $\alpha$ in each of its $2(n-1)$ steps, however small the chunks are.
 #
-# "Rings are faster than trees" is therefore true only with a condition. Suppose that there is just
-# one number to sum. Here is a tree: up to rank 0 and down again.
+# So "rings are faster than trees" needs a condition. Suppose that there is just one number to sum. Here
+# is a tree: up to rank 0 and down again.
 
 # %%
 def tree_all_reduce(x):
     rank, n = dist.get_rank(), dist.get_world_size()
     came = torch.empty_like(x)
     steps = [2**i for i in range(n) if 2**i < n]
-    for s in steps:  # up: whoever has sent is done
+    for s in steps:  # up: a rank that has sent is done
         if rank % (2 * s) == s:
             dist.send(x, rank - s)
         elif rank % (2 * s) == 0 and rank + s < n:
@@ -675,18 +682,18 @@ if ring_works:
         race(8, elements)
 
 # %% [markdown]
-# With 840 elements the tree moves more than three times as many elements in a row as the ring. With
-# one element there is nothing to cut; both send single numbers, and the tree needs 6 rounds instead
-# of 14. So trees win for **small messages and many ranks**, rings for **large messages**. Libraries
-# have both and choose; for NCCL see
+# With 840 elements, the tree moves more than three times as many elements one after the other as the
+# ring. With one element there is nothing to cut; both send single numbers, and the tree needs 6 rounds
+# instead of 14. So this tree wins for **small messages and many ranks**, the ring for **large messages**.
+# Libraries have both, and choose; for NCCL see
 # [NCCL_ALGO](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). Chapter
-# [13](13_cost_models.ipynb), on cost models, puts numbers on it.
+# [13](13_cost_models.ipynb) computes where one overtakes the other.
 #
-# ### What is left: the links wait for the sums
+# ## Against the built-in one
 #
-# How does this ring do against `dist.all_reduce`, which does the same in C++? Look at one step. The
-# link is busy while a chunk travels. Then it rests, until the chunk has been added. And before the
-# next step both ends must be ready. A picture of time, for one rank:
+# How does your ring do against `dist.all_reduce`, which gloo has written in C++? Look at one step. The
+# link is busy while a chunk travels. Then it is idle until the chunk has been added. And before the
+# next step, both ends must be ready. A picture of time, for one rank:
 #
 # ```
 # step by step    | chunk arrives        | add | chunk arrives        | add | ...
@@ -695,12 +702,12 @@ if ring_works:
 # ```
 #
 # So cut each chunk into **pieces**, and let a piece travel on as soon as it has been added, while the
-# next ones arrive. Few buffers are enough: one is being added while others are filled. This is called
-# **pipelining**. It sends the same elements in more messages, so it is more than the exercise asks
-# for; here it is, for SUM:
+# next ones arrive. A few buffers are enough: one is being added while the others are filled. This is
+# called **pipelining**. It sends the same elements in more messages, which is more than the exercise asks
+# for. Here it is for SUM. (`add=False` leaves out the additions; we shall need that in a moment.)
 
 # %%
-def pipelined_ring_sum(x, piece=2**19, window=3):
+def pipelined_ring_sum(x, piece=2**19, window=3, add=True):
     """x becomes the sum over ranks; pieces of that many elements are added while others travel."""
     rank, n = dist.get_rank(), dist.get_world_size()
     left, right = (rank - 1) % n, (rank + 1) % n
@@ -722,7 +729,8 @@ def pipelined_ring_sum(x, piece=2**19, window=3):
     for number, mine in enumerate(to_add):
         came, request = receives[number]
         request.wait()
-        mine += came
+        if add:
+            mine += came
         sends.append(dist.isend(mine, right))
         if number + window < len(to_add):  # the buffer is free again
             receives.append(receive(number + window))
@@ -748,7 +756,7 @@ def one_and_the_other():
     return torch.equal(step_by_step, in_pieces)
 
 
-if ring_works:
+if ring_works and schedule_works:
     print("the same on every rank:", all(run(one_and_the_other, 3)))
     pieces = ("in pieces of a quarter", pipelined_ring_sum, 2**17)
     for name, algorithm, *size in (("step by step", ring_sum), pieces):
@@ -756,56 +764,172 @@ if ring_works:
         print(f"{name}: {trace.traffic.messages} messages, {max(sent_by_rank(trace))} elements by one rank")
 
 # %% [markdown]
-# Measured on 2026-11-21 with torch 2.13 and gloo, four ranks on a machine with two processor cores,
-# by the repository's `make bench`. The numbers are **bus bandwidth** (bytes per second times
-# $2(n-1)/n$, as in [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md))
-# in GB/s, and in brackets the ratio to `dist.all_reduce`. All three ran in turn in the same
-# processes. Up to 4 MiB the figures vary by a factor of two from one measurement to the next; from
-# 16 MiB on by a fifth, and their ratios by a tenth.
+# This table was measured on 2026-11-21 with torch 2.13 and gloo, four ranks on a machine with two
+# processor cores, by the repository's `make bench`. The numbers are **bus bandwidth** (bytes per second
+# times $2(n-1)/n$, as in
+# [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md)) in GB/s, with the
+# ratio to `dist.all_reduce` in brackets. All three ran in turn in the same processes. From one measurement
+# to the next the figures vary by a fifth, and their ratios by a tenth. Below 16 MiB they vary by a factor
+# of two, so those sizes are left out.
 #
 # | size of x | `dist.all_reduce` | step by step | in pieces |
 # |---:|---:|---:|---:|
-# | 1 MiB | 0.18 | 0.07 (0.39) | 0.17 (0.98) |
-# | 4 MiB | 0.42 | 0.25 (0.60) | 0.26 (0.62) |
 # | 16 MiB | 0.86 | 0.66 (0.76) | 0.79 (0.92) |
 # | 64 MiB | 0.84 | 0.63 (0.75) | 0.81 (0.96) |
 # | 256 MiB | 0.87 | 0.76 (0.88) | 0.86 (0.99) |
 #
-# From 16 MiB on, Python in pieces is about as fast as gloo's C++. Two things differ from the version
-# that goes step by step. A piece is added while the next ones arrive. And receives are **posted
-# early**, so that a message never has to wait for its receive. At 1 MiB each chunk is one piece, so
-# there only the second can have helped.
+# In pieces, Python is about as fast as C++. The drawing suggests why: the additions are hidden behind the
+# messages. Is that the reason?
 #
-# Do not read more into the first two rows: their figures vary by a factor of two, and a third column
-# that is better at 1 MiB than at 4 MiB cannot come from a fixed cost of each message. And on one machine
-# there is no network: "sending" is copying, done by the same two cores that add. Where a link carries
-# the data while the processor is free, overlap is worth more.
+# ### Where does the time go?
+#
+# Let us measure the parts: the messages of a ring without its additions, its additions without the
+# messages, and the loop without either. Besides the time on the clock, we ask for the **processor
+# time**: how long the cores were working for the four ranks, all added up. A rank that waits uses none.
+#
+# Two precautions. `run` records every message, which would count as well; so the functions are handed
+# to four processes that `torchrun` starts, without the grader. And the first two of nine turns only warm
+# up, and are left out; we take the median of the rest.
+#
+# **Predict:** 16 MiB on each rank. Of the processor time of your ring, which share goes into messages,
+# which into additions, and which into the loop in Python?
+
+# %% tags=["nbval-ignore-output"]
+def messages_alone(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = x.view(-1).tensor_split(n)
+    buffer = torch.empty_like(chunks[0])
+    for out, into in ring_schedule(rank, n):
+        request = dist.isend(chunks[out], (rank + 1) % n)
+        dist.recv(buffer[: len(chunks[into])], (rank - 1) % n)
+        request.wait()
+
+
+def additions_alone(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    chunks = x.view(-1).tensor_split(n)
+    buffer = torch.empty_like(chunks[0])
+    for _, into in ring_schedule(rank, n)[: n - 1]:
+        chunks[into].add_(buffer[: len(chunks[into])])
+
+
+def loop_alone(x):
+    chunks = x.view(-1).tensor_split(dist.get_world_size())
+    for out, into in ring_schedule(dist.get_rank(), dist.get_world_size()):
+        chunks[out], chunks[into]
+
+
+def in_pieces_without_additions(x):
+    pipelined_ring_sum(x, add=False)
+
+
+def measure_parts(turns=9, warm_up=2):
+    """Milliseconds on the clock (of the slowest rank) and of processor time (of all ranks)."""
+    parts = (
+        ring_sum,
+        messages_alone,
+        additions_alone,
+        loop_alone,
+        pipelined_ring_sum,
+        in_pieces_without_additions,
+        dist.all_reduce,
+    )
+    for elements in (64, 2**22):
+        x = torch.zeros(elements)
+        taken = {part.__name__: [] for part in parts}
+        for _ in range(turns):
+            for part in parts:
+                dist.barrier()
+                clock, processor = time.perf_counter(), time.process_time()
+                part(x)
+                clock = torch.tensor(time.perf_counter() - clock)
+                processor = torch.tensor(time.process_time() - processor)
+                dist.all_reduce(clock, op=dist.ReduceOp.MAX)
+                dist.all_reduce(processor)
+                taken[part.__name__].append((1e3 * clock.item(), 1e3 * processor.item()))
+        if dist.get_rank() == 0:
+            print(f"{4 * elements:,} bytes, milliseconds:        clock   processors")
+            for name, times in taken.items():
+                clock, processor = (statistics.median(column) for column in zip(*times[warm_up:]))
+                print(f"   {name:28} {clock:8.2f}     {processor:8.2f}")
+
+
+WITHOUT_GRADER = """
+import sys
+
+import cloudpickle
+import torch.distributed as dist
+
+with open(sys.argv[1], "rb") as file:
+    function = cloudpickle.load(file)
+dist.init_process_group("gloo")
+function()
+dist.destroy_process_group()
+"""
+
+
+def run_without_grader(function):
+    """Call a function on four ranks that torchrun starts, and show what they print."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, pickled = os.path.join(folder, "script.py"), os.path.join(folder, "function.pkl")
+        with open(script, "w") as file:
+            file.write(WITHOUT_GRADER)
+        with open(pickled, "wb") as file:
+            cloudpickle.dump(function, file)
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4"]
+        done = subprocess.run([*torchrun, script, pickled], capture_output=True, text=True)
+    print(done.stdout if done.returncode == 0 else done.stderr[-2000:], end="")
+
+
+if ring_works and schedule_works:
+    run_without_grader(measure_parts)
+
+# %% [markdown]
+# The parts need not add up exactly, since the ranks share the cores. But their sizes are far apart:
+#
+# - **The loop** costs next to nothing at either size. It is not Python's arithmetic that takes the time.
+# - **With 256 bytes** there is almost nothing to send or to add, and the additions take next to nothing
+#   either. What remains is the latency: the calls, and waking up the process at the other end,
+#   $2(n-1)$ times.
+# - **With 16 MiB** the messages take most of the processor time, and the additions a small part. On one
+#   machine there is no network: "sending" means that the operating system copies the bytes from one
+#   process to another, and the cores that copy are the cores that add.
+#
+# So what can the pieces gain? Not work: their processor time is about the same as step by step. Divide it
+# by the number of your cores, and you have the least that the clock can show, however much overlaps. The
+# rest is waiting, and only that can be saved: by adding while other pieces arrive, or because receives are
+# **posted early**, so that a message does not have to wait for its receive. To tell the two apart, compare
+# `messages_alone` with `in_pieces_without_additions`. What the pieces gain there, where nothing is added,
+# is not overlap with the additions. And where a network card carries the data while the processor is free,
+# there is more waiting to fill, and overlap is worth more.
 #
 # ### No centre is not the same as no weak point
 #
-# The ring has no central **bottleneck**: no rank has more to do than another. That does not mean that it
-# has no single point of failure. It has $n$ of them: if any one rank dies, its right neighbour waits
-# for it, then the next one, and soon all of them. The next chapter shows it.
+# The ring has no central **bottleneck**: no rank has more to do than another. Yet each rank is a single
+# point of failure: if one dies, its right neighbour waits for it, then the next, and soon all of them.
+# The next chapter shows it.
 #
 # ## Summary
 #
 # - The ring all-reduce is a **reduce-scatter** and an **all-gather**, $n-1$ steps each, with messages
 #   to the right neighbour only.
-# - Each rank sends on what just came. In the first phase it is combined, in the second it replaces.
+# - Each rank passes on what it has just received. In the first phase a chunk is combined, in the second it
+#   replaces.
 # - Conventions differ in an offset: which chunk a rank begins with, and which it owns after the first
 #   phase. Both phases must use the same.
-# - A rank sends $2(n-1)/n \cdot K$ elements, less than $2K$ for any number of ranks. No algorithm can
-#   do with less.
+# - A rank sends $2(n-1)/n \cdot K$ elements, less than $2K$ for any number of ranks. With point-to-point
+#   messages no algorithm can do with less.
 # - The work is shared evenly, and every link is busy in every step. The price is $2(n-1)$ latencies.
 # - Each chunk is summed once and then copied, so all ranks get the same bits.
+# - Measure the parts before you explain the whole.
 #
-# **Where this is used:** averaging gradients in data-parallel training, in
-# [NCCL](https://developer.nvidia.com/nccl) and
-# [Gloo](https://github.com/facebookincubator/gloo/blob/main/docs/algorithms.md) and through them in
-# `DistributedDataParallel`; an article from
-# [Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) brought the ring to deep
-# learning, and [Horovod](https://arxiv.org/abs/1802.05799) into many people's programs. Its two halves
-# are used on their own where weights are sharded.
+# Back to the 14 GB of gradients on 64 ranks: each rank now sends $2 \cdot 63/64 \cdot 14 = 27.6$ GB
+# where the root sent 882, and on 1000 ranks it would still be less than 28. An article from
+# [Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) brought this ring to deep
+# learning, and [Horovod](https://arxiv.org/abs/1802.05799) into many programs.
+# [Gloo](https://github.com/facebookincubator/gloo/blob/main/docs/algorithms.md) and NCCL have rings
+# too, and through them so has `DistributedDataParallel`. The two halves are used on their own where
+# weights are sharded.
 #
 # ### Check yourself
 #

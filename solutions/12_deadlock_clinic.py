@@ -1,14 +1,21 @@
 # %% [markdown]
 # # 12 · Deadlock clinic
 #
-# **You will learn** to read why a program hangs: who waits for whom, where the cycle is, and which
-# line is really to blame. You will mend three programs that hang, and then write the heart of a
-# deadlock detector yourself.
+# In 54 days of its training, Llama 3 405B was [interrupted 466
+# times](https://arxiv.org/abs/2407.21783), 419 of them unexpectedly: about eight times a day. Some
+# failures are easy to find: a program that crashes tells you a line. A program that hangs tells you
+# nothing. All processes are there, none of them moves, and the GPUs cost money by the minute. Before
+# you can repair it, you have to know which of the thousands of ranks is to blame, and which only wait
+# for it.
+#
+# **You will learn** to read why a program hangs: which rank waits for which, where the cycle is, and which
+# line is really to blame. You will mend three programs that hang, examine some harder cases, and then write
+# the heart of a deadlock detector yourself.
 #
 # **You need** chapters [01](01_point_to_point.ipynb) and [02](02_broadcast.ipynb), and what an
-# all-reduce does: every rank ends with the sum of all.
+# all-reduce does: every rank ends with the sum over all ranks.
 #
-# **Time:** 90 minutes, and 5 exercises.
+# **Time:** 2 hours, and 5 exercises.
 
 # %%
 import os
@@ -23,18 +30,15 @@ import torch.distributed as dist
 from grader import check, hint, predict, run, timeline
 
 # %% [markdown]
-# A program that crashes tells you a line. A program that hangs tells you nothing: all processes are
-# there, none of them moves, and the graphics cards cost money by the minute.
+# Every patient in this clinic hangs. For each of them we do three things: run it, **read the verdict**, and
+# mend it. With `may_fail=True`, `run` shows what went wrong instead of stopping the notebook.
 #
-# In this clinic every patient hangs. For each we do three things: run it, **read the verdict**, and
-# mend it. `may_fail=True` lets `run` show what went wrong instead of stopping the notebook.
-#
-# ## Patient 1: a ring in which everybody sends first
+# ## Patient 1: a ring in which all ranks send first
 #
 # Every rank passes `x` to its right neighbour and returns what comes from the left.
 #
-# **Predict:** in chapter 01 *two* ranks that both send first waited for ever. Does it help that
-# there are four, and that nobody sends to the one that it receives from?
+# **Predict:** in chapter 01 *two* ranks that both sent first were stuck. Does it help that there are four
+# now, and that no rank sends to the rank that it receives from?
 
 # %%
 predict("")
@@ -56,9 +60,9 @@ ring
 # %% [markdown]
 # ### How to read it
 #
-# Each part of the verdict says four things: **who** waits, in **which call**, **for whom**, and on
-# which **line**. Write "rank 0 waits for rank 1" as an arrow from 0 to 1, and you have the
-# **wait-for graph**: the picture in the verdict. It is there as data, too:
+# Each part of the verdict says which rank waits, in which **call**, **for which rank**, and on which
+# **line**. Write "rank 0 waits for rank 1" as an arrow from 0 to 1, and you have the **wait-for graph**:
+# the picture in the verdict. You can also have it as data:
 
 # %%
 for wait in ring.failure.waits:
@@ -66,18 +70,18 @@ for wait in ring.failure.waits:
 print("the cycle:", list(ring.failure.cycle))
 
 # %% [markdown]
-# The arrows lead back to where they began. That is the whole disease: on a **cycle** every rank waits for
-# one that waits, and no line of code that would help is ever reached.
+# The arrows lead back to where they began. That is the whole disease: on a **cycle** each rank waits for
+# another that waits too, and no line of code that would help is ever reached.
 #
 # ![A graph of ranks. Ranks 1, 2 and 3 wait for each other in a cycle; ranks 0 and 4 wait for rank 1. These five are stuck. Rank 5 waits for rank 6, rank 6 for rank 7, which runs: these three can go on](../imgs/wait_for_graph.png)
 #
 # Look at ranks 0 and 4 in the picture. They are on no cycle, but they wait for one, so they are
-# stuck as well. Ranks 5 and 6 wait too, and are in no danger: rank 7 runs.
+# stuck as well. Ranks 5 and 6 wait too, but they are in no danger: rank 7 runs.
 #
 # ## Exercise: mend the ring
 #
 # Write `unblock_ring`. It does the same work as `ring_that_hangs`, for any number of ranks, and
-# cannot hang. One message from each rank; none when a rank is alone.
+# cannot hang. Each rank sends one message; a rank that is alone sends none.
 
 # %%
 def unblock_ring(x: torch.Tensor) -> torch.Tensor:
@@ -97,10 +101,10 @@ def unblock_ring(x: torch.Tensor) -> torch.Tensor:
 check(unblock_ring)
 
 # %% [markdown]
-# There is more than one cure. **Predict** for each: does it hang with 5 ranks, and how many rounds
-# does it take?
+# There is more than one cure. **Predict** for each of these two: does it hang with 5 ranks, and how many
+# rounds does it take?
 #
-# - *one gives way*: rank 0 receives first, everybody else sends first;
+# - *one gives way*: rank 0 receives first, all others send first;
 # - *odd and even*: odd ranks receive first. With 5 ranks, ranks 4 and 0 are neighbours, and both are
 #   even.
 
@@ -134,9 +138,9 @@ for n in (4, 5, 8):
         print(f"{n} ranks, {cure.__name__:14} {traffic.messages} messages, {traffic.rounds} rounds")
 
 # %% [markdown]
-# None of them hangs. A cycle is open as soon as **one** rank does otherwise, so two even
-# neighbours do no harm. They cost a round: 3 and not 2. With `isend` on every rank it is a single
-# round.
+# Neither hangs. A cycle is broken as soon as **one** rank does otherwise, so two even neighbours do no
+# harm; they cost one more round. But if only one rank gives way, the messages go round one after the
+# other, and that takes $n$ rounds. With `isend` on every rank it takes a single one.
 #
 # ## Patient 2: two tags
 #
@@ -157,13 +161,16 @@ def two_tags():
 run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
-# A cycle again, of two arrows, and a strange one: the send waits for a receive and the receive for a send. Both are
-# there! But a message is matched by sender, receiver **and tag**, like a letter in a house with many
-# letter boxes. The verdict says which tag the other side uses.
+# A cycle again, of two arrows, and a strange one: the send waits for a receive and the receive for a
+# send. Both are there! But messages are matched by sender, receiver **and tag**, like letters in a house
+# with several letter boxes. The verdict says which tag the other side uses.
 #
-# ## Patient 3: one goes home early
+# ## Patient 3: an early return
 #
 # **Predict:** which ranks wait, and is there a cycle?
+
+# %%
+predict("")
 
 # %%
 def early_return(values):
@@ -179,14 +186,17 @@ early = run(early_return, 4, [3, 1, 0, 2], may_fail=True)
 early
 
 # %% [markdown]
-# No cycle: the arrows end at rank 2, and rank 2 **has returned**. It will post nothing more, so
-# no rank that waits for it can ever go on. It thought that a zero adds nothing. The *value* adds
-# nothing; the *call* was needed.
+# There is no cycle: the arrows end at rank 2, and rank 2 **has returned**. It will make no more calls, so
+# no rank that waits for it can ever go on. A zero adds nothing to the sum, so the *value* was not needed.
+# The *call* was.
 #
-# ## Patient 4: one raises an exception
+# ## Patient 4: an exception on one rank
 #
-# The same from outside: three ranks wait in an all-reduce. **Predict:** what should the verdict name,
-# those that wait or the one that does not?
+# Again three ranks wait in an all-reduce for the fourth. **Predict:** what should the verdict name, the
+# ranks that wait or the one that does not?
+
+# %%
+predict("")
 
 # %%
 def one_raises():
@@ -199,9 +209,33 @@ def one_raises():
 run(one_raises, 4, may_fail=True)
 
 # %% [markdown]
-# The others did wait, but that is a *consequence*. A good verdict names the **cause**. In your own
+# The others did wait, but that is a *consequence*, and a good verdict names the **cause**. In your own
 # log files you will see both, usually with hundreds of consequences on top. Look for the one rank
-# that says something else.
+# that says something different.
+#
+# It is worse if the exception is caught. Here rank 2 has an empty batch, and the loop has been made robust:
+# a batch that cannot be used is skipped. **Predict:** what do the four ranks wait for now?
+
+# %%
+predict("")
+
+# %%
+def skip_bad_batches(batches):
+    try:
+        loss = batches[dist.get_rank()][0]
+        dist.all_reduce(loss)
+    except IndexError:
+        pass  # skip this batch
+    dist.barrier()  # the end of the epoch
+
+
+batches = [torch.ones(2), torch.ones(2), torch.ones(0), torch.ones(2)]
+run(skip_bad_batches, 4, batches, may_fail=True)
+
+# %% [markdown]
+# Rank 2 went on to the barrier while the others were still in the all-reduce, and nothing in any log speaks
+# of an exception any more. The verdict names the two calls that met. If a rank has to skip its batch, it
+# still has to make the calls of that step, with a loss of zero, for example.
 #
 # ## Patient 5: a collective in a branch
 #
@@ -225,14 +259,12 @@ def train_one_step():
 run(train_one_step, 3, may_fail=True)
 
 # %% [markdown]
-# You will meet this patient again, and not always will the branch be so near: `if rank == 0:
-# save(model)`, and somewhere inside of `save` there is a collective. The rule: **a branch that not
-# all ranks take may hold no collective.**
+# The rule: **a branch that not all ranks take must not contain a collective.**
 #
 # ## Exercise: mend the branch
 #
-# Write `unblock_branch`. It returns the mean of the losses on **every** rank, and `loss` itself must
-# stay as it is. `loss` is a tensor with a single number and no dimension. `dist.all_reduce` is
+# Write `unblock_branch`. It returns the mean of the losses on **every** rank, and leaves `loss` itself
+# as it is. `loss` is a tensor with a single number and no dimension. `dist.all_reduce` is
 # allowed. Whether you print when `log` is true is up to you.
 
 # %%
@@ -251,10 +283,65 @@ def unblock_branch(loss: torch.Tensor, log: bool) -> torch.Tensor:
 check(unblock_branch)
 
 # %% [markdown]
-# ## Patient 6: two orders
+# ## Patient 6: the branch is somewhere else
+#
+# The same illness is harder to see when the collective is hidden. This loop sums the losses of all ranks in
+# every step, and rank 0 saves a checkpoint. Saving a file is no business of the other ranks, or is it?
+#
+# **Predict:** in which step does it hang, and which line will the verdict name?
+
+# %%
+predict("")
+
+# %%
+def norm_of(weights):
+    total = weights.square().sum()
+    dist.all_reduce(total)  # each rank has a part of the weights
+    return total.sqrt().item()
+
+
+def save_checkpoint(weights):
+    return {"weights": weights, "norm": norm_of(weights)}
+
+
+def train_three_steps():
+    weights = torch.ones(3)
+    for step in range(3):
+        loss = torch.tensor(1.0 + dist.get_rank())
+        dist.all_reduce(loss)
+        if dist.get_rank() == 1:
+            print(f"step {step}: the losses sum to {loss.item()}")
+        if dist.get_rank() == 0 and step == 0:
+            save_checkpoint(weights)
+
+
+far_away = run(train_three_steps, 3, may_fail=True)
+far_away
+
+# %% [markdown]
+# The verdict is true, and yet the line that it names is innocent: the all-reduce of the losses is called by
+# all ranks, in every step. And look at what rank 1 printed before it returned. $1 + 2 + 3 = 6$, so the
+# second sum is wrong. Collectives are matched by order: the norm on rank 0, hidden two functions away from
+# the branch, met the *loss* of the others. From then on rank 0 is one call behind, until the others
+# have finished.
+#
+# So do not stop at the call that hangs. Compare what the ranks called from the beginning, and look for the
+# **first** difference:
+
+# %%
+for rank, operations in enumerate(far_away.trace.operations):
+    print(f"rank {rank}:", ", ".join(f"{call.kind} (line {call.site.line})" for call in operations))
+
+# %% [markdown]
+# The second call of rank 0 comes from another line, that in `norm_of`.
+#
+# ## Patient 7: two orders
 #
 # Every rank makes both calls, but not all in the same order. **Predict:** rank 0's first call is an
 # all-reduce, rank 1's a broadcast. Which of rank 1's calls does rank 0's all-reduce meet?
+
+# %%
+predict("")
 
 # %%
 def order_that_hangs(x):
@@ -271,18 +358,17 @@ def order_that_hangs(x):
 run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 
 # %% [markdown]
-# Its first. Collectives have no names and no tags that you could give them; inside a group they are
-# matched **by order alone**. The first call of one rank meets the first call of all others, and
-# here these are two different things. That is an error even if it does not hang. With a plain
-# backend it may hang, or crash, or take one's bytes for the other's.
+# Its first, again. Collectives have no tags; within a group they are matched **by order alone**. Here the
+# first calls of two ranks are different operations, and that is an error even if it does not hang. With a
+# plain backend it may hang, or crash, or take the bytes of one operation for those of the other.
 #
-# Real programs get here by looping over a `set` or over files in the order of a directory: the same
-# elements on every rank, in another order.
+# Real programs get here by looping over a `set`, or over the files of a directory: the elements are the
+# same on every rank, but not their order.
 #
-# PyTorch can look for it too: with the environment variable `TORCH_DISTRIBUTED_DEBUG=DETAIL` every
+# PyTorch can look for this too: with the environment variable `TORCH_DISTRIBUTED_DEBUG=DETAIL`, every
 # collective first checks that all ranks make the same call
 # ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications)).
-# That is slow, so it is for finding the mistake and not for every day.
+# That is slow, so it is for finding a mistake and not for every day.
 #
 # ## Exercise: mend the order
 #
@@ -303,12 +389,38 @@ def unblock_order(x: torch.Tensor) -> torch.Tensor:
 check(unblock_order)
 
 # %% [markdown]
-# ## Patient 7: three groups
+# ## Patient 8: two groups, three groups
 #
-# Now a hard one. Three ranks, and a group for each pair of them. In each group both members make one
-# call, an all-reduce, so *inside* a group there is no order that could be wrong.
+# Large models use several groups at once: one for data, one for tensor and one for pipeline
+# parallelism. Here there are two groups of the same ranks, one for gradients and one for statistics,
+# and odd ranks report their statistics first. Each group sees only one call, so *inside* a group no
+# order can be wrong.
 #
 # **Predict:** does it hang?
+
+# %%
+predict("")
+
+# %%
+def two_groups(in_order):
+    everyone = list(range(dist.get_world_size()))
+    for_gradients, for_statistics = dist.new_group(everyone), dist.new_group(everyone)
+    gradients, statistics = torch.ones(4), torch.ones(1)
+    if in_order or dist.get_rank() % 2 == 0:
+        dist.all_reduce(gradients, group=for_gradients)
+        dist.all_reduce(statistics, group=for_statistics)
+    else:
+        dist.all_reduce(statistics, group=for_statistics)
+        dist.all_reduce(gradients, group=for_gradients)
+    return gradients[0].item(), statistics.item()
+
+
+run(two_groups, 4, False, may_fail=True)
+
+# %% [markdown]
+# It does: the even ranks are in a call of one group and wait for the odd ones, and those are in a call
+# of the other. Would it help if no two ranks shared more than one group? Three ranks, and a group for
+# each pair:
 
 # %%
 def three_groups(in_order):
@@ -328,36 +440,81 @@ def three_groups(in_order):
 run(three_groups, 3, False, may_fail=True)
 
 # %% [markdown]
-# It does. Rank 0 is in a call of the group (0, 1) and cannot come to (0, 2). Rank 1 is in (1, 2), rank 2
-# in (0, 2). Each **holds** one thing and **waits** for another that a different rank holds.
+# It hangs as well. Rank 0 is in a call of the group (0, 1) and cannot get to (0, 2). Rank 1 is in (1,
+# 2), and rank 2 in (0, 2). Each **holds** one thing and **waits** for another, which a different rank
+# holds.
 #
 # This is the oldest deadlock of all, known from locks and printers long before there were
 # collectives. Coffman, Elphick and Shoshani wrote down in 1971
-# ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that are not
-# shared, holding one while waiting for the next, nothing being taken away, and a **cycle**. Without
-# any one of the four there is no deadlock.
+# ([System Deadlocks](https://doi.org/10.1145/356586.356588)) what it takes: things that cannot be shared,
+# holding one while waiting for the next, nothing being taken away, and a **cycle**. Without any one of the
+# four there is no deadlock.
 #
-# The usual cure takes the cycle away: give all things an order, and let every rank ask for them in
+# The usual cure takes the cycle away: put all groups in one order, and let every rank use its groups in
 # that order.
 
 # %%
+print(run(two_groups, 4, True))
 print(run(three_groups, 3, True))
 
 # %% [markdown]
-# Large models use several groups at once, one for data, one for tensor and one for pipeline
-# parallelism, so this happens in real training.
+# ## Patient 9: the wrong handle
 #
+# A pipeline: each stage gets an activation from the left, passes it on to the right, gets a gradient from
+# the right, and passes it back to the left. Both receives are posted early. With two stages it works.
+# **Predict:** and with four?
+
+# %%
+predict("")
+
+# %%
+def pipeline_step(x, handle=-1):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    activation, gradient, requests = x.clone(), torch.ones_like(x), []
+    if rank > 0:
+        requests.append(dist.irecv(activation, rank - 1))
+    if rank < n - 1:
+        requests.append(dist.irecv(gradient, rank + 1))
+    if rank > 0:
+        requests.pop(handle).wait()  # the activation is here
+    if rank < n - 1:
+        dist.send(activation + 1, rank + 1)
+        requests.pop(handle).wait()  # the gradient is here
+    if rank > 0:
+        dist.send(2 * gradient, rank - 1)
+    return gradient.item()
+
+
+print(run(pipeline_step, 2, torch.ones(1)))
+run(pipeline_step, 4, torch.ones(1), may_fail=True)
+
+# %% [markdown]
+# `requests.pop()` takes the handle that was added **last**. On a stage in the middle that is the
+# gradient's, so it waits for its gradient before it has passed on any activation. The first and the
+# last stage have only one request, which is why two stages work. The verdict gives two lines for each
+# of these waits: where the rank waits, and where the receive was *posted*. The second tells you which
+# message it waits for.
+#
+# The cure is to take the handles in the order in which they were added (or, better, to give each a name):
+
+# %%
+print(run(pipeline_step, 4, torch.ones(1), 0))
+
+# %% [markdown]
 # ## AND and OR
 #
-# So far, a rank waited for one other. There are two more kinds of waiting:
+# A send or a receive waits for one other rank. There are two more kinds of waiting:
 #
 # - a **collective** needs *all* the others: AND;
-# - a **receive from anybody** needs *one* of the others: OR.
+# - a **receive from any rank** needs *one* of the others: OR.
 #
 # ![Two graphs of four ranks; ranks 1 and 2 wait for each other. Left: rank 0 waits for any of 1, 2 and 3, and rank 3 runs, so rank 0 can go on. Right: ranks 0 and 3 wait for both 1 and 2, so all four are stuck](../imgs/and_or.png)
 #
-# In both pictures ranks 1 and 2 wait for each other. **Predict:** who is stuck on the left, who on
-# the right?
+# In both pictures ranks 1 and 2 wait for each other. **Predict:** which ranks are stuck on the left, and
+# which on the right?
+
+# %%
+predict("")
 
 # %%
 def two_wait_for_each_other(others):
@@ -367,7 +524,7 @@ def two_wait_for_each_other(others):
     elif others == "AND":
         dist.all_reduce(x)
     elif rank == 0:
-        dist.recv(x)  # from anybody
+        dist.recv(x)  # from any rank
     else:
         dist.send(x, 0)
 
@@ -380,15 +537,15 @@ for others in ("OR", "AND"):
 
 # %% [markdown]
 # With OR, one live rank is enough, and a cycle alone proves nothing: rank 0 had an arrow to the
-# cycle and left all the same. With AND a single stuck rank is enough to stop all of them.
+# cycle and finished all the same. With AND, a single stuck rank is enough to stop all of them.
 #
-# ## Exercise: who can never go on?
+# ## Exercise: which ranks can never go on?
 #
 # Begin with the plain kind of waiting, where each rank waits for at most one other. This is a pure
 # function; nothing is sent.
 #
 # `waits_for` maps a rank to the rank that it waits for. A rank that maps to `None` is running, and so
-# is a rank that is no key. Return the ranks that can **never** go on, sorted, as a list: those on a
+# is a rank that is not a key. Return the ranks that can **never** go on, as a sorted list: those on a
 # cycle, *and* those whose arrows lead into one. A rank that waits for itself is a cycle of one.
 
 # %%
@@ -423,10 +580,10 @@ if check(stuck_ranks):
 # ## Exercise: AND, OR, and ranks that are gone
 #
 # Now the whole detector, for every kind of waiting that you have met. A rank may wait for *any* or for
-# *all* of several ranks, and some ranks have returned, as in patient 3: they are not stuck, but they will
-# post nothing more, and a rank that needs them waits for ever.
+# *all* of several ranks. And some ranks have returned, as in patient 3: they are not stuck, but they will
+# make no more calls, so a rank that needs them can never go on.
 #
-# **Work this one out with pencil first.** Rank 4 runs, and rank 5 has returned.
+# **Work this one out on paper first.** Rank 4 runs, and rank 5 has returned.
 #
 # | rank | waits for |
 # |---|---|
@@ -435,14 +592,14 @@ if check(stuck_ranks):
 # | 2 | all of 1 |
 # | 3 | any of 3 and 5 |
 #
-# Who can certainly go on? Who else, because of those? And if you cannot find any more, what do you know of
-# the rest? Following arrows, as before, will not do here: ranks 0, 1 and 2 wait for each other, and yet
-# none of them is stuck.
+# Which ranks can certainly go on? Which others can go on because of those? And when you find no more, what
+# do you know about the rest? Following arrows, as before, does not help here: ranks 0, 1 and 2 wait for
+# each other, and yet none of them is stuck.
 #
-# `waits_for` maps a rank to `("any", ranks)` or `("all", ranks)`; a rank that maps to `None`, or is no
-# key, is running. `gone` is the set of ranks that have returned. They are never listed, keys or not. A
-# wait for any of *no* ranks never ends, and a wait for all of no ranks has ended already. Return the ranks
-# that can never go on, sorted.
+# `waits_for` maps a rank to `("any", ranks)` or `("all", ranks)`; a rank that maps to `None`, or is not a
+# key, is running. `gone` is the set of ranks that have returned. They are never listed, whether they are
+# keys or not. A wait for any of *no* ranks never ends, and a wait for all of no ranks is over at once.
+# Return the ranks that can never go on, sorted.
 
 # %%
 def stuck_ranks_any_all(
@@ -484,13 +641,12 @@ if check(stuck_ranks_any_all):
         print(name, stuck_ranks_any_all(*graph_of(patient.failure)))
 
 # %% [markdown]
-# This is what the grader does each time that a rank reports something, and why it needs no timeout: the
-# ranks that are left over are stuck **for certain**, and at once. The idea is from the MPI checker MUST
-# (Hilbrich and others,
-# [MPI Runtime Error Detection with MUST: Advances in Deadlock Detection](https://doi.org/10.1109/SC.2012.79),
-# 2012).
+# This is what the grader does each time a rank reports something, and why it needs no timeout for a
+# deadlock: the ranks that are left over are stuck **for certain**, and this is known at once. The idea
+# is from the MPI checker MUST (Hilbrich and others, [MPI Runtime Error Detection with MUST: Advances in
+# Deadlock Detection](https://doi.org/10.1109/SC.2012.79), 2012).
 #
-# ## Why a timeout names the wrong one
+# ## Why a timeout names the wrong rank
 #
 # Without a wait-for graph, people use a timeout: a rank that has waited for too long complains and
 # stops. PyTorch's default is 10 minutes with NCCL and 30 minutes otherwise
@@ -498,7 +654,7 @@ if check(stuck_ranks_any_all):
 #
 # ![A time line. Rank 0 begins first to wait for rank 1, rank 1 for rank 2, rank 2 for rank 3. Rank 3 is in an endless loop. The timeouts come in the order 0, 1, 2; rank 3 never complains](../imgs/who_complains_first.png)
 #
-# **Predict:** rank 3 is in an endless loop. Who complains first, and whom does it blame?
+# **Predict:** rank 3 is in an endless loop. Which rank complains first, and which rank does it blame?
 
 # %%
 waits_for = {0: 1, 1: 2, 2: 3, 3: None}  # rank 3 is running: round and round
@@ -514,27 +670,27 @@ while waits_for[at] is not None:
 print("at the end of the arrows:", at)
 
 # %% [markdown]
-# First complains the one that has waited longest, which is the **fastest** rank. It blames its
-# neighbour, which is as innocent. The culprit itself never waits, and so never complains. Follow the
-# arrows to their end before you blame anybody.
+# The rank that has waited longest complains first, and that is the **fastest** rank. It blames its
+# neighbour, which is just as innocent. The culprit itself never waits, and so never complains. Follow the
+# arrows to their end before you blame a rank.
 #
-# A timeout is still needed for the one case that no graph can decide: a rank that *runs*, and may
-# finish or may not. Here the call may take 2 seconds. The verdict names who is running, not the
-# three who wait:
+# There is one case that no graph can decide, and that still needs a timeout: a rank that *runs*, and may
+# finish or may not. Here the call may take 2 seconds. The verdict names the rank that is running, not the
+# three that wait for it:
 
 # %%
-def one_takes_for_ever():
+def one_takes_too_long():
     if dist.get_rank() == 2:
         time.sleep(600)
     dist.all_reduce(torch.ones(1))
 
 
-stopped = run(one_takes_for_ever, 4, seconds=2.0, may_fail=True)
+stopped = run(one_takes_too_long, 4, seconds=2.0, may_fail=True)
 stopped
 
 # %% [markdown]
 # `timeline` draws the same run in time. The hatched boxes are waits that did not end. Look for the
-# lane without one: that rank has never begun to wait.
+# lane without one: that rank never began to wait.
 
 # %% tags=["nbval-ignore-output"]
 timeline(stopped)
@@ -543,8 +699,11 @@ timeline(stopped)
 # ## A claim to test: "a ring has no single point of failure"
 #
 # A ring seems safer than a rank in the middle: no rank is special, and there is no centre that could
-# fail. **Predict:** five ranks pass tensors around the ring, and
-# rank 2 is gone after the first step. How many of the others finish?
+# fail. **Predict:** five ranks pass tensors around the ring, and rank 2 is gone after the first step. How
+# many of the others finish?
+
+# %%
+predict("")
 
 # %%
 def ring_with_a_loss(how):
@@ -561,7 +720,7 @@ def ring_with_a_loss(how):
         x.copy_(y)
 
 
-gone = run(ring_with_a_loss, 5, "goes home", may_fail=True)
+gone = run(ring_with_a_loss, 5, "returns", may_fail=True)
 gone
 
 # %%
@@ -569,39 +728,41 @@ stuck = [wait.rank for wait in gone.failure.waits]
 print("stuck:", stuck, "finished:", [r for r in range(5) if r not in stuck and r != 2])
 
 # %% [markdown]
-# None of them finishes. Rank 2's right neighbour misses its message, then that one's neighbour, all the
-# way round; on the other side rank 1 cannot get rid of its own. And if the process is killed:
+# None of them finishes. Rank 2's right neighbour misses its message, then the next one to the right, all
+# the way round; and on the other side rank 1 cannot get rid of its own. And if the process is killed:
 
 # %%
 run(ring_with_a_loss, 5, "killed", may_fail=True)
 
 # %% [markdown]
-# So **every** rank of a ring is a single point of failure. What a ring does not have is a single
-# *bottleneck*: no rank carries more traffic than the others. That is a statement about speed and not
+# So **every** rank of a ring is a single point of failure. What a ring does not have is a
+# *bottleneck*: no rank carries more traffic than the others. That is a statement about speed, not
 # about safety. After a loss the job has to start again from a checkpoint, with a ring as with
-# anything else; `torchrun` can
+# any other algorithm; `torchrun` can
 # [restart the ranks](https://docs.pytorch.org/docs/stable/elastic/run.html) for you.
 #
 # ## What to do when it hangs
 #
 # | what you see | what it often is | what to look at |
 # |---|---|---|
-# | a cycle of sends | everybody sends first | let one receive first, or `isend` |
+# | a cycle of sends | all ranks send first | let one receive first, or `isend` |
 # | a send and a receive that wait for each other | tags or groups differ | tag and group of both |
-# | "the function has returned there" | early return, a loop of another length | the rank that has returned |
-# | all wait but one | exception or endless loop on that one | the one that does not wait |
-# | two different collectives | other order, a branch | the first call that differs |
+# | "the function has returned there" | an early return, a loop of another length | the rank that has returned |
+# | all wait but one | an exception or an endless loop on that one | the one that does not wait |
+# | two different collectives | another order, a branch, a caught exception | the first call that differs |
+# | one rank is a call behind, results are wrong | a collective hidden in a helper | the first call from another line |
 # | a cycle across groups | groups used in different orders | one order for all |
+# | a receive that was posted elsewhere | `wait` on the wrong handle | where it was posted |
 #
 # ### On a machine without this grader
 #
 # Ask each process where it is: [py-spy](https://github.com/benfred/py-spy) prints the Python stack of a
 # running process. Write down the call of every rank, draw the arrows, and follow them.
 #
-# On gloo there is a barrier that says who is missing. The next cell launches four processes with
+# On gloo there is a barrier that says which rank is missing. The next cell launches four processes with
 # `torchrun`, without the grader; rank 2 takes another branch.
 #
-# **Predict:** an ordinary barrier would wait for ever. What will this one say?
+# **Predict:** an ordinary barrier would wait for half an hour and then give up. What will this one say?
 
 # %%
 SCRIPT = """
@@ -628,49 +789,52 @@ print(done.stdout, end="")
 
 # %% [markdown]
 # [`monitored_barrier`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.monitored_barrier)
-# exists for gloo alone, and is slow, since every rank reports to rank 0. A program that trains with NCCL
+# exists for gloo only, and is slow, since every rank reports to rank 0. A program that trains with NCCL
 # can make a second group on gloo for it.
 #
-# NCCL itself speaks if you set
-# [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug):
-# which devices and links it uses, and what goes wrong. And PyTorch keeps the last collectives of each
-# rank in memory, in its *flight recorder*: with
+# NCCL itself will talk if you set
+# [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
+# says which devices and links it uses, and what goes wrong. And PyTorch keeps the last collectives of
+# each rank in memory, in its *flight recorder*: with
 # [`TORCH_NCCL_TRACE_BUFFER_SIZE`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
 # above 0 it records, and with `TORCH_NCCL_DUMP_ON_TIMEOUT=1` it writes the record to a file when a
-# collective takes too long. Laid side by side, the records show the call that one rank never made. Both
-# need GPUs, so they are not run here.
+# collective takes too long. Laid side by side, the records show the first call that differs, as you saw
+# with patient 6. Both need GPUs, so they are not run here.
 #
 # ## Summary
 #
-# - Draw who waits for whom. Stuck are the ranks on a cycle, those whose arrows lead into one, and
-#   those that wait for a rank that is gone.
-# - AND waits (collectives) need all, OR waits (receives from anybody) need one.
+# - Draw which rank waits for which. The stuck ranks are those on a cycle, those whose arrows lead into one,
+#   and those that wait for a rank that is gone.
+# - AND waits (collectives) need all, OR waits (receives from any rank) need one.
 # - Collectives are matched by order: all ranks make the same calls in the same order, and none
-#   stands in a branch that not all take.
-# - Several groups: use them in one order everywhere.
+#   is in a branch that not all ranks take, however deep it is hidden.
+# - The call that hangs is often innocent: look for the first call that differs.
+# - Use several groups in one order everywhere, and wait for the handle that you mean.
 # - The rank that complains first is the fastest, and seldom the culprit.
-# - A ring has no central bottleneck, and every rank of it can stop all.
+# - A ring has no central bottleneck, and any of its ranks can stop all the others.
 #
-# **Where this is used:** every long training job hangs sooner or later. If you can read the graph, you can
-# find the line in minutes.
+# A training job that stops eight times a day depends on how fast the cause is found. The team of Llama
+# 3 [used PyTorch's flight recorder](https://arxiv.org/abs/2407.21783) to diagnose its hangs: it is the
+# kind of record that you compared for patient 6. If you can read the graph, you can find the line in
+# minutes.
 #
 # ### Check yourself
 #
-# <details><summary>Rank 0 waits for 1, rank 1 for 2, rank 2 for 1, rank 3 for none. Which are stuck?</summary>
+# <details><summary>Rank 0 waits for 1, rank 1 for 2, rank 2 for 1, and rank 3 runs. Which are stuck?</summary>
 #
 # 0, 1 and 2. Ranks 1 and 2 are a cycle, and rank 0 waits for it.
 # </details>
 #
 # <details><summary>A training loop makes an all-reduce per batch. Rank 5 has one batch less than the others. What happens at the end of the epoch?</summary>
 #
-# All others wait in an all-reduce that rank 5 never calls. If rank 5 goes on to another collective,
-# such as a barrier or the evaluation's, the two are matched with each other, which is worse.
+# The others wait in an all-reduce that rank 5 never calls. If rank 5 goes on to another collective,
+# such as one of the evaluation, the two are matched with each other, which is worse.
 # </details>
 #
-# <details><summary>Why can a cycle be harmless when one of its ranks receives from anybody?</summary>
+# <details><summary>Why can a cycle be harmless when one of its ranks receives from any rank?</summary>
 #
-# Its wait is an OR: a message from a rank outside of the cycle is enough to set it free, and then
-# everybody behind it.
+# Its wait is an OR: a message from a rank outside the cycle is enough to set it free, and after it all
+# the ranks that wait for it.
 # </details>
 #
 # **Next:** [13 · Cost models](13_cost_models.ipynb): how long a collective takes, on paper.

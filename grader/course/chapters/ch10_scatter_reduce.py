@@ -395,7 +395,7 @@ scatter_reduce_1d = Exercise(
             gives=_alone(lambda c: _bounded_by(c, 0, "prod")),
         ),
         Mistake(
-            "amax and amin are exchanged.",
+            "amax and amin are swapped.",
             gives=_alone(_exchanged),
         ),
         Mistake(
@@ -412,13 +412,13 @@ scatter_reduce_1d = Exercise(
             when=_reads_at_index,
         ),
         Mistake(
-            "scatter_reduce, index_reduce, index_add and scatter_add would do it for you. All else"
-            " is allowed: a loop, masks such as src[index == i], sorting.",
+            "scatter_reduce, index_reduce, index_add and scatter_add would do it for you."
+            " Everything else is allowed: a loop, masks such as src[index == i], sorting.",
             when=lambda e: e.says("is what this exercise asks you to write"),
         ),
         Mistake(
-            "A mean of integers is an integer here, rounded down. Dividing with / makes a"
-            " floating-point number of it: divide with rounding_mode='floor' or //.",
+            "A mean of integers is an integer here, rounded down. Dividing with / turns it into a"
+            " floating-point number: divide with rounding_mode='floor' or //.",
             when=_divided_to_float,
         ),
         Mistake(
@@ -460,7 +460,7 @@ scatter_reduce_1d = Exercise(
         Diagnosis.WRONG_SHAPE: "The result has as many places as input, however long index is.",
         Diagnosis.WRONG_VALUE: "Take the place that is named in the message: write down the"
         " numbers of src whose index it is, and reduce them by hand.",
-        Diagnosis.WRONG_TYPE: "The result is a new tensor, and it is returned.",
+        Diagnosis.WRONG_TYPE: "Make a new tensor, and return it.",
     },
 )
 
@@ -641,18 +641,18 @@ segment_mean = Exercise(
     ),
     mistakes=(
         Mistake(
-            "values belong to the caller, who differentiates by them: they may not be written into."
-            " values * factor makes a new tensor.",
+            "values belongs to the caller, who needs its gradient: do not write into it. values *"
+            " factor makes a new tensor.",
             when=says("in-place operation"),
         ),
         Mistake(
-            "Two tensors of different dtypes meet in this line. What you make takes that of"
-            " values: values.new_zeros(...) has it, torch.zeros(...) alone makes float32.",
+            "Two tensors of different dtypes meet in this line. Make new tensors with the dtype of"
+            " values: values.new_zeros(...) does, torch.zeros(...) alone makes float32.",
             when=says(*TWO_DTYPES),
         ),
         Mistake(
-            "One tensor here has a number for each segment, the other one for each column. If the"
-            " counts are to divide the sums, counts[:, None] makes a column of them.",
+            "One tensor here has a number for each segment, the other one for each column. To"
+            " divide the sums by the counts, make a column of them: counts[:, None].",
             when=lambda e: sizes_meet(e, e.case.num_segments, e.case.values.shape[1]),
         ),
         Mistake(
@@ -679,7 +679,7 @@ segment_mean = Exercise(
             ),
         ),
         Mistake(
-            "Every count is one too large. Against 0/0, raise only the counts that are 0:"
+            "Every count is one too large. To avoid 0/0, raise only the counts that are 0:"
             " counts.clamp(min=1).",
             when=like(lambda c: means(c, lambda counts: counts + 1)),
         ),
@@ -727,7 +727,8 @@ segment_mean = Exercise(
             ),
         ),
         Mistake(
-            "There may be no rows at all: the result is zeros of shape (num_segments, columns).",
+            "There may be no rows at all: then the result is zeros of shape (num_segments,"
+            " columns).",
             when=lambda e: len(e.case.values) == 0,
         ),
         Mistake(
@@ -868,21 +869,21 @@ combine_experts = Exercise(
     hints=(
         "There are two steps: weigh every row, then add it to the row of its token. Which"
         " operations of torch do each of them on all rows at once?",
-        "weight has one number per row, so weight[:, None] * rows weighs the rows. Adding where"
-        " an index says so, duplicates and all, is what index_add does.",
+        "weight has one number per row, so weight[:, None] * rows weighs the rows. index_add adds"
+        " each of them to the row that an index names, duplicates included.",
         "This is the whole answer:\n"
         "    out = rows.new_zeros(num_tokens, rows.shape[1])\n"
         "    return out.index_add(0, token_index, weight[:, None] * rows)",
     ),
     mistakes=(
         Mistake(
-            "rows and weight belong to the caller, who differentiates by them: they may not be"
-            " written into. weight[:, None] * rows makes a new tensor.",
+            "rows and weight belong to the caller, who needs their gradients: do not write into"
+            " them. weight[:, None] * rows makes a new tensor.",
             when=says("in-place operation"),
         ),
         Mistake(
-            "Two tensors of different dtypes meet in this line. What you make takes that of rows:"
-            " rows.new_zeros(...) has it, torch.zeros(...) alone makes float32.",
+            "Two tensors of different dtypes meet in this line. Make new tensors with the dtype of"
+            " rows: rows.new_zeros(...) does, torch.zeros(...) alone makes float32.",
             when=says(*TWO_DTYPES),
         ),
         Mistake(
@@ -901,12 +902,12 @@ combine_experts = Exercise(
             when=like(lambda c: combined(c, torch.ones_like(c.weight))),
         ),
         Mistake(
-            "The weights are divided by their sum. They come from the router as they should be:"
-            " do not normalise them.",
+            "The weights are divided by their sum. Use them as the router gives them: do not"
+            " normalise them.",
             when=like(lambda c: combined(c, c.weight.double() / column_sums(c)[c.token_index])),
         ),
         Mistake(
-            "The rows of a token are averaged: their weighted sum is asked for, no division.",
+            "The rows of a token are averaged: return their weighted sum, without a division.",
             when=like(
                 lambda c: combined(
                     c,
@@ -915,7 +916,7 @@ combine_experts = Exercise(
             ),
         ),
         Mistake(
-            "Every row is weighed with the weight of another one. weight[i] belongs to rows[i],"
+            "Rows get the weights of other rows. weight[i] belongs to rows[i],"
             " not to token i.",
             when=like(lambda c: combined(c, c.weight[c.token_index])),
         ),
@@ -925,8 +926,8 @@ combine_experts = Exercise(
             when=along_columns,
         ),
         Mistake(
-            "There is still one row for each row of `rows`. Those that belong to one token have"
-            " to be added up, so that each token has one.",
+            "The result still has one row for each row of `rows`. Add up those that belong to one"
+            " token, so that each token has one.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_SHAPE
                 and e.actual[0]["result"].shape == e.case.rows.shape
@@ -948,7 +949,7 @@ combine_experts = Exercise(
             when=lambda e: without(e, "rows") and not without(e, "weight"),
         ),
         Mistake(
-            "There may be no rows at all: the result is zeros of shape (num_tokens, columns).",
+            "There may be no rows at all: then the result is zeros of shape (num_tokens, columns).",
             when=lambda e: len(e.case.rows) == 0,
         ),
         Mistake(

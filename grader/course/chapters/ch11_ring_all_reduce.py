@@ -58,8 +58,8 @@ ring_schedule = Exercise(
     expected=lambda c: _schedules(c, schedule),
     limits=(messages("=", lambda c: 0),),
     hints=(
-        "Write the table of the three ranks once more, with numbers only. How does the chunk that"
-        " a rank sends change from one step to the next? And what did it receive just before?",
+        "Look at one column of the table of four ranks. How does the chunk that the rank sends"
+        " change from one step to the next? And which chunk has it received just before?",
         "Two loops over s = 1 … n − 1. The first adds (rank − s, rank − s − 1), the second"
         " (rank − s + 1, rank − s), everything modulo world_size.",
         "This is the whole answer:\n"
@@ -81,9 +81,9 @@ ring_schedule = Exercise(
             ),
         ),
         Mistake(
-            "This is a right schedule of the other convention, in which rank r begins with chunk r"
-            " and ends up owning chunk r + 1. Here rank r begins with chunk r − 1, so that it owns"
-            " chunk r: let s run from 1, not from 0.",
+            "This schedule would work, but it is of the other convention, in which rank r begins"
+            " with chunk r and ends up owning chunk r + 1. Here rank r begins with chunk r − 1, so"
+            " that it owns chunk r: let s run from 1, not from 0.",
             gives=lambda c: _schedules(c, lambda r, n: schedule(r, n, 1)),
         ),
         Mistake(
@@ -93,12 +93,12 @@ ring_schedule = Exercise(
         ),
         Mistake(
             "The first phase is of one convention and the second of the other: rank r has to begin"
-            " with chunk r − 1 to own chunk r in the end. Let s run from 1.",
+            " with chunk r − 1 to own chunk r after the first phase. Let s run from 1.",
             gives=lambda c: _schedules(c, lambda r, n: phase(r, n, 1) * 2),
         ),
         Mistake(
-            "The phases are in the wrong order: the scatter-reduce comes first. There is nothing"
-            " to gather before it.",
+            "The phases are in the wrong order: the reduce-scatter comes first. Before it there is"
+            " nothing complete to gather.",
             gives=lambda c: _schedules(c, lambda r, n: phase(r, n, 1) + phase(r, n, 0)),
         ),
         Mistake(
@@ -106,7 +106,7 @@ ring_schedule = Exercise(
             gives=lambda c: _schedules(c, lambda r, n: [(b, a) for a, b in schedule(r, n)]),
         ),
         Mistake(
-            "Only the scatter-reduce is here. After it every rank has one finished chunk; the"
+            "Only the reduce-scatter is here. After it every rank has one finished chunk; the"
             " all-gather takes n − 1 more steps.",
             gives=lambda c: _schedules(c, lambda r, n: phase(r, n, 0)),
         ),
@@ -133,7 +133,7 @@ ring_schedule = Exercise(
         Mistake(
             "This is the schedule of the rank that runs it. Use the arguments rank and world_size,"
             " not dist.get_rank() and dist.get_world_size(): the function is asked about other"
-            " rings, too.",
+            " rings as well.",
             gives=lambda c: [schedule(r, c.n) for r in c.ranks],
         ),
         Mistake(
@@ -146,9 +146,9 @@ ring_schedule = Exercise(
         Diagnosis.WRONG_TYPE: "Return a list of pairs of Python ints, such as [(2, 1), (1, 0)].",
         Diagnosis.WRONG_SHAPE: "On a ring of n there are 2(n − 1) steps, n − 1 in each phase, and"
         " each has one pair (chunk to send, chunk to receive). On a ring of one there are none.",
-        Diagnosis.WRONG_VALUE: "Check one rule first: what a rank receives in one step is what it"
-        " sends in the next, through both phases.",
-        Diagnosis.TOO_MANY_MESSAGES: "Nothing is sent here: the schedule follows from the numbers.",
+        Diagnosis.WRONG_VALUE: "Check one rule first: what a rank receives in one step, it sends in"
+        " the next, through both phases.",
+        Diagnosis.TOO_MANY_MESSAGES: "Send nothing: the schedule follows from the arguments.",
     },
 )
 
@@ -383,10 +383,10 @@ ring_all_reduce = Exercise(
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
     hints=(
         "ring_schedule says which chunk to send and which to receive in each of the 2(n − 1)"
-        " steps. What happens to a chunk that comes in one of the first n − 1 steps, and what to"
-        " one that comes later?",
+        " steps. What do you do with a chunk that comes in one of the first n − 1 steps, and what"
+        " with one that comes later?",
         "Cut x into n chunks that are views of it, and do what ring_schedule says: in the first"
-        " n − 1 steps combine what comes with your chunk, in the others put it in its place.",
+        " n − 1 steps combine what comes with your chunk, in the others let it replace yours.",
         "chunks = x.view(-1).tensor_split(n). In each step: request = dist.isend(chunks[send],"
         " right); dist.recv(buffer, left), with a buffer like chunks[receive]; request.wait();"
         " then combine the buffer into chunks[receive] or copy it there. For AVG divide at the"
@@ -438,13 +438,13 @@ ring_all_reduce = Exercise(
             gives=(untouched, partial(untouched, divided=True)),
         ),
         Mistake(
-            "The all-gather combines, too. In the second phase a chunk that comes is finished: it"
-            " replaces what is there.",
+            "The all-gather combines as well. In the second phase a chunk that comes is finished:"
+            " it replaces what is there.",
             gives=wrong_rings(adds=True),
             when=lambda e: steps_missing(e) == 0,
         ),
         Mistake(
-            "A step is missing in the scatter-reduce: n − 1 steps, so range(n - 1) or range(1, n).",
+            "A step is missing in the reduce-scatter: n − 1 steps, so range(n - 1) or range(1, n).",
             gives=wrong_rings(short=(1, 0)),
             when=lambda e: steps_missing(e) == 1,
         ),
@@ -460,14 +460,14 @@ ring_all_reduce = Exercise(
         ),
         Mistake(
             "What comes replaces your own part in the first phase, so your own is missing from the"
-            " result: in the scatter-reduce, combine what comes with what is there.",
+            " result: in the reduce-scatter, combine what comes with what is there.",
             gives=replacing(),
             when=lambda e: chain_breaks(e) is False,
         ),
         Mistake(
             "Each chunk of the result is that of one rank alone. Either what comes replaces your"
-            " own part in the scatter-reduce, where both should be combined; or the all-gather"
-            " begins with another chunk than the one that came last, which is the finished one.",
+            " own part in the reduce-scatter, where both should be combined; or the all-gather"
+            " does not begin with the chunk that came last, which is the finished one.",
             gives=replacing(),
             when=lambda e: chain_breaks(e) is None,
         ),
@@ -479,13 +479,13 @@ ring_all_reduce = Exercise(
         ),
         Mistake(
             "The all-gather begins with a chunk that is not finished: an index is off by one. If"
-            " rank r sends chunk r − 1 first, it owns chunk r after the scatter-reduce; if it"
+            " rank r sends chunk r − 1 first, it owns chunk r after the reduce-scatter; if it"
             " sends chunk r first, it owns chunk r + 1. The owned chunk is the one to send next.",
             gives=mixed(),
         ),
         Mistake(
-            "The last elements are not reduced: the length is not divisible by n, and len // n"
-            " elements for each chunk leave some over. x.view(-1).tensor_split(n) leaves none.",
+            "The last elements are not reduced: the length is not divisible by n, and chunks of"
+            " len // n elements leave some over. x.view(-1).tensor_split(n) leaves none.",
             gives=(tail_left, partial(tail_left, divided=True)),
         ),
         Mistake(
@@ -503,11 +503,11 @@ ring_all_reduce = Exercise(
             gives=divided_in_steps(),
         ),
         Mistake(
-            "Whatever op says, you sum: compare op with dist.ReduceOp.MIN and the others.",
+            "You sum, whatever op says: compare op with dist.ReduceOp.MIN and the others.",
             gives=lambda c: everywhere(c, "SUM", "MIN", "MAX", "PRODUCT"),
         ),
         Mistake(
-            "MIN and MAX are exchanged.",
+            "MIN and MAX are swapped.",
             gives=lambda c: everywhere(c, "MAX", "MIN") or everywhere(c, "MIN", "MAX"),
         ),
         Mistake(
@@ -520,8 +520,8 @@ ring_all_reduce = Exercise(
             ),
         ),
         Mistake(
-            "An index is past the end. Is it the number of a chunk? Those are 0 to n − 1: take it"
-            " modulo n.",
+            "An index is past the end. Is it the number of a chunk? Chunks are numbered 0 to n − 1:"
+            " take it modulo n.",
             when=lambda e: raised(e, "IndexError"),
         ),
         Mistake(
@@ -530,12 +530,12 @@ ring_all_reduce = Exercise(
             when=lambda e: raised(e, "invalid for input of size", "equal split"),
         ),
         Mistake(
-            "Right of the last rank is rank 0, and left of rank 0 the last: take both neighbours"
-            " modulo n.",
+            "To the right of the last rank is rank 0, and to the left of rank 0 is the last: take"
+            " both neighbours modulo n.",
             when=lambda e: raised(e, "there is no rank"),
         ),
         Mistake(
-            "Divide only if op is AVG; it is asked for on floating-point numbers alone.",
+            "Divide only if op is AVG, which is only asked for on floating-point numbers.",
             when=lambda e: raised(e, "can't be cast"),
         ),
         Mistake(
@@ -569,15 +569,16 @@ ring_all_reduce = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and e.case.x[0].dim() == 2,
         ),
         Mistake(
-            "A step too many: each phase has n − 1 steps, and every rank sends 2(n − 1) messages.",
+            "There is a step too many: each phase has n − 1 steps, and every rank sends 2(n − 1)"
+            " messages.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.TOO_MANY_BYTES
                 and e.trace.traffic.messages > 2 * e.case.n * (e.case.n - 1)
             ),
         ),
         Mistake(
-            "Whole tensors are sent. The point of the ring is that a message holds one chunk, a"
-            " part 1/n of x: cut x with tensor_split(n).",
+            "Whole tensors are sent. The point of the ring is that a message holds one chunk, 1/n"
+            " of x: cut x with tensor_split(n).",
             when=lambda e: (
                 e.diagnosis is Diagnosis.TOO_MANY_BYTES
                 and any(op.count == length(e.case) > 1 for op in e.trace.sends())
@@ -587,25 +588,25 @@ ring_all_reduce = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "ring_all_reduce works in place, on x, and returns nothing.",
         Diagnosis.WRONG_VALUE: "Take three ranks and six numbers, print your chunks after every"
-        " step, and compare with the table of the three ranks in the chapter.",
-        Diagnosis.DEADLOCK: "Go through the lines above: does the neighbour that is waited for ever"
-        " make that call? In both phases send to (rank + 1) % n with isend, and receive from"
+        " step, and compare them with the three ranks by hand in the chapter.",
+        Diagnosis.DEADLOCK: "Go through the lines above: does the neighbour that a rank waits for"
+        " ever make that call? In both phases send to (rank + 1) % n with isend, and receive from"
         " (rank - 1) % n.",
         Diagnosis.SIZE_MISMATCH: "Both ends of a step must mean the same chunk: what you send is"
         " what your right neighbour receives. Is its buffer like chunks[receive]?",
-        Diagnosis.TOO_MANY_BYTES: "Each rank sends 2(n − 1) messages of one chunk, a part 1/n of x."
+        Diagnosis.TOO_MANY_BYTES: "Each rank sends 2(n − 1) messages of one chunk, 1/n of x."
         " Are whole tensors sent on this many ranks, or is there a step too many?",
         Diagnosis.TOO_FEW_BYTES: "Every rank has to send 2(n − 1) chunks of about len/n elements.",
         Diagnosis.TOO_MANY_ROUNDS: "In every step all ranks send and receive at the same time."
-        " Blocking calls, some sending while others receive, let links rest: start the send with"
-        " isend, then recv, then wait.",
+        " If some ranks send while others receive, links are idle: start the send with isend, then"
+        " recv, then wait.",
         Diagnosis.TOO_FEW_ROUNDS: "The ring takes n − 1 steps to sum the chunks and n − 1 to hand"
         " them out.",
         Diagnosis.NOT_NEIGHBOUR: "A message goes to a rank that is not next to the sender. Let a"
         " chunk travel from neighbour to neighbour, and combine it on its way.",
         Diagnosis.NONDETERMINISTIC: "Rounding depends on the order of additions. Let each chunk be"
-        " summed once, by the chain of ranks that it passes, and let the others copy the finished"
-        " sum.",
+        " summed once, by the chain of ranks that it passes through, and let the others copy the"
+        " finished sum.",
         Diagnosis.BUFFER_RACE: "A chunk that isend is sending may not be written to before its"
         " wait(), and a buffer that irecv is filling may not be read: wait for both requests at"
         " the end of every step.",

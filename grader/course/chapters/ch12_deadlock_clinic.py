@@ -55,7 +55,7 @@ unblock_ring = Exercise(
     demo=lambda n: demo(n, x=tags(n, 1)),
     hints=(
         "In the wait-for graph every rank points to its right neighbour. Which single arrow would"
-        " you have to remove, so that no cycle is left?",
+        " you have to remove to leave no cycle?",
         "Either one rank at least receives first and sends afterwards, or every rank starts its"
         " send with isend, receives, and then waits for the send.",
         "This is the whole answer:\n"
@@ -89,8 +89,8 @@ unblock_ring = Exercise(
             ),
         ),
         Mistake(
-            "Every rank receives first now. That is the same cycle with its arrows turned round:"
-            " not all may do the same.",
+            "Every rank receives first now. That is the same cycle with its arrows reversed: the"
+            " ranks must not all do the same.",
             when=lambda e: _all_wait_in(e, "recv"),
         ),
         Mistake(
@@ -99,8 +99,9 @@ unblock_ring = Exercise(
             when=_isend_and_wait,
         ),
         Mistake(
-            "Every rank waits in its send here, and with fewer ranks they did not. Let the rank"
-            " alone decide who receives first, and not the number of ranks: rank 0, say, always.",
+            "Every rank waits in its send here, but with fewer ranks it worked. Which rank"
+            " receives first must not depend on the number of ranks: let rank 0 always do so, for"
+            " example.",
             when=_size_decides,
         ),
         Mistake(
@@ -207,13 +208,13 @@ unblock_order = Exercise(
     ),
     advice={
         Diagnosis.ORDER_MISMATCH: "The message names two ranks and the call that each makes in the"
-        " same place. All ranks have to make the same calls in the same order, whatever their"
-        " number.",
+        " same place. All ranks have to make the same calls in the same order, on any number of"
+        " ranks.",
         Diagnosis.INPUT_CHANGED: "all_reduce and broadcast write into the tensor that they are"
         " given: give each of them a copy, x.clone().",
         Diagnosis.DEADLOCK: _ONE_BY_ONE,
         Diagnosis.FORBIDDEN_CALL: "One all_reduce and one broadcast are all you need.",
-        Diagnosis.ALIASED: "Return a tensor of its own: biggest + first makes one.",
+        Diagnosis.ALIASED: "Return a new tensor: biggest + first makes one.",
     },
 )
 
@@ -267,7 +268,7 @@ unblock_branch = Exercise(
             gives=lambda c: [reduced(OPS["AVG"], c.loss) / c.n] * c.n,
         ),
         Mistake(
-            "Ranks that do not log return nothing: the mean is asked for on every rank.",
+            "Ranks that do not log return nothing, but every rank has to return the mean.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_TYPE
                 and all((e.actual[r] is None) is not e.case.log[r] for r in e.case.ranks)
@@ -276,11 +277,11 @@ unblock_branch = Exercise(
         ),
         Mistake(
             "The all-reduce waits for ranks that never call it. Every rank has to, whether it logs"
-            " or not: only the print belongs into the branch.",
+            " or not: only the print belongs in the branch.",
             when=lambda e: _waits_for_a_collective(e) and bool(e.failure and e.failure.ended),
         ),
         Mistake(
-            ".item() makes a number of a tensor. Print that number, but return the tensor.",
+            ".item() turns a tensor into a number. Print that number, but return the tensor.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_TYPE
                 and all(isinstance(v, float) for v in e.actual)
@@ -293,8 +294,8 @@ unblock_branch = Exercise(
         " to make the same call, with the same operation, whether it logs or not.",
         Diagnosis.INPUT_CHANGED: "all_reduce writes into the tensor that it is given, and the"
         " caller still needs its loss: give it a copy, loss.clone().",
-        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, of the kind that loss is.",
-        Diagnosis.ALIASED: "Return a tensor of its own, and not loss itself: mean / n makes one.",
+        Diagnosis.WRONG_TYPE: "Return a tensor on every rank, with the shape and dtype of loss.",
+        Diagnosis.ALIASED: "Return a new tensor, not loss itself: mean / n makes one.",
         Diagnosis.DEADLOCK: _ONE_BY_ONE,
         Diagnosis.FORBIDDEN_CALL: "One all_reduce, called by every rank, is all you need.",
     },
@@ -365,20 +366,20 @@ def _unsorted(e: Evidence) -> bool:
 #: Mistakes that Python's own error messages prove about reading ``waits_for``.
 _KEYS = (
     Mistake(
-        "A rank that runs waits for None, and None is no rank to look up: stop there.",
+        "A rank that runs maps to None, and None is not a rank to look up: stop there.",
         when=lambda e: e.says("KeyError: None"),
     ),
     Mistake(
-        "A rank may wait for one that is no key of waits_for, and such a rank does not wait"
-        " itself. Look it up with waits_for.get(rank), or ask first whether it is in waits_for.",
+        "A rank may wait for one that is not a key of waits_for, and such a rank does not wait"
+        " itself. Look it up with waits_for.get(rank), or check first whether it is in waits_for.",
         when=lambda e: (
             e.failure is not None
             and int(e.failure.message.rpartition("KeyError: ")[2]) not in e.case.waits_for
         ),
     ),
     Mistake(
-        "A loop over a dict or a set must not add to it or remove from it: loop over a copy, as"
-        " list(...) makes one.",
+        "A loop over a dict or a set must not add to it or remove from it: loop over a copy, such"
+        " as list(...).",
         when=lambda e: e.says("changed size during iteration"),
     ),
 )
@@ -391,12 +392,12 @@ stuck_ranks = Exercise(
     world_sizes=(1,),
     expected=lambda c: [_stuck(c.waits_for)] * c.n,
     hints=(
-        "Put your finger on a rank and follow the arrows. In how many ways can that end?",
+        "Put your finger on a rank and follow the arrows. What are the ways in which that can end?",
         "It ends at a rank that runs (None, or no key), and then every rank on the way can go on"
         " in the end; or it comes to a rank where you have been before, and then no rank on the"
         " way ever can.",
         "Begin at a rank with an empty set. While the rank where you are is in waits_for and not"
-        " in the set, put it in, and go on to waits_for[rank]; None is no key, so the walk ends"
+        " in the set, put it in, and go on to waits_for[rank]; None is not a key, so the walk ends"
         " there too. What tells you afterwards whether the rank where you began is stuck?",
         "This is the whole answer:\n"
         "    stuck = []\n"
@@ -415,12 +416,12 @@ stuck_ranks = Exercise(
             when=_unsorted,
         ),
         Mistake(
-            "Only the ranks on cycles are there. One that waits for such a rank can never go on"
-            " either, though it is on no cycle itself.",
+            "Your list has only the ranks on cycles. A rank that waits for one of them can never"
+            " go on either, though it is on no cycle itself.",
             gives=lambda c: _everywhere(c, (r for r in c.waits_for if _returns(c, r))),
         ),
         Mistake(
-            "Only two that wait for each other are found. A cycle may have any number of ranks.",
+            "You find only pairs that wait for each other. A cycle may have any number of ranks.",
             gives=lambda c: _everywhere(
                 c, (r for r, goal in c.waits_for.items() if c.waits_for.get(goal) == r)
             ),
@@ -430,8 +431,8 @@ stuck_ranks = Exercise(
             gives=lambda c: _everywhere(c, (r for r in _stuck(c.waits_for) if c.waits_for[r] != r)),
         ),
         Mistake(
-            "A rank that is no key is running, since nothing says that it waits. Those that wait"
-            " for it can go on.",
+            "A rank that is not a key is running, since nothing says that it waits. The ranks that"
+            " wait for it can go on.",
             gives=lambda c: _everywhere(
                 c, (r for r in c.waits_for if _end(c.waits_for, r)[1] is not None)
             ),
@@ -444,7 +445,7 @@ stuck_ranks = Exercise(
             ),
         ),
         Mistake(
-            "These are the ranks that can go on; those that cannot are asked for.",
+            "These are the ranks that can go on; return those that cannot.",
             gives=lambda c: _everywhere(c, set(c.waits_for) - set(_stuck(c.waits_for))),
         ),
         Mistake(
@@ -465,11 +466,11 @@ stuck_ranks = Exercise(
     ),
     advice={
         Diagnosis.TIMEOUT: "Take the case that is named, and go through the loop of that line by"
-        " hand. What changes in each turn, and what is to end it?",
-        Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
+        " hand. What changes in each turn, and what should end it?",
+        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
-        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Stuck are exactly those whose"
-        " arrows lead into a cycle.",
+        Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. The stuck ranks are exactly"
+        " those whose arrows lead into a cycle.",
     },
 )
 
@@ -598,9 +599,8 @@ stuck_ranks_any_all = Exercise(
     world_sizes=(1,),
     expected=lambda c: [_stuck_any_all(c.waits_for, c.gone)] * c.n,
     hints=(
-        "With several arrows a rank, there is no single way to follow. Turn the question round: of"
-        " which ranks do you know for certain that they can go on? Who else can go on because of"
-        " them?",
+        "When a rank has several arrows, there is no single path to follow. Turn the question"
+        " round: which ranks can certainly go on? And which others can go on because of them?",
         "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
         " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
         " or all of them, and put it in. When a whole turn finds none, the ranks that still wait"
@@ -633,8 +633,8 @@ stuck_ranks_any_all = Exercise(
             ),
         ),
         Mistake(
-            "A rank that has returned posts nothing more, so it satisfies no wait. You take the"
-            " ranks in gone for running ones.",
+            "A rank that has returned posts nothing more, so it satisfies no wait. You treat the"
+            " ranks in gone as if they were running.",
             gives=lambda c: (
                 [_stuck_any_all({r: w for r, w in c.waits_for.items() if r not in c.gone}, set())]
                 * c.n
@@ -648,11 +648,11 @@ stuck_ranks_any_all = Exercise(
             ),
         ),
         Mistake(
-            'Every wait is taken for AND. For "any" one rank that can go on is enough.',
+            'You treat every wait as AND. For "any" one rank that can go on is enough.',
             gives=_mistaken(satisfied=lambda how, live: all(live)),
         ),
         Mistake(
-            'Every wait is taken for OR. For "all" a single rank that can never go on is enough'
+            'You treat every wait as OR. For "all" a single rank that can never go on is enough'
             " to be stuck.",
             gives=_mistaken(satisfied=lambda how, live: any(live)),
         ),
@@ -672,12 +672,12 @@ stuck_ranks_any_all = Exercise(
             when=lambda e: e.case.name == "any of none, all of none",
         ),
         Mistake(
-            "A rank that runs has None in waits_for, in place of a kind of wait and a list: ask"
+            "A rank that runs has None in waits_for, in place of a kind of wait and a list: check"
             " for that before you unpack it.",
             when=lambda e: e.says("cannot unpack non-iterable NoneType"),
         ),
         Mistake(
-            "A rank that runs has None in waits_for, in place of a kind of wait and a list: ask"
+            "A rank that runs has None in waits_for, in place of a kind of wait and a list: check"
             " for that before you look into it.",
             when=lambda e: e.says("'NoneType' object is not subscriptable"),
         ),
@@ -685,7 +685,7 @@ stuck_ranks_any_all = Exercise(
     ),
     advice={
         Diagnosis.TIMEOUT: "Stop when a whole turn over the ranks changes nothing.",
-        Diagnosis.WRONG_TYPE: "A list of ranks is asked for: sorted(...) makes one, of a set too.",
+        Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",
         Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Work the case out by hand:"
         " begin with the ranks that run, and add every rank whose wait they satisfy.",

@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: exception
-# hint: that of rows
+# hint: the dtype of rows
 import torch
 
 

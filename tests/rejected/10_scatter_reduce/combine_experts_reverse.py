@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: wrong_shape
-# hint: Those that belong to one token have
+# hint: Add up those that belong to one token
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: exception
-# hint: written into
+# hint: do not write into them
 import torch
 
 

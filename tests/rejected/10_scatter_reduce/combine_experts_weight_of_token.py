@@ -1,6 +1,6 @@
 # exercise: combine_experts
 # diagnosis: wrong_value
-# hint: another one
+# hint: weights of other rows
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_value
-# hint: exchanged
+# hint: swapped
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: scatter_reduce_1d
 # diagnosis: wrong_type
-# hint: it is returned
+# hint: return it
 import torch
 
 

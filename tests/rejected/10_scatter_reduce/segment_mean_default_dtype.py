@@ -1,6 +1,6 @@
 # exercise: segment_mean
 # diagnosis: exception
-# hint: that of values
+# hint: the dtype of values
 import torch
 
 

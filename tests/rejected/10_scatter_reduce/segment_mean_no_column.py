@@ -1,6 +1,6 @@
 # exercise: segment_mean
 # diagnosis: exception
-# hint: counts[:, None] makes a column
+# hint: make a column of them
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# hint: Whatever op says
+# hint: whatever op says
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_rounds
-# hint: let links rest
+# hint: links are idle
 # earns: 0.5
 # Cannot hang, but in each half of a step only half of the ranks send.
 import torch

@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: too_many_bytes
-# hint: A step too many
+# hint: a step too many
 import torch
 import torch.distributed as dist
 

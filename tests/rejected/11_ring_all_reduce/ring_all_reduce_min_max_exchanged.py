@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# hint: MIN and MAX are exchanged
+# hint: MIN and MAX are swapped
 import torch
 import torch.distributed as dist
 

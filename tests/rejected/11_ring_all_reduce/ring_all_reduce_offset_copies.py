@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# hint: begins with another chunk
+# hint: does not begin with the chunk
 # Works on copies of its chunks; the all-gather begins one too early.
 import torch
 import torch.distributed as dist

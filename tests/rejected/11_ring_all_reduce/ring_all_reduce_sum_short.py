@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce
 # diagnosis: wrong_value
-# hint: missing in the scatter-reduce
+# hint: missing in the reduce-scatter
 import torch
 import torch.distributed as dist
 

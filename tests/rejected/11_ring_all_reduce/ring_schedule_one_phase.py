@@ -1,6 +1,6 @@
 # exercise: ring_schedule
 # diagnosis: wrong_shape
-# hint: Only the scatter-reduce
+# hint: Only the reduce-scatter
 
 
 def ring_schedule(rank, world_size):

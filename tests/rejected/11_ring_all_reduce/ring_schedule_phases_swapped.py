@@ -1,6 +1,6 @@
 # exercise: ring_schedule
 # diagnosis: wrong_value
-# hint: scatter-reduce comes first
+# hint: reduce-scatter comes first
 
 
 def ring_schedule(rank, world_size):

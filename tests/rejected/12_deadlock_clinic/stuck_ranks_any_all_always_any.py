@@ -1,6 +1,6 @@
 # exercise: stuck_ranks_any_all
 # diagnosis: wrong_shape
-# hint: taken for OR
+# hint: every wait as OR
 def stuck_ranks_any_all(waits_for, gone):
     waiting = {r: w for r, w in waits_for.items() if w is not None and r not in gone}
     stuck = set(waiting)

@@ -1,6 +1,6 @@
 # exercise: stuck_ranks_any_all
 # diagnosis: exception
-# hint: one that is no key of waits_for
+# hint: one that is not a key of waits_for
 # not: None in waits_for
 def stuck_ranks_any_all(waits_for, gone):
     stuck = {r for r in waits_for if waits_for[r] is not None}

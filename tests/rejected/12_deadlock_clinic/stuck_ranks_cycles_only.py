@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: Only the ranks on cycles are there
+# hint: only the ranks on cycles
 # not: Only two that wait
 def stuck_ranks(waits_for):
     stuck = []

@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: exception
-# hint: one that is no key of waits_for
+# hint: one that is not a key of waits_for
 # not: None is no rank
 def stuck_ranks(waits_for):
     stuck = []

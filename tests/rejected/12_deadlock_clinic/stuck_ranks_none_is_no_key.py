@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: exception
-# hint: None is no rank to look up
+# hint: None is not a rank to look up
 def stuck_ranks(waits_for):
     stuck = []
     for rank in waits_for:

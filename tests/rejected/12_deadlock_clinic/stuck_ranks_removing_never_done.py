@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: timeout
-# hint: what is to end it
+# hint: what should end it
 # not: remember where you have been
 # Removes what can go on, until nothing is left; on a cycle something always is.
 def stuck_ranks(waits_for):

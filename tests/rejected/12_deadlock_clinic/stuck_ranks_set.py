@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_type
-# hint: A list of ranks is asked for
+# hint: Return a list of ranks
 def stuck_ranks(waits_for):
     left = dict(waits_for)
     while True:

@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: those that cannot are asked for
+# hint: return those that cannot
 def stuck_ranks(waits_for):
     free = []
     for rank in sorted(waits_for):

@@ -1,6 +1,6 @@
 # exercise: stuck_ranks
 # diagnosis: wrong_shape
-# hint: A rank that is no key is running
+# hint: A rank that is not a key is running
 def stuck_ranks(waits_for):
     stuck = set(waits_for)
     changed = True

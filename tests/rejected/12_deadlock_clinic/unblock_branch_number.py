@@ -1,6 +1,6 @@
 # exercise: unblock_branch
 # diagnosis: wrong_type
-# hint: .item() makes a number of a tensor
+# hint: .item() turns a tensor into a number
 import torch.distributed as dist
 
 

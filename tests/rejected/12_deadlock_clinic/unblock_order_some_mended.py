@@ -1,6 +1,6 @@
 # exercise: unblock_order
 # diagnosis: order_mismatch
-# hint: whatever their
+# hint: on any number of ranks
 # Right on two ranks, where it was tried.
 import torch.distributed as dist
 

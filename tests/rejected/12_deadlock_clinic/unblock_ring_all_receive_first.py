@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: the same cycle with its arrows turned round
+# hint: the same cycle with its arrows reversed
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: unblock_ring
 # diagnosis: deadlock
-# hint: Let the rank alone decide who receives first
+# hint: must not depend on the number of ranks
 # not: wait() does
 # Looks at the size of the world where it should look at the rank.
 import torch
