@@ -601,10 +601,10 @@ for n in (4, 8):
         print(f"{n} ranks, {algorithm.__name__}: {sent.messages:3} messages, {sent.bytes} bytes in all")
 
 # %% [markdown]
-# The bytes are the same, $2(n-1)S$ for both! The ring is faster only because it carries them *at the
-# same time*, over links that would otherwise be idle. On a network where each rank has its own link, the
-# ring uses all of them. On one small computer all ranks share the same memory and the same few cores, so
-# there is little to gain, but there are $n$ times as many messages to pay for.
+# The bytes are the same, $2(n-1)S$ for both! Where a ring is faster, it is because it carries them *at
+# the same time*, over links that would otherwise be idle. On a network where each rank has its own link,
+# the ring uses all of them. On one small computer all ranks share the same memory and the same few
+# cores, so there is little to gain, but there are $n$ times as many messages to pay for.
 #
 # A model is useful even where it is wrong: it says what to expect *if* its rules hold, and the
 # difference tells you which of them does not.
