@@ -212,7 +212,7 @@ for op in bandwidth.FACTORS:
 # Now for $t$. There are four traps. Let us fall into them one by one.
 #
 # **1. The first calls are special.** Connections are made, memory is fetched, caches are cold.
-# **Predict:** by what factor are the first calls slower than the later ones?
+# **Predict:** by what factor is the first call slower than the later ones?
 
 # %%
 predict("")
@@ -232,8 +232,8 @@ for rank, microseconds in enumerate(run(many_calls, 2)):
     print(f"        the median of the last forty {statistics.median(microseconds[5:]):.0f} µs")
 
 # %% [markdown]
-# The first few usually take several times as long as the rest. So make some calls before you start
-# the clock, and discard them: **warm up**.
+# The first call usually takes several times as long as the later ones, and the next few may be slow,
+# too. So make some calls before you start the clock, and discard them: **warm up**.
 #
 # **2. Ranks do not arrive at the same time.** A rank that arrives early waits inside the operation, and
 # times its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
@@ -385,12 +385,11 @@ print(bench("all_reduce", "--ranks", "2", "--max-bytes", "4M"), end="")
 #
 # Read the column of times first. In the rows at the top the size hardly matters: you are looking at
 # $\alpha$, and at luck. Each row is the mean of 20 calls, so a single call during which the computer
-# did something else can make a small message look slower than one four times its size. (Here the
-# first row is the likeliest victim: five calls may not be enough to warm up two new processes.) Before
-# you explain such a row, run the table again. Towards the bottom the time grows with the size, and the
-# bus bandwidth approaches what the links can carry, until something else gets in the way; here the
-# ranks share a memory and a few cores. The average in the last line mixes both ends, and says little
-# about either.
+# did something else can make a small message look slower than one four times its size. Before you
+# explain such a row, run the table again. Towards the bottom the time grows with the size, and the bus
+# bandwidth approaches what the links can carry, until something else gets in the way; here the ranks
+# share a memory and a few cores. The average in the last line mixes both ends, and says little about
+# either.
 #
 # If a time is $t = \alpha + \beta S$, two numbers say it all: the **latency** $\alpha$, and the
 # bandwidth $1/\beta$ that large messages approach. Chapter [13](13_cost_models.ipynb) found both with
@@ -418,8 +417,8 @@ print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 #
 # So is 40 GB/s good? If it is the bus bandwidth of a large tensor, timed on the slowest rank after
 # warming up, compare it with the data sheet of the links. If it is the algorithm bandwidth on 8 ranks,
-# the links carry 70 GB/s. And if the gradients arrive in many small tensors, 40 GB/s says nothing about
-# them: what counts there is $\alpha$.
+# the links carry 70 GB/s. And if training sends many small tensors, your colleague's number says
+# nothing about them: what counts there is $\alpha$.
 #
 # - **algbw** is $S/t$. **busbw** is what the busiest link carries per second: algbw times a factor.
 # - With messages from rank to rank, the factor of an all-reduce is $2(n-1)/n$, two phases of $(n-1)/n$
