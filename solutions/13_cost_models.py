@@ -1,17 +1,17 @@
 # %% [markdown]
 # # 13 · Cost models
 #
-# Your job is going to run on 512 GPUs. Will its all-reduce take a millisecond or a second? Should it be
-# a ring or a tree? And would twice as many GPUs make it faster, or slower? You would like to know before
-# you have booked the machine.
+# Your job is going to run on 512 GPUs. Will the all-reduce of its gradients take a millisecond or a
+# second? Should it be a ring or a tree? And would twice as many GPUs make it faster or slower? You would
+# like to know before you book the machine.
 #
 # **You will learn** to say how long a collective takes *before* it runs, from two numbers: what a
-# message costs, and what a byte costs. You find out when a ring is faster than a tree and when it is
-# not, measure the two numbers of your own machine, and see how far the prediction holds. Then you run
-# the same functions on hundreds of simulated ranks.
+# message costs, and what a byte costs. You will find out when a ring is faster than a tree and when it
+# is not, measure the two numbers on your own machine, and see how far the prediction holds. Then you
+# will run the same functions on hundreds of simulated ranks.
 #
-# **You need** chapter [11](11_ring_all_reduce.ipynb): the ring, the tree, rounds. Nothing but school
-# algebra.
+# **You need** chapter [11](11_ring_all_reduce.ipynb): the ring, the tree, rounds. School algebra will
+# do.
 #
 # **Time:** 2 hours, and 4 exercises. All four are plain functions; nothing is sent in them.
 
@@ -30,9 +30,9 @@ from grader.simulation.clusters import Nodes
 # %% [markdown]
 # ## One message
 #
-# Send a letter with one page, and then a letter with a hundred. The second takes a little longer to
-# write, but the way to the letter box is the same. With messages it is like that, too: something is
-# paid for *each message*, and something for *each byte*.
+# Post a letter of one page, and then a letter of a hundred. The second takes longer to write, but the
+# walk to the letter box is the same. Messages are like that, too: you pay something for *each message*,
+# and something for *each byte*.
 #
 # $$t(S) \;=\; \alpha + \beta S$$
 #
@@ -42,11 +42,12 @@ from grader.simulation.clusters import Nodes
 # | $\beta$ | cost of a byte, one divided by the bandwidth | seconds per **byte** |
 # | $S$ | size | bytes |
 #
-# This is the **alpha-beta model**. It is not the most exact one, but so simple that one can think with
-# it.
+# This is the **alpha-beta model**
+# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) compare all collectives with it). It is not
+# the most exact one, but it is simple enough to think with.
 #
-# Take $\alpha = 10$ µs, and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
-# are 8 in a byte: 80 Gbit/s are 10 GB/s, so $\beta = 0.1$ ns per byte.
+# Take $\alpha = 10$ µs and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
+# are 8 in a byte: 80 Gbit/s is 10 GB/s, so $\beta = 0.1$ ns per byte.
 #
 # **Predict:** how much longer does a message of 1000 bytes take than an empty one? And one of a
 # million bytes?
@@ -59,20 +60,20 @@ for nbytes in (0, 1, 1000, 10**5, 10**6, 10**9):
     print(f"{nbytes:13,} bytes: {1e6 * seconds:12,.1f} µs, of which latency {ALPHA / seconds:7.2%}")
 
 # %% [markdown]
-# Below some size only the *number* of messages counts, above it only the *bytes*. The border is where
-# both cost the same, $S = \alpha/\beta$: here 100,000 bytes. Remember it as the size of a "small"
-# message on a network.
+# Well below some size only the *number* of messages counts, well above it only the *bytes*. The border
+# is where both cost the same, $S = \alpha/\beta$: here 100,000 bytes. What lies well below it is a
+# "small" message on this network.
 #
 # ## From messages to a collective
 #
-# A collective is many messages, and many of them travel at the same time. To add up its cost we need
-# rules. These are the usual ones:
+# A collective consists of many messages, and many of them travel at the same time. To add up its cost
+# we need rules. These are the usual ones:
 #
 # - a rank can send one message **and** receive one at the same time, no more;
 # - messages between different pairs of ranks do not disturb each other;
 # - adding numbers up costs nothing.
 #
-# Then a round, in which everybody sends and receives at most one message, takes as long as its largest
+# A round, in which each rank sends and receives at most one message, then takes as long as its largest
 # message. And an algorithm that works in rounds takes the sum of its rounds.
 #
 # Here are two all-reduces from chapter 11, the ring and the tree, on real ranks.
@@ -97,7 +98,7 @@ def tree_sum(x):
     rank, n = dist.get_rank(), dist.get_world_size()
     came = torch.empty_like(x)
     steps = [2**i for i in range(n) if 2**i < n]
-    for s in steps:  # up: whoever has sent is done
+    for s in steps:  # up: a rank that has sent is done
         if rank % (2 * s) == s:
             dist.send(x, rank - s)
         elif rank % (2 * s) == 0 and rank + s < n:
@@ -120,11 +121,11 @@ def all_same(algorithm):
 
 for algorithm in (ring_sum, tree_sum):
     right = [all(run(all_same, n, algorithm)) for n in (1, 2, 3, 4, 5, 8)]
-    print(f"{algorithm.__name__}: as dist.all_reduce on 1, 2, 3, 4, 5, 8 ranks:", all(right))
+    print(f"{algorithm.__name__}: like dist.all_reduce on 1, 2, 3, 4, 5, 8 ranks:", all(right))
 
 # %% [markdown]
-# From the record of a run we can take every message, and the round in which it travels. So we can
-# let the computer count what the model says:
+# The record of a run holds every message and the round in which it travels. So the computer can count
+# what the model says:
 
 # %%
 def largest_in_each_round(trace):
@@ -153,13 +154,14 @@ for algorithm in (ring_sum, tree_sum):
 # ## The ring
 #
 # Look at the rounds of the ring on 4 ranks: six of them, each with 840 bytes. **Predict** for $n$
-# ranks and $S$ bytes: how many rounds, and how many bytes in each? Then write the formula.
+# ranks and $S$ bytes: how many rounds are there, and how many bytes are in each? Then write the
+# formula.
 #
 # ## Exercise: the ring's seconds
 #
 # `nbytes` is the size of the whole tensor, `alpha` is in seconds, `beta` in seconds per byte. All
-# messages of a round are chunks of $S/n$ bytes; in the model there are no whole bytes, so do not
-# round. One rank alone has nothing to send.
+# messages of a round are chunks of $S/n$ bytes. The model does not insist on whole bytes, so do not
+# round. A single rank has nothing to send.
 
 # %%
 predict("")
@@ -176,7 +178,7 @@ ring_known = check(ring_all_reduce_seconds)
 ring_known
 
 # %% [markdown]
-# Does your formula agree with the messages that were really sent?
+# Does your formula agree with the messages that were sent?
 
 # %%
 if ring_known:
@@ -186,38 +188,10 @@ if ring_known:
         print(f"{n} ranks: counted {1e6 * counted:7.3f} µs, your formula {1e6 * formula:7.3f} µs")
 
 # %% [markdown]
-# ### Once more: where does the 2 come from?
-#
-# "Everything is sent once and received once, so the factor is 2." You may have read this, and for
-# many ranks the number is nearly right. Your formula says something else. Take the latency away
-# ($\alpha = 0$), let a byte cost 1, and it gives the bytes that the clock sees, as a multiple of $S$.
-# Beside it: what rank 0 really sent, in each of the two phases.
-#
-# **Predict** the number for 2 ranks.
-
-# %%
-def sent_in_phases(trace):
-    n = trace.world_size
-    mine = [message for message in trace.messages if message.source == 0]
-    first = sum(message.nbytes for message in mine if message.start < n - 1)
-    return first, sum(message.nbytes for message in mine) - first
-
-
-if ring_known:
-    for n in (2, 3, 4, 5, 8):
-        first, second = sent_in_phases(traces[ring_sum, n])
-        factor = ring_all_reduce_seconds(n, 1, alpha=0, beta=1)
-        print(f"{n} ranks: factor {factor:.4f}; really sent {first / 3360:.4f} + {second / 3360:.4f}")
-
-# %% [markdown]
-# With two ranks it is 1 and not 2, and it never gets to 2. If "sent and received" were the reason,
-# receiving would have to cost extra, but it happens at the same time. The factor is
-# $2(n-1)/n$: **two phases**, and in each a rank sends all chunks but one.
-#
 # ## The tree
 #
-# A binomial tree reduces to rank 0, and then broadcasts from it. Every message is the whole tensor.
-# Going down, the number of ranks that have the result doubles in every round.
+# A binomial tree reduces to rank 0 and then broadcasts from it. Every message is the whole tensor. On
+# the way down, the number of ranks that have the result at most doubles in every round.
 #
 # **Predict:** how many rounds does the way down take on 4 ranks, on 5, on 8?
 
@@ -227,10 +201,10 @@ for n in (1, 2, 3, 4, 5, 8):
     print(f"{n} ranks: {len(rounds)} rounds up and down, bytes in each: {sorted(set(rounds))}")
 
 # %% [markdown]
-# The way down takes $\lceil \log_2 n \rceil$ rounds: $\log_2 n$, rounded up. As many as you must
-# double 1 to reach $n$.
+# Half of the rounds lead up and half lead down: $\lceil \log_2 n \rceil$ each way, $\log_2 n$ rounded
+# up. That is how many times you must double 1 to reach $n$ or pass it.
 #
-# Computers round logarithms. Most of the time one does not notice:
+# Computers round logarithms. Most of the time you do not notice:
 
 # %%
 for power in (3, 10, 29):
@@ -238,10 +212,12 @@ for power in (3, 10, 29):
     print(f"log₂ of 2^{power}: math.log2 {math.log2(n)}, math.log(n, 2) {math.log(n, 2)}")
 
 # %% [markdown]
-# The last number, rounded up, is 30. In whole numbers there is nothing to round: Python's
+# The last number, rounded up, is 30. With whole numbers there is nothing to round: Python's
 # `(n - 1).bit_length()` is $\lceil \log_2 n \rceil$ for every $n \ge 1$.
 #
 # ## Exercise: the tree's seconds
+#
+# The arguments are those of the ring's formula. Count the way up and the way down.
 
 # %%
 def tree_all_reduce_seconds(n: int, nbytes: int, alpha: float, beta: float) -> float:
@@ -270,8 +246,12 @@ if tree_known:
 # | ring | $2(n-1)\,\alpha$ | $2\frac{n-1}{n}\,\beta S$ |
 # | tree | $2\lceil \log_2 n \rceil\,\alpha$ | $2\lceil \log_2 n \rceil\,\beta S$ |
 #
-# The tree has fewer latencies, and the ring has fewer bytes. **Predict:** on 64 ranks, which one
-# would you take for a single number? Which one for the gradients of a large model?
+# The tree has fewer latencies, the ring fewer bytes. **Predict:** on 64 ranks, which one would you
+# take for a single number? Which one for the gradients of a large model? And where do they change
+# places?
+
+# %%
+predict("")
 
 # %%
 if ring_known and tree_known:
@@ -285,19 +265,23 @@ if ring_known and tree_known:
         )
 
 # %% [markdown]
-# "Rings beat trees", many texts say, without a condition. The table refutes it: for a single number
-# the tree is ten times as fast, for a gigabyte the ring six times. Both are right, at their end.
+# So there is no winner without a size: for a single number the tree is ten times as fast, and for a
+# gigabyte the ring six times. (That is true of this tree, which sends whole tensors. Trees that cut them
+# into pieces and pipeline those are good at both ends:
+# [Sanders, Speck and Träff 2009](https://doi.org/10.1016/j.parco.2009.09.001).)
 #
-# ![Seconds over the size of the tensor on 8, 64 and 1024 ranks, both axes logarithmic. In each panel the curve of the tree lies below that of the ring for small sizes, and above it for large ones. The crossing is marked; the more ranks, the larger the size at which it lies](../imgs/cost_curves.png)
+# ![Seconds over the size of the tensor on 8, 64 and 1024 ranks, both axes logarithmic. In each panel
+# the curve of the tree lies below that of the ring for small sizes, and above it for large ones. The
+# crossing is marked; the more ranks, the larger the size at which it lies.](../imgs/cost_curves.png)
 #
 # Each curve is flat on the left, where the latency counts, and rises on the right, where the bytes do.
-# The crossing moves to the right when there are more ranks: a ring of 1024 has 2046 latencies in a
-# row, and it takes much data to make up for that.
+# With more ranks the crossing moves to the right: a ring of 1024 has 2046 latencies in a row, and only
+# a large tensor makes up for that.
 #
 # ## Exercise: the crossing
 #
-# Write the size from which the ring is **no slower** than the tree. Set the two formulas equal and
-# solve for $S$. A size in bytes need not be a whole number here.
+# Return the size from which the ring is **no slower** than the tree. Set the two formulas equal and
+# solve for $S$. The result need not be a whole number of bytes.
 #
 # Return 0 if the ring is no slower at *every* size, and `math.inf` if it is slower at every size.
 # Think before you divide: what happens on 1, 2 and 3 ranks? What if `alpha` is 0, or `beta`, or both?
@@ -334,24 +318,26 @@ if ring_known and tree_known and crossing_known:
 #
 # ## How good can it get?
 #
-# Before one looks for a better algorithm, it is good to know what *no* algorithm can do.
+# Before you look for a better algorithm, it helps to know what *no* algorithm can do, under the rules
+# above: ranks talk point to point, each receives one message at a time, and only ranks can add.
+# (A switch that adds on the way breaks the last rule, and the second bound.)
 #
-# **Rounds.** Everybody's result depends on everybody's input. After one round a rank knows of at most
-# two inputs, its own and one other; after two rounds of four; after $k$ rounds of $2^k$. So it takes
-# at least $\lceil \log_2 n \rceil$ rounds.
+# **Rounds.** Every rank's result depends on every rank's input. After one round a rank can know of two
+# inputs at most, its own and one other; after two rounds of four; after $k$ rounds of $2^k$. So it
+# takes at least $\lceil \log_2 n \rceil$ rounds.
 #
-# **Bytes.** Some rank has to send at least $2\frac{n-1}{n}S$ bytes
-# ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)), and it sends them one after
-# the other.
+# **Bytes.** Some rank has to send at least $2\frac{n-1}{n}S$ bytes, one after the other
+# ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)).
 #
 # Such bounds for all the collectives are in
-# [Chan, Heimlich, Purkayastha and van de Geijn 2007](https://doi.org/10.1002/cpe.1206). The tree needs
-# twice as many rounds as the bound, and many more bytes. The ring meets the bound on bytes exactly,
-# and needs many more rounds.
+# [Chan, Heimlich, Purkayastha and van de Geijn 2007](https://doi.org/10.1002/cpe.1206). The tree takes
+# twice as many rounds as the first bound, and many more bytes than the second. The ring meets the bound
+# on bytes exactly, and takes many more rounds.
 #
-# Is there one that is good at both? If $n$ is a power of two, yes. In the first round you exchange
-# *halves* with a rank that is $n/2$ away, and each adds up the half that it keeps. Then quarters with
-# one that is $n/4$ away, and so on: that is a reduce-scatter. The same way back is an all-gather.
+# Is there an algorithm that is good at both? If $n$ is a power of two, yes. In the first round you
+# exchange *halves* with a rank that is $n/2$ away, and each of you adds up the half that it keeps. Then
+# you exchange quarters with a rank that is $n/4$ away, and so on: that is a reduce-scatter. The same
+# way back is an all-gather.
 #
 # **Predict:** how many bytes are in each round on 8 ranks, if the tensor has 3360?
 
@@ -381,14 +367,14 @@ def halving_sum(x):
 
 
 right = [all(run(all_same, n, halving_sum)) for n in (1, 2, 4, 8)]
-print("halving_sum: as dist.all_reduce on 1, 2, 4, 8 ranks:", all(right))
+print("halving_sum: like dist.all_reduce on 1, 2, 4, 8 ranks:", all(right))
 for n in (4, 8):
     rounds = largest_in_each_round(run(halving_sum, n, x).trace)
     print(f"{n} ranks: {rounds}, in all {sum(rounds)} = {sum(rounds) / 3360} S")
 
 # %% [markdown]
-# As many rounds as the tree, and as few bytes as the ring:
-# $2 \log_2 n \,\alpha + 2\frac{n-1}{n} \beta S$. It is known as Rabenseifner's algorithm;
+# It takes as many rounds as the tree, and as few bytes as the ring:
+# $2 \log_2 n \,\alpha + 2\frac{n-1}{n} \beta S$. This is Rabenseifner's algorithm.
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe it, together
 # with the sizes at which the MPI library MPICH changes from one algorithm to another. That is what
 # cost models are for: libraries use them to choose.
@@ -411,47 +397,18 @@ if ring_known and tree_known:
         print(f"{nbytes:13,} bytes{row}")
 
 # %% [markdown]
-# In this model, halving is never slower than the ring or the tree. So why are there rings at all? Look
-# at our second rule: "messages between different pairs do not disturb each other". In the
-# first round of the halving everybody talks across the whole machine, over links that others need as
-# well. On the ring everybody talks to a neighbour. The model does not know who is whose neighbour.
-#
-# ### A bottleneck is a matter of cost, a failure is not
-#
-# The table of costs says that the ring has no central *bottleneck*: all its ranks send the same. Some
-# texts conclude that it has no "single point of failure". Count both on five ranks. **Predict:** if
-# rank 2 is gone, how many of the other four finish?
-
-# %%
-predict("")
-
-# %%
-def sent_by_rank(trace):
-    sent = [0] * trace.world_size
-    for message in trace.messages:
-        sent[message.source] += message.nbytes
-    return sent
-
-
-def ring_without_rank_2():
-    if dist.get_rank() != 2:
-        ring_sum(torch.ones(840))
-
-
-for algorithm in (ring_sum, tree_sum):
-    print(f"bytes sent by ranks 0 to 4, {algorithm.__name__}: {sent_by_rank(traces[algorithm, 5])}")
-gone = run(ring_without_rank_2, 5, may_fail=True).failure
-print("rank 2 is gone; ranks that wait for ever:", [wait.rank for wait in gone.waits])
-
-# %% [markdown]
-# Nobody finishes. No rank is a bottleneck, and *every* rank is a point of failure. (More of that in
-# the [deadlock clinic](12_deadlock_clinic.ipynb).)
+# In this model, and on a power of two, halving is never slower than the ring or the tree. So why are
+# there rings at all? Look at our second rule: "messages between different pairs of ranks do not disturb
+# each other". In the first round of the halving every rank talks across half of the machine, over links
+# that others need as well. On the ring every rank talks to a neighbour. The model does not know which
+# ranks are neighbours.
 #
 # ## The numbers of your machine
 #
 # So far $\alpha$ and $\beta$ were made up. To measure them, play ping-pong: rank 0 sends a message,
-# rank 1 sends it back, and half of that time is one message. Repeat it, and take the median, so that
-# a moment in which the computer was busy with something else does not count. The first turns warm up.
+# rank 1 sends it back, and half of that time is one message. Repeat it and take the median, so that
+# a moment in which the computer was busy with something else does not count. The first two turns warm
+# up and are discarded.
 #
 # **Predict:** from which size on does your machine need visibly longer than for a single byte?
 
@@ -480,19 +437,19 @@ for nbytes, taken in zip(sizes, seconds):
     print(f"{nbytes:10,} bytes: {1e6 * taken:9.1f} µs")
 
 # %% [markdown]
-# (A message here costs more than with bare `torch.distributed`, since the grader records each one.
-# Your numbers differ from ours, and from run to run.)
+# (A message costs more here than with bare `torch.distributed`, since the grader records each one.
+# Your numbers will differ from ours, and from run to run.)
 #
 # ### The best line
 #
 # We look for the $\alpha$ and $\beta$ that fit best: those for which the sum of squares
-# $\sum_i (\alpha + \beta S_i - t_i)^2$ is least. For a line this has a well-known solution: with the
-# means $\bar S$ and $\bar t$,
+# $\sum_i (\alpha + \beta S_i - t_i)^2$ is least. For a line the solution is well known. With the means
+# $\bar S$ and $\bar t$,
 #
 # $$\beta = \frac{\sum_i (S_i - \bar S)(t_i - \bar t)}{\sum_i (S_i - \bar S)^2}, \qquad
 # \alpha = \bar t - \beta \bar S.$$
 #
-# There is a trap. Suppose a perfect machine, where only the largest message took 1 % too long.
+# There is a trap. Take a perfect machine, on which only the largest message took 1 % too long.
 # **Predict** the latency that the best line finds.
 
 # %%
@@ -514,19 +471,19 @@ for name, times in (("perfect", perfect), ("disturbed", disturbed)):
 # A *negative* latency: an empty message would arrive before it is sent. The 1 % was more time than
 # all the latencies together, and the line tilted to follow it.
 #
-# It is tempting to replace the negative number by 0 and to keep the other. But that $\beta$ was the
-# best only *together with* the negative $\alpha$. What we want is the best line **among those** that
-# have neither below 0. If the best line of all is one of them, that is it. If not, the best allowed
-# one lies on the border: where the best line has a negative $\alpha$, hold $\alpha$ at 0 and fit
-# $\beta$ again, which gives $\beta = \sum S_i t_i / \sum S_i^2$. Where it has a negative $\beta$,
-# hold $\beta$ at 0; the best $\alpha$ is then the mean $\bar t$. (Times are never negative, so these
-# cannot be negative, either.)
+# It is tempting to replace the negative number by 0 and keep the other. But that $\beta$ was the best
+# only *together with* the negative $\alpha$. What we want is the best line **among those** in which
+# neither number is below 0. If the best line of all is one of them, we are done. If not, the best
+# allowed one lies on the border. If the best line has a negative $\alpha$, hold $\alpha$ at 0 and fit
+# $\beta$ again, which gives $\beta = \sum S_i t_i / \sum S_i^2$. If it has a negative $\beta$, hold
+# $\beta$ at 0; the best $\alpha$ is then the mean $\bar t$. (Times are never negative, so these cannot
+# be negative either.)
 #
 # ## Exercise: fit alpha and beta
 #
-# Return `(alpha, beta)`, the least-squares optimum among all pairs in which neither is negative.
-# There are at least two different sizes, in any order; a size may occur more than once. No time is
-# negative.
+# Return `(alpha, beta)`, the least-squares optimum among all pairs in which neither is negative. The
+# sizes come in any order, and a size may occur more than once, but at least two are different. No time
+# is negative.
 
 # %%
 def fit_alpha_beta(sizes: list[int], seconds: list[float]) -> tuple[float, float]:
@@ -560,9 +517,9 @@ if fit_known:
         print(f"{nbytes:10,} bytes: measured {1e6 * taken:9.1f} µs, the line {1e6 * predicted:9.1f} µs")
 
 # %% [markdown]
-# Look at both ends. Least squares count errors in seconds, and large messages have the large errors,
-# so the line is good on the right and takes what it gets on the left. If it is the latency that you
-# are after, fit the small sizes alone.
+# Look at both ends. Least squares count errors in seconds, and large messages have the largest errors,
+# so the line follows the large sizes and may miss the small ones. If you are after the latency, fit the
+# small sizes alone.
 #
 # ## Does the prediction come true?
 #
@@ -571,6 +528,9 @@ if fit_known:
 #
 # **Predict:** will the ring win where your formula says so? What could be different from a
 # ping-pong?
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 def race(sizes, turns):
@@ -606,13 +566,13 @@ if ring_known and tree_known and crossing_known and fit_known:
         )
 
 # %% [markdown]
-# What holds on nearly every machine: the tree wins on the left, and the further you go to the right,
-# the better the ring does. What often does *not* hold are the numbers. On a machine with few cores
-# both take longer than predicted, the ring much more so, and the crossing comes later or not at all.
+# You will probably find that the tree wins for small tensors, and that the ring does better as they
+# grow. What often does *not* hold are the numbers. On a machine with few cores both take longer than
+# predicted, the ring more so, and the crossing comes later or not at all.
 #
-# Do not shrug it off; ask the data why. Your `fit_alpha_beta` can look at the ring itself: one of its
-# steps is a message of $S/n$ bytes, and takes $1/(2(n-1))$ of the time. In the same way it can look at
-# the tree. If the model were perfect, all three lines below would be the same.
+# Ask the data why. Your `fit_alpha_beta` can look at the ring itself: each of its steps is a message
+# of $S/n$ bytes, and takes $1/(2(n-1))$ of the time. In the same way it can look at the tree. If the
+# model were perfect, all three lines below would be the same.
 
 # %% tags=["nbval-ignore-output"]
 def seen_by(name, message_sizes, message_seconds):
@@ -628,9 +588,11 @@ if ring_known and tree_known and crossing_known and fit_known:
 
 # %% [markdown]
 # The ring usually sees the most expensive bytes. In a ping-pong *one* message travels at a time. In a
-# step of the ring *four* do, and on one computer "travelling" is copying by its processor cores.
-# Where four messages share the work of two cores, each takes longer: our second rule is broken. How
-# much there is to carry in all can be counted:
+# step of the ring *four* do, and on one computer "travelling" means that its cores copy the bytes.
+# Where four messages share the work of two cores, each takes longer: our second rule is broken. The
+# ring's $\alpha$ is larger, too: a step starts a send, receives, waits, and runs some Python, and ranks
+# that share a core wait for each other just to get their turn. How much there is to carry in all can be
+# counted:
 
 # %%
 for n in (4, 8):
@@ -639,39 +601,39 @@ for n in (4, 8):
         print(f"{n} ranks, {algorithm.__name__}: {sent.messages:3} messages, {sent.bytes} bytes in all")
 
 # %% [markdown]
-# The bytes are the same, $2(n-1)S$ for both! The ring is faster only because it carries them *at the
-# same time*, over links that would rest otherwise. On a network every rank has its own link, and the
-# ring uses all of them. On one small computer all ranks share the same memory and the same few cores,
-# and there is not much left to gain, but $n$ times as many messages to pay for.
+# The bytes are the same, $2(n-1)S$ for both! Where a ring is faster, it is because it carries them *at
+# the same time*, over links that would otherwise be idle. On a network where each rank has its own link,
+# the ring uses all of them. On one small computer all ranks share the same memory and the same few
+# cores, so there is little to gain, but there are $n$ times as many messages to pay for.
 #
-# So this is what a model is good for, even where it is wrong: it says what to expect *if* its rules
-# hold, and the difference tells you which of them does not.
+# A model is useful even where it is wrong: it says what to expect *if* its rules hold, and the
+# difference tells you which of them does not.
 #
 # ### What the model leaves out
 #
-# - **Sharing:** cores, memory, links in the middle of a network that many pairs use.
-# - **Adding up** costs something, too. The full model has a third number for it.
+# - **Sharing:** of cores, of memory, of links in the middle of a network that many pairs use.
+# - **Adding up** costs something, too; Thakur, Rabenseifner and Gropp have a third number for it,
+#   $\gamma$.
 # - **Levels:** within a machine and between machines there are different $\alpha$ and $\beta$.
-# - **Pieces:** a large message can be cut and pipelined, as in the end of chapter 11.
-# - **Chance:** one late rank makes everybody late.
+# - **Chance:** one late rank makes all of them late.
 #
 # ## Hundreds of ranks on your computer
 #
-# A formula is one way to use the model. The other is to *execute* it. `simulate` runs a function as
+# A formula is one way to use the model. Another is to *execute* it. `simulate` runs a function as
 # `run` does, but all ranks live in one process, and time is a number that the simulator counts up: a
 # message of $S$ bytes takes $\alpha + \beta S$, a rank has one port to send and one to receive, and
-# computing takes no time. Those are the rules from above. What is *not* made up is your program: it
-# really runs, on every rank, and its sums are really added.
+# computing takes no time. Those are the rules from above. Your program is *not* made up: it runs on
+# every rank, and its sums are added.
 #
-# Here is the ring once more, the same `ring_sum` as in the beginning. (Let it call the `ring_all_reduce`
-# that you wrote in [chapter 11](11_ring_all_reduce.ipynb), if you like. That needs no change, either.)
+# Here is the ring once more, the same `ring_sum` as at the beginning. (The `ring_all_reduce` that you
+# wrote in [chapter 11](11_ring_all_reduce.ipynb) runs here without a change, too.)
 #
-# **Predict:** on 256 ranks, how many messages are there? How long does the ring take, if $\alpha$ is
+# **Predict:** on 256 ranks, how many messages are there? How long does the ring take if $\alpha$ is
 # 10 µs and there are only 4 kB to sum?
 
 # %%
 right = all(simulate(all_same, 64, ring_sum))
-print("ring_sum: as dist.all_reduce on 64 simulated ranks:", right)
+print("ring_sum: like dist.all_reduce on 64 simulated ranks:", right)
 
 few = torch.ones(1024)  # 4 bytes each: 4096 bytes
 rings = {n: simulate(ring_sum, n, few, alpha=ALPHA, beta=BETA) for n in (2, 5, 8, 64, 256)}
@@ -679,11 +641,11 @@ for n in (8, 256):
     print(rings[n])
 
 # %% [markdown]
-# 510 latencies, one after the other: more than 5 ms, for 4 kB.
+# 510 latencies, one after the other, make more than 5 ms, for 4 kB.
 #
-# Times of a simulation do not vary. They are sums of whole numbers (of ticks of $10^{-21}$ s), and
-# ranks take their turns in a fixed order, so you get the same digits again, on every computer. Does
-# your formula get them, too? It need not round, either: give it fractions.
+# Simulated times do not vary. They are sums of whole numbers (of ticks of $10^{-21}$ s), and ranks take
+# their turns in a fixed order, so you get the same digits again on every computer. Does your formula
+# give them, too? So that it does not round either, we call it with fractions.
 
 # %%
 if ring_known:
@@ -696,12 +658,12 @@ if ring_known:
         )
 
 # %% [markdown]
-# To the last digit, where $n$ divides the tensor. On 5 ranks the formula sends 204.8 numbers at a
-# time, and your program cannot: some chunks have 205.
+# They agree to the last digit where $n$ divides the tensor. On 5 ranks the formula sends 204.8 numbers
+# at a time, which a program cannot do: some chunks have 205.
 #
-# ### Ring against tree, to 1024 ranks
+# ### Ring against tree, up to 1024 ranks
 #
-# You know where they cross on paper. Now look at two programs that know nothing of the paper.
+# You know where they cross on paper. Now look at two programs that do not know the formulas.
 #
 # **Predict:** from which number of ranks on does the tree win with 4 kB? And with 262 kB?
 
@@ -733,9 +695,9 @@ if crossing_known:
 # %% [markdown]
 # With 262 kB the ring wins on 8 ranks and the tree on 16, and the size lies between your two
 # crossings. In the picture, marks are simulated and lines are your formulas: every mark is on its
-# line. The tree rises by one step for each doubling of $n$; the ring goes up with $n$ itself, whatever
-# the size. On the left, with little data, they part at once. On the right the ring begins below the
-# tree, and the lines cross between 8 and 16 ranks.
+# line. The tree rises by one step for each doubling of $n$; the ring's latency grows with $n$ itself. On
+# the left, with little data, they part early. On the right the ring begins below the tree, and the lines
+# cross between 8 and 16 ranks.
 
 # %% tags=["nbval-ignore-output"]
 if ring_known and tree_known:
@@ -764,13 +726,12 @@ if ring_known and tree_known:
 # %% [markdown]
 # ### What would a library do?
 #
-# `dist.all_reduce` runs on simulated ranks, too, and you choose by which algorithm. (An unknown name
-# is answered with those that are known;
-# [docs/simulation.md](../docs/simulation.md#built-in-collectives-by-algorithm) lists them with their
+# `dist.all_reduce` runs on simulated ranks, too, and you choose the algorithm.
+# ([docs/simulation.md](../docs/simulation.md#built-in-collectives-by-algorithm) lists them with their
 # costs and sources.)
 #
-# **Predict:** which one is best on 64 ranks for a few bytes? Which for a megabyte? Below stands what
-# no algorithm can beat.
+# **Predict:** which one is best on 64 ranks for a few bytes? Which for a megabyte? The last row of the
+# table is the bound.
 
 # %%
 def built_in(x):
@@ -792,24 +753,22 @@ for model in (halving_seconds, bound_seconds):
 
 # %% [markdown]
 # `reduce_broadcast` is our tree, and `rabenseifner` our halving. In `recursive_doubling` all ranks
-# exchange whole tensors with a partner, then with one twice as far away, and so on: with
-# $\lceil \log_2 n \rceil$ rounds it meets the bound on rounds, and pays for a whole tensor in each of them.
-# It is the one for a few bytes. ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)
-# describe all three; the bound on rounds is in
-# [Chan and others 2007](https://doi.org/10.1002/cpe.1206), that on bytes in
-# [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002).)
+# exchange whole tensors with a partner, then with one twice as far away, and so on: on a power of two
+# it takes $\log_2 n$ rounds and meets the bound on rounds, but pays for a whole tensor in each of them.
+# It is the one for a few bytes.
+# ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe all three.)
 #
-# ### Who is whose neighbour
+# ### Neighbours
 #
-# We said that the model does not know it. A *cluster of two levels* does: eight computers with eight
-# ranks each. Inside, messages are fast; between, all ranks of a computer share **one** network card of
-# 10 Gbit/s. The ranks of a ring can be laid out in two ways:
+# We said that the model does not know which ranks are neighbours. A *cluster of two levels* does: take
+# eight computers with eight ranks each. Inside a computer messages are fast; between computers, all
+# ranks of one share **one** network card of 10 Gbit/s. The ranks of a ring can be laid out in two ways:
 #
 # - one computer after the other: only one rank of each sends to another computer;
-# - in turns, as one deals cards: *every* rank sends to another computer.
+# - in turns, as you deal cards: *every* rank sends to another computer.
 #
-# First only the card. **Predict:** $k$ ranks of one computer each send a megabyte to another
-# computer, all at the same time. When does each arrive?
+# First look at the card alone. **Predict:** $k$ ranks of one computer each send a megabyte to another
+# computer, all at the same time. When does each megabyte arrive?
 
 # %%
 CARD = 8 / 10e9  # seconds a byte
@@ -845,15 +804,16 @@ for sharing in ("max-min", "fifo"):
 
 # %% [markdown]
 # Each megabyte needs 800 µs of the card, so the last of $k$ has arrived after $\alpha + k \beta S$,
-# whichever way the card is shared: fairly, all at a time (`max-min`), or one after the other (`fifo`).
+# whether the card is shared fairly, by all at once (`max-min`), or serves one after the other (`fifo`).
 # The latencies pass at the same time and count once.
 #
-# Now the ring. In a step each rank sends a chunk of $S/n$ bytes. Laid out one computer after the other,
-# the card carries one chunk a step. Dealt like cards, it carries eight. **Predict** how many times as
-# long the second ring takes.
+# Now the ring. In each step a rank sends a chunk of $S/n$ bytes. If the ranks are laid out one computer
+# after the other, a card carries one chunk a step; if they are dealt like cards, it carries eight.
+# **Predict** how many times as long the second ring takes.
 
 # %%
-dealt = tuple(rank for first in range(8) for rank in range(first, 64, 8))  # 0, 8, 16, … share a computer
+# 0, 8, 16, … share a computer
+dealt = tuple(rank for first in range(8) for rank in range(first, 64, 8))
 
 for nbytes in (2**14, 2**18, 2**22):
     x, chunk = torch.ones(nbytes // 4), nbytes // 64
@@ -866,175 +826,86 @@ for nbytes in (2**14, 2**18, 2**22):
     )
 
 # %% [markdown]
-# Same program, same ranks, same messages; only who sits where has changed. Little data hides it, since
-# latencies are not shared; much data pays nearly eight times. Note also what the ring by computer takes:
-# $2(n-1)(\alpha + \beta S/n)$ with the card's numbers, although 56 of its 64 links are fast. All go at
-# the pace of the slowest. This is why libraries look at how a machine is wired before they lay a ring,
-# as NCCL does
+# The program, the ranks and the messages are the same; only the layout has changed. With little data it
+# hardly matters, since latencies are not shared; the larger the tensor, the closer the factor comes to
+# eight. Note also what the ring by computer takes: $2(n-1)(\alpha + \beta S/n)$ with the card's numbers,
+# although 56 of its 64 links are fast. All ranks go at the pace of the slowest link. This is why
+# libraries look at how a machine is wired before they lay out a ring, as NCCL does
 # ([its search](https://github.com/NVIDIA/nccl/blob/5067397c2676d5aed50042fc39e5c8ee96eb0027/src/graph/search.cc)).
-#
-# ### A deadlock that hides
-#
-# In chapter [01](01_point_to_point.ipynb) a `send` waited for its `recv`: a **synchronous** send, which MPI
-# libraries call the *rendezvous protocol*. Many libraries copy a *small* message aside and let the sender
-# go on (an **eager** send); how small depends on the library. **Predict:** every rank sends first, and
-# then receives. What happens with 1 kB, and what with 100 kB, if up to 4 kB are sent eagerly?
-
-# %%
-def everybody_sends_first(elements):
-    rank, n = dist.get_rank(), dist.get_world_size()
-    came = torch.empty(elements)
-    dist.send(torch.ones(elements), (rank + 1) % n)
-    dist.recv(came, (rank - 1) % n)
-
-
-for elements in (256, 25_600):
-    tried = simulate(everybody_sends_first, 128, elements, eager=4096, may_fail=True)
-    stuck = len(tried.failure.waits) if tried.failure else 0
-    print(f"{4 * elements:7,} bytes: {stuck} of 128 ranks wait for ever")
-
-# %% [markdown]
-# The program was wrong both times. An eager send had only hidden it, and more data, or another library,
-# brings it out. gloo never sends eagerly, so what passes `check` does not depend on such luck; nor does
-# `simulate`, unless you ask for `eager`.
-#
-# ### Simulated, and real
-#
-# How far can you trust it? Take the $\alpha$ and $\beta$ that *you measured* above, with two ranks and a
-# ping-pong. Simulate the ring with them, and run the very same function for real. (The 8 real ranks
-# share the cores of your computer.)
-#
-# **Predict:** where will prediction over measurement be near 1: for small or for large tensors, for few
-# or for many ranks?
-
-# %% tags=["nbval-ignore-output"]
-def ring_of(nbytes):
-    ring_sum(torch.zeros(nbytes // 4))
-
-
-def ring_taken(sizes, turns):
-    """The slowest rank's median seconds of the ring, for every size."""
-    medians = []
-    for nbytes in sizes:
-        x, taken = torch.zeros(nbytes // 4), []
-        for turn in range(turns + 1):
-            dist.barrier()
-            started = time.perf_counter()
-            ring_sum(x)
-            slowest = torch.tensor(time.perf_counter() - started, dtype=torch.float64)
-            dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-            if turn:  # the first warms up
-                taken.append(slowest.item())
-        medians.append(statistics.median(taken))
-    return medians
-
-
-if fit_known:
-    ring_sizes = [4**k for k in range(5, 13)]  # 1 KiB to 16 MiB
-    print("milliseconds: predicted, measured, and predicted / measured")
-    print(" " * 16 + "".join(f"{n:>17} ranks" for n in (2, 4, 8)))
-    foreseen, measured = {}, {}
-    for n in (2, 4, 8):
-        measured[n] = run(ring_taken, n, ring_sizes, 3, seconds=100)[0]
-        foreseen[n] = [
-            simulate(ring_of, n, nbytes, alpha=alpha, beta=beta).seconds for nbytes in ring_sizes
-        ]
-    for i, nbytes in enumerate(ring_sizes):
-        row = ""
-        for n in (2, 4, 8):
-            model, real = 1e3 * foreseen[n][i], 1e3 * measured[n][i]
-            row += f"{model:9.2f}{real:8.2f}{model / real:6.2f}"
-        print(f"{nbytes:10,} bytes{row}")
-
-# %% tags=["nbval-ignore-output"]
-if fit_known:
-    import matplotlib.pyplot as plt
-
-    figure, panel = plt.subplots(figsize=(7, 4), layout="constrained")
-    for n, mark, colour in ((2, "o-", "#0072B2"), (4, "s--", "#D55E00"), (8, "^:", "#009E73")):
-        ratios = [model / real for model, real in zip(foreseen[n], measured[n])]
-        panel.plot(ring_sizes, ratios, mark, color=colour, label=f"{n} ranks")
-    panel.axhline(1, color="black", linewidth=1)
-    panel.set(xscale="log", yscale="log", xlabel="KiB", ylabel="predicted / measured")
-    panel.set_xticks(ring_sizes, [f"{nbytes // 1024:,}" for nbytes in ring_sizes])
-    panel.set_yticks((0.1, 0.2, 0.5, 1, 2), ("0.1", "0.2", "0.5", "1", "2"))
-    panel.minorticks_off()
-    panel.grid(alpha=0.3)
-    figure.legend(loc="outside right upper")
-    plt.show()
-
-# %% [markdown]
-# The picture has a curve for each number of ranks: predicted over measured time, and a black line at 1,
-# where the prediction is right. Below the line the real ring took longer than foreseen. Yours differ from
-# ours and from run to run, but on a computer with few cores this is what to expect: every curve is below
-# the line, and the more ranks, the further below.
-#
-# What is off, and why?
-#
-# - **Cores are shared.** In a step of the model $n$ messages travel at the same time, each for the price of
-#   one. Here they are all carried by the same few cores. Eight ranks on two cores also wait for each other
-#   just to get their turn, at every message; that is why their curve is low even for the smallest tensors.
-# - **Computing is free in the model.** Your computer runs Python for each step, and adds up every chunk; for
-#   large tensors also the memory has to carry all that.
-# - **A step is not half a ping-pong.** It starts a send, receives, and waits for the send; two processes have
-#   to wake up in it, not one.
-# - **$\alpha$ and $\beta$ are a fit**, better at its right end than at its left one, as you saw.
-#
-# None of it is in a model of a *network*. On a cluster where every rank has its own cores and its own link,
-# the first of them is gone.
 #
 # ### What a simulation leaves out
 #
-# It is the model that runs, and so it knows what the model knows. For all results beyond your own cores
-# keep in mind what is missing:
+# A simulation is the model, executed, so it knows only what the model knows. You saw above how far your
+# own machine is from it. For ranks that you do not have, keep in mind what is missing:
 #
-# - **Computing, and copying.** Adding up is free, and so is memory. (`time.sleep` lets virtual time
+# - **Computing and copying.** Adding up is free, and so is memory. (`time.sleep` lets virtual time
 #   pass: with it a program can say how long it computes.)
-# - **Congestion.** A network between computers is never full here, and nothing is lost or slowed down to
-#   avoid that. Shared cards are simulated, as you saw; switches and routes are not.
+# - **Congestion.** The network between computers is never full here, and nothing is lost or slowed down
+#   to avoid that. Shared cards are simulated, as you saw; switches and routes are not.
 # - **Message rate.** A card sends any number of messages per second, and matching them costs nothing.
-# - **Noise.** The operating system never interrupts a rank, so nobody is ever late by chance. On
-#   thousands of ranks somebody always is
+# - **Noise.** The operating system never interrupts a rank, so no rank is ever late by chance. On
+#   thousands of real ranks there is nearly always one that is
 #   ([Petrini, Kerbyson and Pakin 2003](https://doi.org/10.1145/1048935.1050204)).
 #
 # What it *does* show is what does not depend on all that: whether a program is right on hundreds of
-# ranks, how its messages and rounds grow, who waits for whom. `check` uses it for exactly this: it has run
-# your rings of chapters 05, 06 and 11 on 64 and 256 simulated ranks.
+# ranks, how its messages and rounds grow, and which rank waits for which. `check` uses it for exactly
+# this: it has run your rings of chapters 05, 06 and 11 on 64 and 256 simulated ranks.
+#
+# ## Back to your 512 GPUs
+#
+# With the numbers from the beginning, 10 µs and 10 GB/s, you can now answer the three questions.
+#
+# **Predict:** what takes longer on 1024 GPUs than on 512, and by how much: a ring or a tree, of 4 kB or
+# of a gigabyte of gradients?
+
+# %%
+if ring_known and tree_known and crossing_known:
+    for n in (512, 1024):
+        for nbytes in (4096, 10**9):
+            ring = 1e3 * ring_all_reduce_seconds(n, nbytes, ALPHA, BETA)
+            tree = 1e3 * tree_all_reduce_seconds(n, nbytes, ALPHA, BETA)
+            print(f"{n:5} GPUs, {nbytes:13,} bytes: ring {ring:8.2f} ms, tree {tree:8.2f} ms")
+        print(f"{n:5} GPUs: they cross at {crossover_bytes(n, ALPHA, BETA) / 1e6:.1f} MB")
+
+# %% [markdown]
+# The gradients take a fifth of a second, and the ring is the right choice for them. Twice as many GPUs
+# make their all-reduce slower, not faster, but only by a few percent. For 4 kB the ring takes twice as
+# long, the tree one level more. Put your own network's $\alpha$ and $\beta$ into it before you book.
 #
 # ## Summary
 #
 # - A message costs $\alpha + \beta S$. Below $S = \alpha/\beta$ count messages, above it count bytes.
-# - An algorithm in rounds costs the sum of the largest messages of its rounds.
+# - An algorithm in rounds costs the sum of its rounds, and a round costs as much as its largest message.
 # - Ring: $2(n-1)(\alpha + \beta S/n)$. Tree: $2\lceil \log_2 n \rceil(\alpha + \beta S)$.
-# - From four ranks on, this tree of whole messages wins for small tensors and the ring for large ones; they
-#   cross at
+# - From four ranks on, this tree of whole messages wins for small tensors and the ring for large ones.
+#   They cross at
 #   $\frac{n-1-\lceil \log_2 n \rceil}{\lceil \log_2 n \rceil - (n-1)/n} \cdot \frac{\alpha}{\beta}$ bytes.
-# - No all-reduce takes fewer than $\lceil \log_2 n \rceil$ rounds, or sends less than $2\frac{n-1}{n}S$
-#   from its busiest rank. Halving and doubling comes within a factor of two of both at once, where $n$
-#   is a power of two.
-# - A fit has to respect what the numbers mean: the best among the *allowed* lines is not the best line
+# - Point to point, with one message at a time into each rank, no all-reduce takes fewer than
+#   $\lceil \log_2 n \rceil$ rounds or sends less than $2\frac{n-1}{n}S$ from its busiest rank. On a
+#   power of two, halving and doubling takes twice the rounds of the first bound and meets the second.
+# - A fit has to respect what the numbers mean: the best of the *allowed* lines is not the best line
 #   with its negative numbers set to zero.
-# - A prediction that fails names a rule that does not hold.
-# - A simulation executes the model: the same function, on hundreds of ranks, in exact virtual time. It shows
-#   how a program grows and where ranks share a link; it knows nothing that its model leaves out.
+# - When a prediction fails, look for the rule that does not hold.
+# - A simulation executes the model: the same function, on hundreds of ranks, in exact virtual time. It
+#   shows how a program grows and where ranks share a link, and knows nothing that its model leaves out.
 #
-# **Where this is used:** in MPI libraries and in
-# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html) to choose an algorithm
-# for each size; in planning, to say how long a step of training will wait for its gradients before
-# anybody has bought a machine.
+# **Where this is used:** in MPI libraries and in NCCL, whose
+# [tuning model](https://github.com/NVIDIA/nccl/issues/754) picks an algorithm for each size and number
+# of ranks; in planning, to say how long a step of training will wait for its gradients before you buy
+# the machine.
 #
 # ### Check yourself
 #
 # <details><summary>A network has a latency of 5 µs and 200 Gbit/s. Which messages are small on it?</summary>
 #
-# 200 Gbit/s are 25 GB/s, so β is 0.04 ns per byte, and α/β = 125,000 bytes. Messages well below that
+# 200 Gbit/s is 25 GB/s, so β is 0.04 ns per byte, and α/β = 125,000 bytes. Messages well below that
 # cost their latency, whatever their size.
 # </details>
 #
 # <details><summary>You have 1000 tensors of 10 kB each to all-reduce. How can the model help you?</summary>
 #
-# Put them into one tensor of 10 MB: the bytes cost the same, and 999 times the latencies of an
-# all-reduce are saved. Data-parallel training does this with its gradients and calls it bucketing.
+# Put them into one tensor of 10 MB. The bytes cost the same, and you save the latency of 999
+# all-reduces. Data-parallel training packs its gradients into a few such *buckets*.
 # </details>
 #
 # <details><summary>The latency of your network is halved. Where do ring and tree cross now?</summary>
@@ -1044,8 +915,8 @@ if fit_known:
 #
 # <details><summary>You measure all-reduces of one size only. Can you fit α and β?</summary>
 #
-# No. Every pair with α + βS = t fits equally well. It takes at least two sizes, and better a wide range of
-# them.
+# No. Every pair with α + βS = t fits equally well. You need at least two sizes, and better a wide range
+# of them.
 # </details>
 #
 # **Next:** [14 · Bandwidth](14_bandwidth.ipynb): how fast is a collective, and how fast could it be?

@@ -1,20 +1,21 @@
 # %% [markdown]
 # # 14 · Bandwidth
 #
-# "Our all-reduce runs at 40 GB/s." Is that good? On how many ranks, of which size, and measured from when
-# to when? Without the answers the number says nothing about the links, and cannot be compared with
-# anyone else's.
+# Training is slower than you hoped, and a colleague says: "It can't be the network. Our all-reduce runs
+# at 40 GB/s." Is that good? On how many ranks, with a tensor of what size, and timed from when to when?
+# Without the answers the number says nothing about the links and cannot be compared with another.
 #
-# **You will learn** to say how fast a collective is, in a number that can be compared between
-# operations and between numbers of ranks, and to measure that number without fooling yourself.
+# **You will learn** to say how fast a collective is, in a number that can be compared across operations
+# and numbers of ranks, and to measure that number without fooling yourself.
 #
 # **You need** chapters [06](06_reduce_scatter.ipynb), [09](09_barrier.ipynb),
 # [11](11_ring_all_reduce.ipynb) and [13](13_cost_models.ipynb).
 #
-# **Time:** 60 minutes, and 3 exercises.
+# **Time:** 75 minutes, and 3 exercises.
 
 # %%
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -28,14 +29,14 @@ from grader import check, hint, predict, run
 # ## Bytes, seconds, and what people call them
 #
 # The **algorithm bandwidth** (*algbw*) of an operation is the size $S$ of its tensor divided by the
-# time $t$ that it takes: $S/t$. That is all. Mistakes are in the units:
+# time $t$ that it takes: $S/t$. That is all there is to it. Mistakes creep in with the units:
 #
-# - Networks are sold in **bits** a second: a link of 100 Gbit/s moves 12.5 GB/s.
-# - A gigabyte is $10^9$ bytes here. Memory is often counted in $2^{30}$, which is 7 % more.
-# - Elements are not bytes: a `bfloat16` has 2 of them, a `float32` 4.
+# - Networks are sold in **bits** per second: a link of 100 Gbit/s moves 12.5 GB/s.
+# - A gigabyte is $10^9$ bytes here. Memory is often counted in units of $2^{30}$ bytes, 7 % more.
+# - Elements are not bytes: a `bfloat16` takes 2 bytes, a `float32` 4.
 #
 # **Predict:** how long does a link of 100 Gbit/s need at least for a billion `float32`? And how many
-# of those gigabytes are 80 of $2^{30}$?
+# gigabytes are 80 units of $2^{30}$ bytes?
 
 # %%
 elements = 1_000_000_000
@@ -46,7 +47,7 @@ print(f"2³⁰ beside 10⁹: {2**30 / 10**9 - 1:.1%} more, so 80 · 2³⁰ bytes
 # %% [markdown]
 # ## Exercise: algorithm_bandwidth
 #
-# Bytes a second, for `nbytes` bytes in `seconds` seconds.
+# Return the bytes per second, for `nbytes` bytes in `seconds` seconds.
 
 # %%
 def algorithm_bandwidth(nbytes: int, seconds: float) -> float:
@@ -61,8 +62,8 @@ check(algorithm_bandwidth)
 # %% [markdown]
 # ## What one link has to carry
 #
-# Your colleague measures an all-reduce of 1 GB: 0.15 s on 4 GPUs, and 0.175 s on 8 GPUs with the
-# same links. That makes 6.7 GB/s and 5.7 GB/s. Are the links of the second machine slower?
+# Your colleague measures an all-reduce of 1 GB on two machines: 0.15 s on one with 4 GPUs, 0.175 s on
+# one with 8. That makes 6.7 GB/s and 5.7 GB/s. Are the links of the second machine slower?
 #
 # To answer, ask how many bytes the **busiest link** must carry. Let us count. Here is the ring of
 # chapter 11 in its two phases: a reduce-scatter, then an all-gather.
@@ -104,26 +105,26 @@ print(run(both_phases, 4, torch.ones(8))[0])
 predict("")
 
 # %%
-x = torch.ones(840)  # which 2, 3, 4, 5 and 8 divide
+x = torch.ones(840)  # 2, 3, 4, 5 and 8 all divide 840
 for n in (2, 3, 4, 5, 8):
     parts = [run(f, n, x).trace.traffic.max_sent / x.nbytes for f in (reduce_scatter_phase, both_phases)]
     print(f"{n} ranks   reduce-scatter: {parts[0]:.3f} S   all-reduce: {parts[1]:.3f} S")
 
 # %% [markdown]
 # One phase moves $n-1$ of the $n$ chunks over each link: $\frac{n-1}{n} S$. An all-reduce has two
-# phases, so it is $\frac{2(n-1)}{n} S$.
+# phases and moves $\frac{2(n-1)}{n} S$.
 #
 # > **Tempting, and wrong.** "The factor is 2 because everything is sent once and received
 # > once." Then a reduce-scatter would have the 2 as well, since it sends and receives too. Sending and
-# > receiving use different directions of the link, at the same time, and are not added up. The 2 is
+# > receiving use different directions of a link at the same time, and are not added up. The 2 is
 # > there because an all-reduce has **two phases**, and it is not 2 but $2(n-1)/n$: for 2 ranks that is
 # > 1, as the first line above shows.
 #
-# Now **bus bandwidth** (*busbw*) is what the busiest link had to carry, divided by the time:
+# The **bus bandwidth** (*busbw*) is what the busiest link had to carry, divided by the time:
 #
 # $$\text{busbw} = \frac{S}{t} \cdot \text{factor}$$
 #
-# **Predict:** which machine of your colleague has the slower links?
+# **Predict:** which of your colleague's machines has the slower links?
 
 # %%
 for n, seconds in ((4, 0.15), (8, 0.175)):
@@ -132,9 +133,12 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
     print(f"{n} GPUs   algbw: {algbw / 1e9:.1f} GB/s   busbw: {busbw / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# Both links carry 10 GB/s. That is what bus bandwidth is for: you can lay it beside the number on the
-# box of the hardware, however many ranks there are. It assumes that data goes from rank to rank. Where
-# switches add up on the way (SHARP, NVLS), a link carries less than the factor says.
+# Neither: on both machines a link carries 10 GB/s. That is what bus bandwidth is for: you can compare
+# it with the data sheet of the links, however many ranks there are. It assumes that data travel from
+# rank to rank. Where switches do the adding
+# ([SHARP](https://doi.org/10.1109/COMHPC.2016.006), NVLS), a link carries less than the factor says. And
+# where links are of two kinds, a tree may spare the slow ones: NCCL's can show a busbw
+# [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/196).
 #
 # For all-reduce, reduce-scatter, all-gather, broadcast and reduce the factors are those of NVIDIA's
 # [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md); for the others they
@@ -143,19 +147,19 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # | operation | factor | why |
 # |---|---|---|
 # | all-reduce | $2(n-1)/n$ | two phases |
-# | reduce-scatter, all-gather, all-to-all, scatter, gather | $(n-1)/n$ | one phase; one of the $n$ parts stays where it is |
-# | broadcast, reduce, a plain message | 1 | everything goes over the root's, or the sender's, link |
+# | reduce-scatter, all-gather, all-to-all, scatter, gather | $(n-1)/n$ | one phase; one part stays |
+# | broadcast, reduce, a plain message | 1 | the whole tensor crosses the root's or sender's link |
 #
 # ### Which size is S?
 #
 # $S$ is always the size of the **whole tensor**: all $n$ parts together. For a reduce-scatter that
 # is what a rank puts *in*, for an all-gather what it gets *out*.
 #
-# Suppose a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four GPUs,
-# as if one half of the work were four times slower. What has happened? The program took the size of
-# the reduce-scatter's *output*, one part of $n$.
+# Suppose a table says 70 GB/s for a reduce-scatter and 280 GB/s for an all-reduce on the same four
+# GPUs, as if half of the work ran at a quarter of the speed. What has happened? The program took the
+# size of the reduce-scatter's *output*, one part of $n$.
 #
-# **Predict:** 4 ranks with links that carry 250 GB/s. What does the wrong size make of it?
+# **Predict:** the links of 4 ranks carry 250 GB/s. Which bus bandwidth comes out with the wrong size?
 
 # %%
 n, link, whole = 4, 250e9, 1e9
@@ -164,12 +168,13 @@ for name, nbytes in (("input, the whole tensor", whole), ("output, one part", wh
     print(f"{name}: {nbytes / seconds * (n - 1) / n / 1e9:.1f} GB/s")
 
 # %% [markdown]
-# $n$ times too small.
+# One that is $n$ times too small.
 #
 # ## Exercise: bus_bandwidth
 #
-# For the nine operations `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `broadcast`,
-# `reduce`, `scatter`, `gather` and `send_recv`. `nbytes` is the size of the whole tensor.
+# Return the bus bandwidth of the operation `op`, one of `all_reduce`, `all_gather`, `reduce_scatter`,
+# `all_to_all`, `broadcast`, `reduce`, `scatter`, `gather` and `send_recv`. `nbytes` is the size of the
+# whole tensor.
 
 # %%
 def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> float:
@@ -187,9 +192,8 @@ def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> floa
 check(bus_bandwidth)
 
 # %% [markdown]
-# Here are the factors of all nine, as busbw divided by algbw, from the functions that the grader and its
-# command `bench` compute with. **Predict:** which of them are the same on 2
-# ranks as on 1024?
+# The next cell prints the factors of all nine, busbw divided by algbw, as the grader and its command
+# `bench` compute them. **Predict:** which of them are the same on 2 ranks as on 1024?
 
 # %%
 from grader.course import bandwidth
@@ -205,32 +209,34 @@ for op in bandwidth.FACTORS:
 # %% [markdown]
 # ## Taking the time honestly
 #
-# Now for $t$. Four things go wrong, one after the other. Let us fall into all of them.
+# Now for $t$. There are four traps. Let us fall into them one by one.
 #
-# **1. The first call is special.** Connections are made, memory is fetched, caches are cold.
-# **Predict:** how much slower is the first of five calls?
+# **1. The first calls are special.** Connections are made, memory is fetched, caches are cold.
+# **Predict:** by what factor is the first call slower than the later ones?
 
 # %%
 predict("")
 
 # %% tags=["nbval-ignore-output"]
-def five_calls():
+def many_calls():
     x, times = torch.ones(1000), []
-    for _ in range(5):
+    for _ in range(45):
         started = time.perf_counter()
         dist.all_reduce(x)
         times.append(time.perf_counter() - started)
     return [round(seconds * 1e6) for seconds in times]
 
 
-for rank, microseconds in enumerate(run(five_calls, 4)):
-    print(f"rank {rank}: {microseconds} µs")
+for rank, microseconds in enumerate(run(many_calls, 2)):
+    print(f"rank {rank}: the first five {microseconds[:5]} µs")
+    print(f"        the median of the last forty {statistics.median(microseconds[5:]):.0f} µs")
 
 # %% [markdown]
-# So call it a few times first, and forget those: **warm up**.
+# The first call usually takes several times as long as the later ones, and the next few may be slow,
+# too. So make some calls before you start the clock, and discard them: **warm up**.
 #
-# **2. Ranks do not come at the same time.** One that comes early waits inside the operation, and times
-# its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
+# **2. Ranks do not arrive at the same time.** A rank that arrives early waits inside the operation, and
+# times its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?
 
 # %%
 predict("")
@@ -251,19 +257,22 @@ for line_up in (False, True):
     print(f"lined up: {line_up}   seconds by rank:", [round(seconds, 3) for seconds in times])
 
 # %% [markdown]
-# Without lining up, two ranks measured how late the third one was. A **barrier** goes before the clock
-# is read (chapter 09: this is what it is good for). After it, not before: the barrier is not what you
-# measure.
+# Without lining up, two ranks measured how late the third one was. So call a **barrier** first
+# (chapter 09 was about what it is good for), and start the clock after it: the barrier is not what you
+# want to measure.
 #
-# **3. Ranks do not end at the same time.** In a broadcast the root may be done when the last rank has
-# not begun to receive. The operation takes as long as the **slowest** rank needs, so the largest time
-# counts, and not the average, and not rank 0's.
+# **3. Ranks do not finish at the same time.** In a broadcast the root may be done before the last rank
+# has begun to receive. The operation takes as long as the **slowest** rank needs, so the largest time
+# counts, not the average and not rank 0's.
 #
-# **4. One call is too short for the clock, and luck too great.** Time many, and divide.
+# **4. A single call is short, and its time is partly luck.** Time many calls, and divide.
 #
-# ![Three ranks. Each makes two calls to warm up, waits in a barrier for the last one, starts its clock and makes three calls. Rank 1 is done last; its time divided by the number of calls counts](../imgs/timing.png)
+# ![Three ranks. Each makes two calls to warm up, waits in a barrier for the last rank, starts its
+# clock and makes three calls. Rank 1 is done last; its time divided by the number of calls is the
+# result.](../imgs/timing.png)
 #
-# And use the right clock. **Predict:** which of these three clocks sees that a rank waits?
+# And use the right clock. **Predict:** which of these three clocks notices that a rank
+# waits?
 
 # %% tags=["nbval-ignore-output"]
 def clocks():
@@ -279,19 +288,19 @@ def clocks():
 print(run(clocks, 2)[1])
 
 # %% [markdown]
-# `process_time` counts what the processor does, and a rank that waits does nothing. (On a GPU there is
-# one thing more: a call returns before the GPU has done anything. Wait for it,
-# `torch.cuda.synchronize()`, before each reading of the clock; chapter 18 comes back to it.)
+# `process_time` counts the time that the processor works for this process, and here a waiting rank lets
+# it rest. (On a GPU a call may return before the GPU has finished, or even begun. Call
+# `torch.cuda.synchronize()` before each reading of the clock; chapter 18 comes back to it.)
 #
 # ## Exercise: time_collective
 #
-# `fn()` is some collective operation; every rank calls it. Return the seconds that one call takes:
-# the mean over `iterations` calls on the slowest rank, the **same number on every rank**. Call `fn`
-# `warmup` times before that, and line the ranks up. `dist.barrier` and `dist.all_reduce` are allowed.
+# `fn()` is some collective operation, and every rank calls it. Return the seconds that one call takes:
+# the mean over `iterations` calls on the slowest rank, the **same number on every rank**. Before that,
+# call `fn` `warmup` times, and line the ranks up. `dist.barrier` and `dist.all_reduce` are allowed.
 #
-# `check` hands in an `fn` that takes exactly so long, on a clock of its own: `time.perf_counter` and
-# its like show that clock to your function. So the verdict does not depend on how busy your computer
-# is.
+# `check` hands in an `fn` whose duration it knows exactly, on a clock of its own: `time.perf_counter`
+# and the other clocks show that one to your function. So the verdict does not depend on how busy your
+# computer is.
 
 # %%
 def time_collective(fn, warmup: int, iterations: int) -> float:
@@ -313,13 +322,18 @@ def time_collective(fn, warmup: int, iterations: int) -> float:
 check(time_collective)
 
 # %% [markdown]
-# All three together: the bandwidth of `dist.all_reduce`, for sizes that grow by a factor. **Predict:**
-# will the bandwidth be the same for all sizes?
+# Now use all three together: the bandwidth of `dist.all_reduce`, where each size is 16 times the one
+# before. **Predict:** will the bandwidth be the same for all sizes? If not, by what factor does it
+# change from the first to the last?
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 def measure_all_reduce(nbytes):
     x = torch.zeros(nbytes // 4)
-    return time_collective(lambda: dist.all_reduce(x), 5, 20)
+    # the best of five: another program can only make it slower
+    return min(time_collective(lambda: dist.all_reduce(x), 5, 20) for _ in range(5))
 
 
 if check(time_collective) and check(bus_bandwidth):
@@ -330,13 +344,20 @@ if check(time_collective) and check(bus_bandwidth):
         print(f"{nbytes:8} bytes: {seconds * 1e6:8.0f} µs   busbw {speed / 1e9:.4f} GB/s")
 
 # %% [markdown]
+# The first rows look as if the link were hundreds of times slower there. It is not. Compare the
+# *times*: they grow far less than the bytes do. What the first rows measure is the latency $\alpha$,
+# the price of the messages themselves, and 1 KiB divided by it is a tiny number. Only where $\beta S$
+# is well above $\alpha$ does bus bandwidth say something about a link.
+#
 # ## A table in the usual layout
 #
 # Small messages are all latency, large ones all bandwidth, so one number is never enough: sweep the
-# size. The command `bench` does what you have written, in the layout of nccl-tests, and looks at the
-# data afterwards (`#wrong`): a fast collective that adds wrongly is worth nothing.
+# size. The command `bench` does what you have written, in the layout of nccl-tests, and checks the data
+# afterwards (`#wrong`): a fast collective that adds wrongly is worth nothing.
 #
-# Its ranks are plain processes on gloo, and are not recorded, so they are faster than those of `run`.
+# Its ranks are plain processes on gloo and are not recorded, so they are faster than those of `run`.
+# For each size it makes 5 calls to warm up and discards them, and then times 20, as the second line
+# says.
 
 # %% tags=["nbval-ignore-output"]
 def bench(*words):
@@ -357,15 +378,23 @@ print(bench("all_reduce", "--ranks", "2", "--max-bytes", "4M"), end="")
 #     -m grader bench all_reduce
 # ```
 #
-# The last one goes over a real network: start it on both machines. There, with GPUs, add
+# The last one runs over a real network: start it on both machines. If they have GPUs, add
 # `--backend nccl`.
 #
-# ### What the table tells
+# ### Reading the table
 #
-# Where a time is $t = \alpha + \beta S$, two numbers say everything: the **latency** $\alpha$, and the
-# bandwidth $1/\beta$ that large messages reach. Chapter [13](13_cost_models.ipynb) found both with the
-# straight line that is nearest to the measured times *in seconds*. There the large messages decide.
-# Here the sizes differ by a factor of 4096 and the small ones are to count as much, so it is the line
+# Read the column of times first. In the rows at the top the size hardly matters: you are looking at
+# $\alpha$, and at luck. Each row is the mean of 20 calls, so a single call during which the computer
+# did something else can make a small message look slower than one four times its size. Before you
+# explain such a row, run the table again. Towards the bottom the time grows with the size, and the bus
+# bandwidth approaches what the links can carry, until something else gets in the way; here the ranks
+# share a memory and a few cores. The average in the last line mixes both ends, and says little about
+# either.
+#
+# If a time is $t = \alpha + \beta S$, two numbers say it all: the **latency** $\alpha$, and the
+# bandwidth $1/\beta$ that large messages approach. Chapter [13](13_cost_models.ipynb) found both with
+# the straight line that is nearest to the measured times *in seconds*. There the large messages decide.
+# Here the sizes differ by a factor of 4096 and the small ones should count as much, so we take the line
 # with the smallest errors *in proportion* to the times.
 
 # %% tags=["nbval-ignore-output"]
@@ -381,21 +410,26 @@ print(f"alpha: {alpha * 1e6:.0f} µs   1/beta: {1 / beta / 1e9:.2f} GB/s")
 print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 
 # %% [markdown]
-# Below the size $\alpha/\beta$ you pay for *messages*, above it for *bytes*, as chapter 13 said of a
-# single one. That is why gradients are put together in buckets before they are reduced.
+# Below the size $\alpha/\beta$ you pay mainly for *messages*, above it for *bytes*, as in chapter 13.
+# This is why gradients are packed into buckets before they are reduced.
 #
 # ## Summary
 #
-# - **algbw** is $S/t$. **busbw** is what the busiest link carries at least: algbw times a factor.
-# - The factor of an all-reduce is $2(n-1)/n$: two phases of $(n-1)/n$. That of a reduce-scatter or an
-#   all-gather is $(n-1)/n$, that of a broadcast 1.
-# - $S$ is the whole tensor, all $n$ parts of it. With one part in its place the result is $n$ times
-#   too small.
-# - Bytes and not bits, $10^9$ and not $2^{30}$, bytes and not elements.
-# - Warm up, line up, time many calls, take the slowest rank, look at the data, sweep the size.
+# So is 40 GB/s good? If it is the bus bandwidth of a large tensor, timed on the slowest rank after
+# warming up, compare it with the data sheet of the links. If it is the algorithm bandwidth on 8 ranks,
+# the links carry 70 GB/s. And if training sends many small tensors, your colleague's number says
+# nothing about them: what counts there is $\alpha$.
 #
-# **Where this is used:** accepting a new cluster, where busbw is laid beside the data sheet of its
-# links; finding the one cable that is broken; deciding how large a bucket of gradients should be.
+# - **algbw** is $S/t$. **busbw** is what the busiest link carries per second: algbw times a factor.
+# - With messages from rank to rank, the factor of an all-reduce is $2(n-1)/n$, two phases of $(n-1)/n$
+#   each. That of a reduce-scatter or an all-gather is $(n-1)/n$, that of a broadcast 1.
+# - $S$ is the whole tensor, all $n$ parts of it. With one part instead, the result is $n$ times too
+#   small.
+# - Count in bytes, not bits or elements, and in $10^9$, not $2^{30}$.
+# - Warm up, line up, time many calls, take the slowest rank, check the data, sweep the size.
+#
+# **Where this is used:** in accepting a new cluster, where busbw is compared with the data sheet of its
+# links; in finding the one cable that is broken; in deciding how large a bucket of gradients should be.
 #
 # ### Check yourself
 #
@@ -406,13 +440,13 @@ print(f"half of the time is latency at {alpha / beta / 1e3:.0f} kB")
 #
 # <details><summary>On very many ranks, what becomes of the factor of an all-reduce? What of the algorithm bandwidth, if the links stay the same?</summary>
 #
-# The factor comes near 2, and algbw near half of what a link carries.
+# The factor approaches 2, and algbw half of what a link carries.
 # </details>
 #
 # <details><summary>A colleague times a broadcast on rank 0 only and finds that it is faster than the link. How?</summary>
 #
-# Rank 0 is the root. It is done when its data are handed over, and the others are not there yet. The
-# slowest rank's time counts.
+# Rank 0 is the root. It is done when it has handed its data over, and the others may not have received
+# them yet. The slowest rank's time counts.
 # </details>
 #
-# **Next:** data-parallel training: what all these all-reduces are for.
+# **Next:** [15 · Data parallelism](15_data_parallel.ipynb), which is what all these all-reduces are for.

@@ -45,8 +45,8 @@ _ZERO = Mistake(
 #: Mistakes in the formula for a cost that an exception proves.
 _ALONE = (
     Mistake(
-        "n may be 1, and alpha, beta and nbytes may be 0. The formula has to divide by nothing but"
-        " n.",
+        "n may be 1, and alpha, beta and nbytes may be 0. n is the only thing that the formula may"
+        " divide by.",
         when=lambda e: e.says("ZeroDivisionError"),
     ),
     Mistake(
@@ -85,7 +85,7 @@ RING = (
         gives=_cost(lambda n, s, a, b: (n - 1) * (a + s / n * b)),
     ),
     Mistake(
-        "That is the cost of the bytes alone. Each of the 2(n − 1) messages costs alpha as well.",
+        "That is the cost of the bytes alone. Each of the 2(n − 1) messages costs alpha, too.",
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * s / n * b),
     ),
     Mistake(
@@ -98,18 +98,18 @@ RING = (
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s * b)),
     ),
     Mistake(
-        "The latency is counted once for all. The steps come one after the other, and each of"
-        " the 2(n − 1) costs alpha.",
+        "The latency is counted only once. The steps come one after the other, and each of the"
+        " 2(n − 1) costs alpha.",
         gives=_cost(lambda n, s, a, b: a + 2 * (n - 1) / n * s * b),
     ),
     Mistake(
-        "The latency is counted once for a phase. The steps of a phase come one after the"
+        "The latency is counted once for each phase. The steps of a phase come one after the"
         " other, and each of them costs alpha.",
         gives=_cost(lambda n, s, a, b: 2 * a + 2 * (n - 1) / n * s * b),
     ),
     Mistake(
-        "Here every rank sends the tensor twice. It is a little less: 2(n − 1) chunks of"
-        " nbytes / n bytes each. There are n chunks, one for each rank, and not n − 1.",
+        "Here every rank sends the tensor twice. It sends a little less: 2(n − 1) chunks of"
+        " nbytes / n bytes each. There are n chunks, one for each rank, not n − 1.",
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * a + 2 * s * b),
     ),
     Mistake(
@@ -122,12 +122,12 @@ RING = (
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s / n / b)),
     ),
     Mistake(
-        "The chunk is rounded to whole bytes. The model knows no whole bytes: nbytes / n and"
-        " not nbytes // n.",
+        "The chunk is rounded to whole bytes. The model does not round: nbytes / n, not"
+        " nbytes // n.",
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + s // n * b)),
     ),
     Mistake(
-        "The chunk is rounded up to whole bytes. The model knows no whole bytes: nbytes / n.",
+        "The chunk is rounded up to whole bytes. The model does not round: nbytes / n.",
         gives=_cost(lambda n, s, a, b: 2 * (n - 1) * (a + -(-s // n) * b)),
     ),
     Mistake(
@@ -136,7 +136,7 @@ RING = (
         gives=_cost(lambda n, s, a, b: 4 * (n - 1) * (a + s / n * b)),
     ),
     Mistake(
-        "That is the sum over all ranks. They work at the same time: the clock runs once.",
+        "That is the sum over all ranks. They work at the same time: their seconds do not add up.",
         gives=_cost(lambda n, s, a, b: 2 * n * (n - 1) * (a + s / n * b)),
     ),
 )
@@ -165,7 +165,7 @@ TREE = (
         gives=_cost(lambda n, s, a, b: costs.tree_levels(n) * (a + s * b)),
     ),
     Mistake(
-        "There are no parts of a round: 5 ranks take 3 rounds and not 2.32. Round log₂ n up.",
+        "Rounds are whole: 5 ranks take 3 of them, not 2.32. Round log₂ n up.",
         gives=_cost(_tree(math.log2)),
     ),
     Mistake(
@@ -189,16 +189,16 @@ TREE = (
         gives=_cost(_tree(lambda n: math.ceil(math.log(n)))),
     ),
     Mistake(
-        "That is what a root takes that sends to one rank after another: 2(n − 1) messages. On a"
+        "That is what a root takes if it sends to one rank after another: 2(n − 1) messages. On a"
         " tree, every rank that has the tensor helps to send it: 2⌈log₂ n⌉.",
         gives=_cost(_tree(lambda n: n - 1)),
     ),
     Mistake(
-        "A round of the tree sends the whole tensor. Only the ring cuts it into n chunks.",
+        "Each message of the tree is the whole tensor. Only the ring cuts it into n chunks.",
         gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * (a + s / n * b)),
     ),
     Mistake(
-        "Here messages get shorter from round to round. That is another, better algorithm; in"
+        "Here the messages get shorter from round to round. That is another, better algorithm; in"
         " this one every message is the whole tensor.",
         gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a + 2 * (n - 1) / n * s * b),
     ),
@@ -211,8 +211,8 @@ TREE = (
         gives=_cost(lambda n, s, a, b: 2 * costs.tree_levels(n) * a),
     ),
     Mistake(
-        "The latency is counted once for all. The rounds come one after the other, and each of"
-        " them costs alpha.",
+        "The latency is counted only once. The rounds come one after the other, and each of them"
+        " costs alpha.",
         gives=_cost(lambda n, s, a, b: a + 2 * costs.tree_levels(n) * s * b),
     ),
     Mistake(
@@ -268,22 +268,22 @@ CROSSOVER = (
         ),
     ),
     Mistake(
-        "Up to 3 ranks the ring takes no more steps than the tree: at every size it is no slower,"
-        " so the answer is 0, even where the two cost the same.",
+        "Up to 3 ranks the ring takes no more steps than the tree: it is no slower at any size, so"
+        " the answer is 0, even where the two cost the same.",
         when=lambda e: e.case.columns["n"] <= 3,
     ),
     Mistake(
-        "Where a latency costs nothing only the bytes count, and of those the ring has fewer: at"
-        " every size it is no slower, so the answer is 0, even where bytes cost nothing either.",
+        "Where a latency costs nothing, only the bytes count, and the ring has fewer of those: it"
+        " is no slower at any size, so the answer is 0, even where bytes cost nothing either.",
         when=lambda e: e.case.columns["alpha"] == 0,
     ),
     Mistake(
-        "That is where one message has as much latency as transfer. What is asked for is where two"
-        " whole algorithms cost the same: set the two formulas equal, and solve for the size.",
+        "That is the size at which one message has as much latency as transfer. Find the size at"
+        " which two whole algorithms cost the same: set the two formulas equal, and solve for it.",
         gives=_crossing(lambda n, a, b: a / b),
     ),
     Mistake(
-        "alpha and beta are swapped: a larger latency speaks against the ring, so it belongs on"
+        "alpha and beta are swapped: a larger latency speaks against the ring, so alpha belongs on"
         " top.",
         gives=_crossing(lambda n, a, b: _ring(n, b, a, costs.tree_levels(n), _sent(n))),
     ),
@@ -297,12 +297,12 @@ CROSSOVER = (
         gives=_crossing(_meets(costs.tree_levels, lambda n: 0)),
     ),
     Mistake(
-        "Two phases of the ring are compared with one way of the tree: it goes up and comes down"
-        " again, 2⌈log₂ n⌉ messages.",
+        "You compare two phases of the ring with one way of the tree, which goes up and comes down"
+        " again: 2⌈log₂ n⌉ messages.",
         gives=_crossing(_meets(lambda n: costs.tree_levels(n) / 2, _sent)),
     ),
     Mistake(
-        "One phase of the ring is compared with both ways of the tree: it has 2(n − 1) steps.",
+        "You compare one phase of the ring with both ways of the tree: a ring has 2(n − 1) steps.",
         gives=_crossing(
             lambda n, a, b: (
                 (n - 1 - 2 * costs.tree_levels(n))
@@ -312,17 +312,16 @@ CROSSOVER = (
         ),
     ),
     Mistake(
-        "That is the size of a chunk there. The size of the whole tensor is asked for, n times"
-        " as much.",
+        "That is the size of a chunk. Return the size of the whole tensor, n times as much.",
         gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / n),
     ),
     Mistake(
-        "That is an eighth of it. beta is in seconds per byte, and bytes are asked for: there are"
-        " no bits here.",
+        "That is an eighth of it. beta is in seconds per byte, and the answer is in bytes: there"
+        " are no bits here.",
         gives=_crossing(lambda n, a, b: _ring(n, a, b, costs.tree_levels(n), _sent(n)) / 8),
     ),
     Mistake(
-        "The tree's rounds have to be rounded up: ⌈log₂ n⌉, since there are no parts of a round.",
+        "The tree's rounds have to be rounded up: ⌈log₂ n⌉, since rounds are whole.",
         gives=_crossing(_meets(math.log2, _sent)),
     ),
     Mistake(
@@ -441,12 +440,12 @@ FIT = (
     ),
     Mistake(
         "One of the two is negative. No message takes less than no time: look for the best line"
-        " among those that have neither alpha nor beta below 0.",
+        " among those with neither alpha nor beta below 0.",
         when=lambda e: min(_given(e) or (0, 0)) < 0,
     ),
     Mistake(
-        "You set what was negative to zero, and left the other as it was. But that one was the best"
-        " only together with the negative one. With one held at zero, fit the other again.",
+        "You set the negative number to zero and left the other as it was. But the other was the"
+        " best only together with the negative one. With one held at zero, fit the other again.",
         gives=wrong(_clamped),
     ),
     Mistake(
@@ -473,8 +472,8 @@ FIT = (
         ),
     ),
     Mistake(
-        "That line has the least squares of *relative* errors. A good choice for a plot with"
-        " logarithmic axes, but here the squares of the errors in seconds are asked for.",
+        "That line has the least squares of *relative* errors. It is a good choice for a plot with"
+        " logarithmic axes, but here the errors count in seconds.",
         gives=_plain(_relative_line),
     ),
     Mistake(
@@ -575,9 +574,9 @@ tree_all_reduce_seconds = Exercise(
     relative=_FORMULA,
     hints=(
         "In a binomial broadcast, how many ranks have the tensor after one round, after two, after"
-        " three? And how much does one round cost?",
+        " three? And what does one round cost?",
         "The number of ranks that have it doubles in each round, so n ranks take log₂ n rounds,"
-        " rounded up. The reduce takes as many. Each round sends the whole tensor.",
+        " rounded up. The reduce takes as many. Every message is the whole tensor.",
         "In Python, (n - 1).bit_length() is ⌈log₂ n⌉, in whole numbers. What does a round cost, and"
         " how many are there up and down together?",
         "This is the whole answer:\n    return 2 * (n - 1).bit_length() * (alpha + nbytes * beta)",
@@ -631,14 +630,14 @@ crossover_bytes = Exercise(
     magnitude=_one_byte,
     relative=_FORMULA,
     hints=(
-        "Draw both costs over the size: two straight lines. Which of them begins lower, which is"
+        "Plot both costs over the size: two straight lines. Which of them starts lower, which is"
         " steeper, and what does that depend on?",
-        "Set the two formulas equal and solve for the size. Before you divide, ask: has the ring no"
-        " more latency than the tree? Then it is no slower at any size. Do bytes cost nothing? Then"
-        " its latency is never made up for.",
+        "Set the two formulas equal and solve for the size. Before you divide, ask: does the ring"
+        " have no more latency than the tree? Then it is no slower at any size. Do bytes cost"
+        " nothing? Then the ring can never make up for its latency.",
         "With levels = (n - 1).bit_length(), both formulas halved, and S the size: the ring costs"
         " (n - 1) * alpha + (n - 1) / n * S * beta, the tree levels * alpha + levels * S * beta."
-        " All with S on one side, all with alpha on the other; then divide.",
+        " Bring the terms with S to one side and those with alpha to the other; then divide.",
         "This is the whole answer:\n"
         "    levels = (n - 1).bit_length()\n"
         "    latency = (n - 1 - levels) * alpha  # what the ring has more, halved\n"
@@ -710,9 +709,9 @@ fit_alpha_beta = Exercise(
     hints=(
         "Begin with the best line, whatever its signs. When is it the answer, and what is wrong"
         " with it when it is not?",
-        "If the best line has a negative alpha, then the best one that has none passes through"
-        " zero: alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0,"
-        " and only alpha is left.",
+        "If the best line has a negative alpha, then the best allowed line passes through zero:"
+        " alpha = 0, and only beta is left to fit. If it has a negative beta, then beta = 0, and"
+        " only alpha is left to fit.",
         "With x and y the means of sizes and seconds, the best line has beta = sum((s - x) *"
         " (t - y)) / sum((s - x) ** 2), each sum over the pairs, and alpha = y - beta * x. With"
         " alpha held at zero, the best beta is sum(s * t) / sum(s * s); with beta held at zero,"
@@ -737,7 +736,7 @@ fit_alpha_beta = Exercise(
         Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
         " A fit does not need them sorted.",
         Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t for your two numbers and"
-        " for those expected: of all pairs without a negative one, theirs come to the least.",
+        " for those expected: of all pairs without a negative one, theirs give the smallest sum.",
         Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
     },
 )

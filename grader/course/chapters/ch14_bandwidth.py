@@ -286,8 +286,8 @@ bus_bandwidth = Exercise(
             gives=lambda c: _times(c, 1) if c.op == "all_reduce" else None,
         ),
         Mistake(
-            "The factor 2 is what (n − 1)/n twice comes to for very many ranks only. An all-reduce"
-            " is a reduce-scatter and an all-gather: two phases of (n − 1)/n each.",
+            "The factor approaches 2 only on very many ranks. An all-reduce is a reduce-scatter and"
+            " an all-gather: two phases of (n − 1)/n each.",
             gives=lambda c: _times(c, 2) if c.op == "all_reduce" else None,
         ),
         Mistake(
@@ -297,14 +297,14 @@ bus_bandwidth = Exercise(
         ),
         Mistake(
             "2(n − 1)/n belongs to the all-reduce alone, which has two phases. This operation has"
-            " one.",
+            " only one.",
             gives=_for_one(
                 lambda c: 2 * (c.world_size - 1) / c.world_size, "broadcast", "reduce", "send_recv"
             ),
         ),
         Mistake(
             "The factor 2 belongs to the all-reduce alone, which has two phases. This operation"
-            " has one.",
+            " has only one.",
             gives=_for_one(lambda c: 2 * _right(c), *_ONE_PHASE),
         ),
         Mistake(
@@ -338,12 +338,12 @@ bus_bandwidth = Exercise(
             gives=lambda c: _times(c, _right(c) / 1e9),
         ),
         Mistake(
-            "The factor of an all-reduce loses what is behind its point, as // does: 2(n − 1)/n is"
+            "The factor of an all-reduce has lost its fraction, as happens with //: 2(n − 1)/n is"
             " 1.5 for 4 ranks. Divide with /.",
             gives=_for_one(lambda c: 2 * (c.world_size - 1) // c.world_size, "all_reduce"),
         ),
         Mistake(
-            "(n − 1) // n is 0 for every n: // drops what is behind the point. Divide with /.",
+            "(n − 1) // n is 0 for every n: // drops the fraction. Divide with /.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and e.actual[0] == 0
@@ -364,12 +364,12 @@ bus_bandwidth = Exercise(
             when=lambda e: e.case.world_size == 1 and e.says("ZeroDivisionError"),
         ),
         Mistake(
-            "Return the number itself, and not a text of it: tables and plots are made of numbers.",
+            "Return the number itself, not a string: tables and plots are made of numbers.",
             when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and isinstance(e.actual[0], str),
         ),
         Mistake(
-            "For the operation in the message the function comes to its end without a return, and"
-            " so gives None: all nine names need a factor.",
+            "For the operation in the message the function ends without a return, and so gives"
+            " None: all nine names need a factor.",
             when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and e.actual[0] is None,
         ),
     ),
@@ -442,12 +442,12 @@ time_collective = Exercise(
             when=lambda e: bool(e.actual) and _counted(e) != {e.case.warmup + e.case.iterations},
         ),
         Mistake(
-            "The calls to warm up are in the time. They are there to be forgotten: connections,"
+            "The calls to warm up are in the time. They are there to be discarded: connections,"
             " caches and memory are set up in them.",
             gives=lambda c: alike(c, max(sum(row) for row in c.seconds) / c.iterations),
         ),
         Mistake(
-            "The calls to warm up are in the time. They are there to be forgotten: connections,"
+            "The calls to warm up are in the time. They are there to be discarded: connections,"
             " caches and memory are set up in them.",
             # a mean of six calls, for example, is not exact in float32
             when=lambda e: (
@@ -480,8 +480,8 @@ time_collective = Exercise(
             gives=lambda c: alike(c, max(means(c)) * c.iterations),
         ),
         Mistake(
-            "That takes the slowest rank of each call, and then the mean. Asked for is the mean of"
-            " each rank, and then the slowest of these.",
+            "That takes the slowest rank of each call, and then the mean. Take each rank's mean"
+            " first, and then the slowest of these.",
             gives=lambda c: alike(
                 c, sum(max(call) for call in zip(*timed(c), strict=True)) / c.iterations
             ),
@@ -509,7 +509,7 @@ time_collective = Exercise(
         ),
         Mistake(
             "No time has passed between your two readings of the clock: take one right before the"
-            " first call that counts, and one right after the last.",
+            " first call that counts, and the other right after the last.",
             when=lambda e: (
                 bool(e.actual)
                 and all(value == 0.0 for value in _result(e))
@@ -517,8 +517,8 @@ time_collective = Exercise(
             ),
         ),
         Mistake(
-            "A clock's reading is too long for float32, which torch.tensor makes of it: subtract"
-            " first, and make a tensor of the difference.",
+            "A reading of the clock has more digits than float32 can hold, which torch.tensor makes"
+            " of it: subtract first, and make a tensor of the difference.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and e.written(r"tensor\(\[?(time\.)?(perf_counter|monotonic|time)\(\)\]?\)")
@@ -540,8 +540,8 @@ time_collective = Exercise(
             gives=lambda c: _with_operations(c, 2),
         ),
         Mistake(
-            "An operation of yours is in the time in every turn, as a barrier in the loop is: line"
-            " the ranks up once, and then call fn without a break.",
+            "An operation of yours is in the time of every call, as a barrier in the loop would be:"
+            " line the ranks up once, and then call fn without a break.",
             gives=lambda c: _with_operations(c, c.iterations),
         ),
     ),
@@ -555,7 +555,7 @@ time_collective = Exercise(
         Diagnosis.ORDER_MISMATCH: "All ranks have to make the same calls in the same order,"
         " whatever their number: barrier, calls of fn, all_reduce.",
         Diagnosis.DEADLOCK: "A barrier or an all_reduce ends when every rank has called it, and fn"
-        " needs all ranks, too. Does every rank make the same calls, and equally often?",
+        " needs all ranks, too. Does every rank make the same calls, and the same number of them?",
         Diagnosis.FORBIDDEN_CALL: "barrier lines the ranks up, and all_reduce with MAX finds the"
         " slowest: these two are enough.",
     },

@@ -208,10 +208,10 @@ parameter_server_step = Exercise(
         through(0),
     ),
     hints=(
-        "Two halves: everybody's gradients reach rank 0, and then the means reach everybody. What"
-        " does rank 0 do in each of them, and what do the others?",
+        "There are two halves: all gradients go to rank 0, and then the means go back to all ranks."
+        " What does rank 0 do in each half, and what do the others do?",
         "For each gradient, rank 0 receives from every other rank, adds up, divides by n and sends"
-        " the mean back. The other ranks send their gradient and receive into the same tensor.",
+        " the mean back. The other ranks send their gradient and receive the mean into it.",
         "This is the whole answer:\n"
         "    rank, n = dist.get_rank(), dist.get_world_size()\n"
         "    for grad in grads:\n"
@@ -230,8 +230,8 @@ parameter_server_step = Exercise(
     mistakes=(
         Mistake(
             "The list holds new tensors, and the gradients themselves are as they were: an entry"
-            " of the list is only a name for one. Work in place, as in grads[i].copy_(mean) or"
-            " grads[i] /= n.",
+            " of the list is only a name for a tensor. Work in place, as in grads[i].copy_(mean)"
+            " or grads[i] /= n.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_VALUE
                 and compare([means(e.case)] * e.case.n, e.actual, e.case.n) is None
@@ -246,7 +246,7 @@ parameter_server_step = Exercise(
             when=lambda e: divided(e.failed, lambda n: max(n - 1, 1)),
         ),
         Mistake(
-            "The sum of all gradients is to be divided by n. Here it is not divided at all, or by"
+            "The sum of all gradients has to be divided by n. Here it is not divided at all, or by"
             " n − 1: rank 0 has a gradient, too.",
             when=lambda e: badly_divided(e.case, e.actual),
         ),
@@ -264,13 +264,13 @@ parameter_server_step = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "It works in place and returns nothing.",
         Diagnosis.FORBIDDEN_CALL: "send and recv are all it takes: everything goes through rank 0.",
-        Diagnosis.NOT_NEIGHBOUR: "In this exercise rank 0 is the server: everybody talks to rank 0"
-        " and to no other rank.",
+        Diagnosis.NOT_NEIGHBOUR: "In this exercise rank 0 is the server: every rank talks to rank 0"
+        " and to no other.",
         Diagnosis.TOO_MANY_MESSAGES: "One message to the server and one back are enough for each"
         " gradient and rank.",
         Diagnosis.DEADLOCK: "The server must receive from each rank before that rank can go on to"
-        " its next call. Go through the lines above: does the rank that is waited for ever make"
-        " that call?",
+        " its next call. Go through the lines above: which call is each of them waiting for, and"
+        " does the other rank make it?",
     },
 )
 
@@ -398,7 +398,7 @@ average_gradients = Exercise(
         " parameter cannot know whether another rank has one. How can they agree?",
         "First tell each other which gradients there are: all-reduce a tensor with a 1 for each"
         " p.grad that is there, and a 0 for each that is None. Where the sum is 0, do nothing;"
-        " elsewhere everybody all-reduces, with zeros in the place of None, and divides by n.",
+        " elsewhere every rank all-reduces, with zeros in place of None, and divides by n.",
         "This is the whole answer:\n"
         "    parameters = list(module.parameters())\n"
         "    there = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64)\n"
@@ -533,9 +533,9 @@ assign_buckets = Exercise(
     hints=(
         "Backward finishes with the gradients of the last layers first. In which order do you go"
         " through the parameters, then?",
-        "Keep the bucket that is being filled, and its bytes. If the next parameter would make it"
-        " larger than cap_bytes, begin a new bucket with it. Does that also do the right thing with"
-        " a parameter that is larger than the cap by itself?",
+        "Keep track of the bucket that is being filled and of its bytes. If the next parameter"
+        " would make it larger than cap_bytes, begin a new bucket with that parameter. Does that"
+        " also do the right thing with a parameter that is larger than the cap by itself?",
         "This is the whole answer:\n"
         "    buckets, filled = [], 0\n"
         "    for index in reversed(range(len(sizes))):\n"
@@ -577,8 +577,8 @@ assign_buckets = Exercise(
     ),
     advice={
         Diagnosis.WRONG_TYPE: "A list of buckets, each of them a list of indices: integers.",
-        Diagnosis.WRONG_VALUE: "Which index stands at the place that the message names? Go through"
-        " the sizes by hand, the last one first.",
+        Diagnosis.WRONG_VALUE: "Which index should stand at the place that the message names? Go"
+        " through the sizes by hand, the last one first.",
         Diagnosis.WRONG_SHAPE: "Every parameter belongs to exactly one bucket. Go through the sizes"
         " by hand, the last one first.",
     },
@@ -893,17 +893,18 @@ BucketedDDP = Exercise(
     ),
     points=3.0,
     hints=(
-        "Four things happen: at construction everybody gets rank 0's weights; while backward runs,"
-        " a hook is told of each gradient that is ready; the gradient that completes a bucket"
-        " starts that bucket's all-reduce; and the last call waits for all of them. Which of the"
-        " four is missing?",
-        "register_post_accumulate_grad_hook calls you when p.grad is there. Count down the"
-        " gradients that each bucket still waits for; at 0 flatten them into one tensor and start"
-        " dist.all_reduce(flat, async_op=True). finish_gradient_synchronization waits, divides by"
-        " n and copies the parts back. What starts a bucket whose parameters are not all used?",
+        "Four things happen: at construction all ranks get rank 0's weights; during backward a hook"
+        " is called for each gradient that is ready; the gradient that completes a bucket starts"
+        " that bucket's all-reduce; and the last call waits for all of them. Which of the four is"
+        " missing?",
+        "A hook registered with register_post_accumulate_grad_hook is called when p.grad is there."
+        " Count down the gradients that each bucket still waits for; at 0 flatten them into one"
+        " tensor and start dist.all_reduce(flat, async_op=True). finish_gradient_synchronization"
+        " waits, divides by n and copies the parts back. What starts a bucket whose parameters are"
+        " not all used?",
         "The order in which buckets start must be the same on all ranks: start bucket k only when"
         " bucket k − 1 has been started, and in finish_gradient_synchronization start all that are"
-        " left, with zeros for gradients that are None. At its end set the counts back for the next"
+        " left, with zeros for gradients that are None. At its end reset the counts for the next"
         " step.",
         "This is the whole answer:\n"
         "    class BucketedDDP(nn.Module):\n"
@@ -965,8 +966,8 @@ BucketedDDP = Exercise(
             when=lambda e: any(isinstance(a, dict) and not a["is a module"] for a in e.actual),
         ),
         Mistake(
-            "A frozen parameter takes no hook and gets no gradient: leave out every one whose"
-            " requires_grad is false.",
+            "A frozen parameter takes no hook and gets no gradient: leave out every parameter whose"
+            " requires_grad is False.",
             when=lambda e: (
                 e.case.architecture == "frozen parameters"
                 and (e.says("doesn't require gradient") or e.says("NoneType"))
@@ -1001,8 +1002,8 @@ BucketedDDP = Exercise(
             ),
         ),
         Mistake(
-            "Where ranks use different parameters, their buckets are complete in different orders;"
-            " but all ranks must call their all-reduces in the same order. Start bucket k only when"
+            "Where ranks use different parameters, their buckets fill up in different orders, but"
+            " all ranks must call their all-reduces in the same order. Start bucket k only when"
             " bucket k − 1 has been started, and the rest in finish_gradient_synchronization.",
             # unused layers pass, so what fails is that ranks use different layers
             when=lambda e: (
@@ -1028,24 +1029,24 @@ BucketedDDP = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.NO_OVERLAP and not _asynchronous(e),
         ),
         Mistake(
-            "All of the all-reduces begin when the last gradient is ready, so nothing is left to"
-            " compute beside them. Start a bucket's all-reduce in the hook of the gradient that"
+            "All of the all-reduces begin when the last gradient is ready, so there is nothing left"
+            " to compute beside them. Start a bucket's all-reduce in the hook of the gradient that"
             " completes it.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.NO_OVERLAP and _asynchronous(e) and _at_the_end(e)
             ),
         ),
         Mistake(
-            "The all-reduces begin early enough, and are waited for before the next gradient is"
-            " computed. Keep the requests, and wait for them in finish_gradient_synchronization"
-            " only.",
+            "The all-reduces begin early enough, but you wait for each of them before the next"
+            " gradient is computed. Keep the requests, and wait for them only in"
+            " finish_gradient_synchronization.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.NO_OVERLAP and _asynchronous(e) and not _at_the_end(e)
             ),
         ),
         Mistake(
-            "There are as many buckets as if sizes were counted in elements: bucket_bytes are"
-            " bytes, and so is a size, p.numel() * p.element_size().",
+            "There are as many buckets as if sizes were counted in elements. bucket_bytes is in"
+            " bytes, and so is a size: p.numel() * p.element_size().",
             when=lambda e: _counts(e, reductions_of_elements),
         ),
         Mistake(
@@ -1073,8 +1074,8 @@ BucketedDDP = Exercise(
     advice={
         **NOT_THOSE_BUCKETS,
         Diagnosis.NO_OVERLAP: "While backward computes the next gradients, an all-reduce should be"
-        " under way: start it in the hook with async_op=True, and wait for it in"
-        " finish_gradient_synchronization only.",
+        " under way: start it in the hook with async_op=True, and wait for it only in"
+        " finish_gradient_synchronization.",
         Diagnosis.FORBIDDEN_CALL: "all_reduce and broadcast are all it takes. torch's own"
         " DistributedDataParallel is what you are writing.",
         Diagnosis.UNWAITED_REQUEST: "Keep every request that all_reduce returns, and wait for all"

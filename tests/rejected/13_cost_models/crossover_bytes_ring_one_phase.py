@@ -1,6 +1,6 @@
 # exercise: crossover_bytes
 # diagnosis: wrong_value
-# hint: One phase of the ring
+# hint: one phase of the ring
 import math
 
 

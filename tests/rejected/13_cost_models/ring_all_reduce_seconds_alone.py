@@ -1,6 +1,6 @@
 # exercise: ring_all_reduce_seconds
 # diagnosis: exception
-# hint: divide by nothing but n
+# hint: n is the only thing
 def ring_all_reduce_seconds(n, nbytes, alpha, beta):
     steps = 2 * (n - 1)
     per_step = (steps * alpha + steps / n * nbytes * beta) / steps

@@ -1,6 +1,6 @@
 # exercise: tree_all_reduce_seconds
 # diagnosis: wrong_value
-# hint: no parts of a round
+# hint: Rounds are whole
 import math
 
 

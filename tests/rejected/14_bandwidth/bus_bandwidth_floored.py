@@ -1,6 +1,6 @@
 # exercise: bus_bandwidth
 # diagnosis: wrong_value
-# hint: as // does
+# hint: has lost its fraction
 # not: one rank already | 1 rank | That is the algorithm bandwidth
 def bus_bandwidth(op, nbytes, seconds, world_size):
     n, speed = world_size, nbytes / seconds

@@ -1,6 +1,6 @@
 # exercise: bus_bandwidth
 # diagnosis: wrong_type
-# hint: comes to its end without a return
+# hint: ends without a return
 def bus_bandwidth(op, nbytes, seconds, world_size):
     n, speed = world_size, nbytes / seconds
     if op == "all_reduce":

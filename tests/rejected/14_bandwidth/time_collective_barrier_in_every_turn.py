@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: in the time in every turn
+# hint: in the time of every call
 import time
 
 import torch

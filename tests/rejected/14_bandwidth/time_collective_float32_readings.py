@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: wrong_value
-# hint: too long for float32
+# hint: more digits than float32
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: time_collective
 # diagnosis: deadlock
-# hint: make the same calls, and equally often
+# hint: make the same calls, and the same number of them
 import time
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: exception
-# hint: leave out every one
+# hint: leave out every parameter
 import torch
 import torch.distributed as dist
 from torch import nn

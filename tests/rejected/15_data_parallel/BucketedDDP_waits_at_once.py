@@ -1,6 +1,6 @@
 # exercise: BucketedDDP
 # diagnosis: no_overlap
-# hint: are waited for before the next gradient
+# hint: you wait for each of them before the next
 # not: last gradient is ready
 # earns: 0.5
 import torch

@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: deadlock
-# hint: does the rank that is waited for
+# hint: which call is each of them waiting for
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: parameter_server_step
 # diagnosis: not_neighbour
-# hint: everybody talks to rank 0
+# hint: every rank talks to rank 0
 """A chain to the last rank, which hands out the means: right values, and no server."""
 
 import torch
