@@ -7,7 +7,7 @@
 # messages, and everything else in this course is made of them.
 #
 # **You will learn** to send a tensor from one rank to another, why a send may wait, how two ranks
-# can wait for each other for ever and how to avoid it, and in which order messages arrive.
+# can wait for each other forever and how to avoid it, and in which order messages arrive.
 #
 # **You need** chapter [00](00_ranks_and_groups.ipynb).
 #

@@ -112,7 +112,7 @@ def test_a_deadlock_reaches_the_end_of_the_record():
         assert lane.left is None
         assert not lane.bars[-1].over
         assert lane.bars[-1].end == shown.end
-        assert lane.end == f"waits for ever in send to {(rank + 1) % 4} (line {line})"
+        assert lane.end == f"waits forever in send to {(rank + 1) % 4} (line {line})"
     assert shown.lines == ()
 
 
@@ -206,7 +206,7 @@ def test_a_notebook_gets_a_picture_its_words_and_a_table():
     assert dark == darkened(shown.picture)
     alt = re.search(r'alt="([^"]*)"', page)[1]
     assert "Time line of 3 ranks over" in alt
-    assert "then waits for ever in send to 1" in alt
+    assert "then waits forever in send to 1" in alt
     assert page.count("<tr>") == 4
     # a notebook that is not trusted keeps neither of these, nor does it need them
     assert not re.search(r"<(script|svg)|https?://(?!www\.w3\.org/2000/svg)", page)
@@ -273,7 +273,7 @@ def test_messages_pass_behind_labels_and_bars():
 
 def test_a_bar_that_did_not_end_stops_where_the_run_was_ended():
     bar = Bar(20, 100, "recv", "recv from 0 (line 3)", over=False)
-    found = Lanes((Lane((bar,), (), "waits for ever", None),), (), 100)
+    found = Lanes((Lane((bar,), (), "waits forever", None),), (), 100)
     drawing = _Drawing(found)
     rights = [
         patch.get_x() + patch.get_width()

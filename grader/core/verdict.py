@@ -168,7 +168,7 @@ class Diagnosis(str, Enum):
     DEADLOCK = (
         "deadlock",
         "deadlock",
-        "has ranks that wait for each other for ever",
+        "has ranks that wait for each other forever",
         "Follow the lines above from rank to rank. What is each of them waiting for, and which"
         " rank should have made that call?",
     )

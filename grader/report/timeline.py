@@ -324,7 +324,7 @@ def _end(span: CallSpan, bars: Sequence[Bar], for_ever: bool) -> str:
     if span.how:
         return span.how
     if bars and bars[-1].text:
-        how = "waits for ever in" if for_ever else "still waits in"
+        how = "waits forever in" if for_ever else "still waits in"
         return f"{how} {bars[-1].text}"
     return "still runs"
 

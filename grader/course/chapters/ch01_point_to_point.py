@@ -14,7 +14,7 @@ from grader.course.oracles import nbytes
 
 _SEND_FIRST = Mistake(
     "A send returns only when its receive has been posted. Every rank that waits is in a send, so"
-    " they wait for ever: let one side receive first, or start the send with isend.",
+    " they wait forever: let one side receive first, or start the send with isend.",
     when=lambda e: bool(
         e.failure and e.failure.cycle and all(wait.call == "send" for wait in e.failure.waits)
     ),
