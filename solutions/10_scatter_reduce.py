@@ -317,10 +317,10 @@ print("gradient:", leaf.grad.tolist())
 
 # %% [markdown]
 # The result is right, and the gradient is `nan` everywhere. In the backward pass `where` hands a 0 to
-# the division, the division multiplies it by $1/0 = \infty$, and $0 \cdot \infty$ is `nan`. This `nan`
-# belongs to the empty segment alone. But the backward of the matrix product multiplies it by the zeros that
-# say "this row is not in that segment", and $0 \cdot$ `nan` is `nan`, for every row. You would only notice
-# after the first step of training, when every weight is `nan`.
+# the division, which divides it by the count as well: $0/0$ is `nan` again. This `nan` belongs to the
+# empty segment alone. But the backward of the matrix product multiplies it by the zeros that say "this
+# row is not in that segment", and $0 \cdot$ `nan` is `nan`, for each row. You would only notice after the
+# first step of training, when every weight is `nan`.
 #
 # So it is not enough that the result has no `nan`. None may come up on the way. `check` also looks at the
 # gradient.
@@ -534,11 +534,11 @@ print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
 # - Keep divisors away from zero *before* you divide, or `nan` may come back in the gradient.
 # - It is not reduce-scatter, and not the first half of a ring.
 #
-# You have now seen all three examples from the beginning. A node of a graph network adds up
-# what its neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal words with the scatter-sum that is the
-# backward of its lookup. And `combine_experts` is the last step of a mixture-of-experts layer. Each is a
-# single call instead of a loop, and each would be wrong with `out[index] += ...` as soon as an index
-# occurs twice.
+# You have now seen all three examples from the beginning. A node of a graph network adds up what its
+# neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal
+# words with the scatter-sum that is the backward of its lookup. And `combine_experts` is the last step
+# of a mixture-of-experts layer. Each is a single call instead of a loop, and each would be wrong with
+# `out[index] += ...` as soon as an index occurs twice.
 #
 # ### Check yourself
 #

@@ -365,10 +365,7 @@ run(order_that_hangs, 3, torch.ones(2), may_fail=True)
 # Real programs get here by looping over a `set`, or over the files of a directory: the elements are the
 # same on every rank, but not their order.
 #
-# PyTorch can look for this too: with the environment variable `TORCH_DISTRIBUTED_DEBUG=DETAIL`, every
-# collective first checks that all ranks make the same call
-# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications)).
-# That is slow, so it is for finding a mistake and not for every day.
+# PyTorch can look for this as well. At the end of the chapter you will see how.
 #
 # ## Exercise: mend the order
 #
@@ -759,13 +756,29 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # Ask each process where it is: [py-spy](https://github.com/benfred/py-spy) prints the Python stack of a
 # running process. Write down the call of every rank, draw the arrows, and follow them.
 #
-# On gloo there is a barrier that says which rank is missing. The next cell launches four processes with
-# `torchrun`, without the grader; rank 2 takes another branch.
+# PyTorch has tools of its own. Two of them work on a CPU, with gloo. The next cells launch four processes
+# with `torchrun`, without the grader. In the first, rank 2 takes another branch, and never comes to the
+# barrier.
 #
 # **Predict:** an ordinary barrier would wait for half an hour and then give up. What will this one say?
 
 # %%
-SCRIPT = """
+def launch(script, **environment):
+    """Run a script on four ranks that torchrun starts, and show what they print."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "script.py")
+        with open(path, "w") as file:
+            file.write(script)
+        done = subprocess.run(
+            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4", path],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+        )
+    print(done.stdout, end="")
+
+
+ONE_IS_MISSING = """
 from datetime import timedelta
 
 import torch.distributed as dist
@@ -779,19 +792,44 @@ if dist.get_rank() != 2:  # rank 2 took another branch
             print(error)
 """
 
-with tempfile.TemporaryDirectory() as folder:
-    path = os.path.join(folder, "who_is_missing.py")
-    with open(path, "w") as file:
-        file.write(SCRIPT)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4"]
-    done = subprocess.run([*torchrun, path], capture_output=True, text=True)
-print(done.stdout, end="")
+launch(ONE_IS_MISSING)
 
 # %% [markdown]
 # [`monitored_barrier`](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.monitored_barrier)
 # exists for gloo only, and is slow, since every rank reports to rank 0. A program that trains with NCCL
 # can make a second group on gloo for it.
 #
+# The other tool is the environment variable
+# [`TORCH_DISTRIBUTED_DEBUG=DETAIL`](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications).
+# With it, every collective first checks that all ranks make the same call. That is slow too, so it is
+# for finding a mistake and not for every day. Here is patient 7 again. The message is long, so we pick
+# out what each rank is running:
+
+# %%
+TWO_ORDERS = """
+import re
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+x = torch.ones(2)
+try:
+    if dist.get_rank() % 2 == 0:
+        dist.all_reduce(x)
+        dist.broadcast(x, src=0)
+    else:
+        dist.broadcast(x, src=0)
+        dist.all_reduce(x)
+except RuntimeError as error:
+    if dist.get_rank() == 0:
+        for number, kind in re.findall(r"Rank (\\d+) is running.*?OpType=(\\w+)", str(error)):
+            print(f"rank {number} is running {kind}")
+"""
+
+launch(TWO_ORDERS, TORCH_DISTRIBUTED_DEBUG="DETAIL")
+
+# %% [markdown]
 # NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
 # says which devices and links it uses, and what goes wrong. And PyTorch keeps the last collectives of

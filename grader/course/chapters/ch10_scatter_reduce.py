@@ -916,8 +916,7 @@ combine_experts = Exercise(
             ),
         ),
         Mistake(
-            "Rows get the weights of other rows. weight[i] belongs to rows[i],"
-            " not to token i.",
+            "Rows get the weights of other rows. weight[i] belongs to rows[i], not to token i.",
             when=like(lambda c: combined(c, c.weight[c.token_index])),
         ),
         Mistake(
