@@ -802,8 +802,8 @@ launch(ONE_IS_MISSING)
 # The other tool is the environment variable
 # [`TORCH_DISTRIBUTED_DEBUG=DETAIL`](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications).
 # With it, every collective first checks that all ranks make the same call. That is slow too, so it is
-# for finding a mistake and not for every day. Here is patient 7 again. The message is long, so we pick
-# out what each rank is running:
+# for finding a mistake and not for every day. Here is patient 7 again. The message is long, so rank 0
+# prints only the heart of it, two calls that differ:
 
 # %%
 TWO_ORDERS = """
