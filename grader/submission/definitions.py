@@ -391,10 +391,14 @@ def _is_library(name: str) -> bool:
     return spec is not None and bool(spec.origin) and not is_students(str(spec.origin))
 
 
+#: Instructions that read a global name; the last is in classes and annotations, from Python 3.12.
+_READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+
+
 def _globals_used(code: types.CodeType) -> Iterator[str]:
     """Yield the global names that a code object reads, also in functions inside it."""
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if instruction.opname in _READS_GLOBAL:
             yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
