@@ -571,8 +571,8 @@ plt.show()
 # program has given no name, such as copying the gradients into one tensor.)
 #
 # The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
-# compare durations instead: the shortest all-reduce belongs to the rank that came last, and the others
-# waited for about as long as theirs are longer.
+# compare durations instead. All ranks finish at about the same time, so the shortest all-reduce belongs
+# to the rank that came last, and each of the others waited for about the difference.
 #
 # On GPUs you look for NCCL's kernels, on the line of their stream. Their time too is part transfer and
 # part waiting for other ranks, and PyTorch's plugin for TensorBoard [splits it as you
@@ -804,8 +804,8 @@ else:
 # - **A kernel?** Sort the table by *self* time; `ncu` looks inside the kernel.
 # - **Python?** Look for gaps between the bars of the trace. A trace is JSON: name, begin, duration,
 #   thread.
-# - **Another rank?** Record every rank. The rank with the shortest collective came last; what the
-#   others have more was waiting.
+# - **Another rank?** Record every rank. The rank with the shortest collective came last; whatever
+#   the others took beyond that was waiting.
 #
 # Only then do you optimise. If that means C++ of your own, it must check shapes, dtypes and strides
 # itself, since a pointer knows none of them.

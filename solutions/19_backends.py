@@ -518,8 +518,8 @@ else:
 # ones.
 #
 # You can see this without hanging. Both ranks *start* a send, then meet in a barrier, so that neither
-# has received anything yet. Then each asks whether its send is done. What do you expect for 100 bytes,
-# and for a million?
+# has received anything yet. Then each asks whether its send is done, and a second barrier keeps both
+# from receiving before that. What do you expect for 100 bytes, and for a million?
 
 # %% tags=["nbval-ignore-output"]
 EAGER = """
@@ -533,6 +533,7 @@ for name in ("Isend", "Issend"):
         request = getattr(world, name)(bytes(size), peer)
         world.Barrier()
         done = request.Test()
+        world.Barrier()
         world.Recv(into, peer)
         request.Wait()
         if world.Get_rank() == 0:
@@ -550,11 +551,10 @@ else:
 #
 # `Issend` is the **synchronous** send: it is done only when the receive has begun, at every size. (MPI
 # libraries call this exchange the *rendezvous protocol*. It has nothing to do with the rendezvous at
-# the start of a program.) The course's MPI worlds use only that one, so what could hang does hang, as
-# on gloo, and the grader can say which rank waits for which. Use it in your own tests as well: replace
-# `Send` by `Ssend`, and a program that still runs does not rely on buffers.
+# the start of a program.) Use it in your tests: replace `Send` by `Ssend`, and a program that still
+# runs does not rely on buffers. The course's MPI worlds use no other send.
 #
-# **Predict:** both ranks send first, a small tensor. What happens on gloo, and what in the course's MPI
+# **Predict:** both ranks send first, a small tensor. On gloo that hangs. What does it do in the course's MPI
 # worlds?
 
 # %%
@@ -575,7 +575,8 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# Both hang, and the grader says why. With plain sends this MPI would have let it run.
+# Both hang, and the grader calls it by its name. What could hang does hang in the course's MPI worlds, and
+# so the grader can say which rank waits for which. With plain sends this MPI would have let it run.
 #
 # ## NCCL's traps
 #
@@ -926,7 +927,7 @@ shown
 #
 # ### Against torch's own
 #
-# Three contenders, on the same network, with four ranks and gloo: `DistributedDataParallel`, your
+# Three contenders train the same network on four ranks, with gloo: `DistributedDataParallel`, your
 # buckets with gloo's all-reduce, and your buckets with your ring. They take turns in **one** run, so
 # that whatever else the machine does disturbs them all alike. Each number is a median.
 #
@@ -991,8 +992,7 @@ if trained:
 # - **A single entry in the record.** In `run` every message of yours is **recorded**, 6 sends and 6
 #   receives for each bucket; torch's all-reduce is one entry. That costs your ring, and not gloo's.
 #
-# And all three lack processors: four ranks with two threads each need more cores than most laptops
-# have. What is hidden behind backward still has to be computed.
+# And all three lack processors: four ranks with two busy threads each would like eight cores. What is hidden behind backward still has to be computed.
 #
 # What you do have is the same *algorithm*: the bytes, the buckets, the order and the overlap. On a
 # machine whose network is the bottleneck, those are what counts.
@@ -1038,8 +1038,8 @@ if trained:
 # <details><summary>Why must the helper of the capstone be one thread, and not one for each bucket?</summary>
 #
 # Messages between two ranks are matched in the order in which they are posted. Two rings at the same
-# time would post theirs in an order that differs from rank to rank, and a rank would add a chunk of one
-# bucket to the other.
+# time could post theirs in an order that differs from rank to rank, and then a rank would add a chunk of
+# one bucket to the other.
 # </details>
 #
 # This was the last chapter. You began with `dist.get_rank()`, and you have trained a model on your own
