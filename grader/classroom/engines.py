@@ -86,19 +86,22 @@ class LocalEngine:
     submission has a sandbox of its own.
 
     A process with a single thread forks all its workers at once, since torch takes seconds to
-    import.  Otherwise, and in place of one that has died, a worker is a new interpreter.
+    import, and they share a pool of sandboxes.  Otherwise, and in place of one that has died, a
+    worker is a new interpreter with a pool of its own.
 
     Args:
         jobs: number of workers; the number of processors if not given.
         hidden: folders that the workers' sandboxes must not show, see
-            :class:`grader.launch.sandbox.SandboxPool`; their pools then start at once, if the
-            workers are forked.  None for no sandboxes.
+            :class:`grader.launch.sandbox.SandboxPool`.  None for no sandboxes.
+
+    Raises:
+        WorldError: no sandbox can be started.
     """
 
     def __init__(self, jobs: int | None = None, hidden: Sequence[Path] | None = None) -> None:
         self._jobs = jobs or cores()
         self._workers: list[_Worker] = []
-        self._pools: list[SandboxPool] = []
+        self._pool: SandboxPool | None = None
         try:
             if has_one_thread():
                 self._fork_workers(hidden)
@@ -107,16 +110,18 @@ class LocalEngine:
             raise
 
     def _fork_workers(self, hidden: Sequence[Path] | None) -> None:
-        """Fork all workers, each with a pool of sandboxes if there are to be any."""
+        """Fork all workers, with one pool of sandboxes if there are to be any."""
         if hidden is not None:
-            self._pools = [SandboxPool(hidden) for _ in range(self._jobs)]
-        # while the pools import torch, too; no worker has to import it again
+            self._pool = SandboxPool(hidden)
+        # while the pool imports torch, too; no worker has to import it again
         import grader.classroom.grading  # noqa: F401
 
         if has_one_thread():
-            pools: list[SandboxPool | None] = [*self._pools] or [None] * self._jobs
-            for pool in pools:
-                self._workers.append(_Worker(_Fork([one.pipe for one in self._workers], pool)))
+            if self._pool is not None:
+                self._pool.wait()
+            for _ in range(self._jobs):
+                fork = _Fork([one.pipe for one in self._workers], self._pool)
+                self._workers.append(_Worker(fork))
 
     def run(self, requests: Iterable[GradingRequest]) -> Iterator[GradingEvent]:
         """See :class:`Engine`."""
@@ -175,9 +180,9 @@ class LocalEngine:
         for worker in self._workers:
             worker.end(until)
         self._workers.clear()
-        for pool in self._pools:
-            pool.close()
-        self._pools.clear()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ class _Fork:
 
     Attributes:
         pipes: this process's ends of the pipes of other workers, which it must not keep open.
-        pool: the pool of its sandboxes; None to start one when it is needed.
+        pool: the pool of all workers' sandboxes; None to start one when it is needed.
     """
 
     pipes: list[Connection[Any, Any]]

@@ -245,11 +245,9 @@ class SandboxPool:
         # inside, users can read a library whose name they know, and cannot list the others
         self.built.chmod(0o711)
         command = sandbox_command(hidden, self.built)
-        self._socket, theirs = socket.socketpair()
+        # whole messages, since several processes may ask
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._helper = Helper("grader.server.sandbox_server", theirs, command)
-        # the kernel limits processes by user, so that graders on one machine need different
-        # ones; they have different process ids
-        self._user = _USERS[self.pid % len(_USERS)] if os.geteuid() == 0 else None
         self._ready = False
         self._adopter: int | None = None
         atexit.register(self.close)
@@ -272,7 +270,10 @@ class SandboxPool:
         return False
 
     def adopt(self) -> None:
-        """Use it in this process, a fork of the one that has started it and that ends it."""
+        """Use it in this process, a fork of the one that has started it and that ends it.
+
+        Several forks may use it at a time, if it has been waited for before.
+        """
         self._adopter = os.getpid()
 
     @property
@@ -285,15 +286,23 @@ class SandboxPool:
         return self._helper.last_line() or "it says nothing"
 
     def sandbox(self) -> Sandbox:
-        """Return a new sandbox; two at a time would share a user and its limits.
+        """Return a new sandbox; two of one process at a time would share a user and its limits.
 
         Raises:
             WorldError: it cannot be started.
         """
-        self._wait()
-        return Sandbox(self, self._user)
+        self.wait()
+        # the kernel limits processes by user, so that those who judge at a time on one machine
+        # need different ones; they have different process ids
+        user = _USERS[os.getpid() % len(_USERS)] if os.geteuid() == 0 else None
+        return Sandbox(self, user)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until it can fork sandboxes.
+
+        Raises:
+            WorldError: it does not start.
+        """
         if self._ready:
             return
         self._socket.settimeout(HELPER_START)
