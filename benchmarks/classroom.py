@@ -163,8 +163,10 @@ def full(name: str) -> Student:
     return Student(name, "right", {path.name: path.read_bytes() for path in handed}, full=True)
 
 
-def grade(students: Sequence[Student], jobs: int | None = None) -> Run:
-    """Grade a class on the command line."""
+def grade(
+    students: Sequence[Student], jobs: int | None = None, scheduler: str | None = None
+) -> Run:
+    """Grade a class on the command line, on this machine or by a Dask scheduler at an address."""
     with tempfile.TemporaryDirectory() as folder:
         for student in students:
             home = Path(folder, "in", student.name)
@@ -174,6 +176,7 @@ def grade(students: Sequence[Student], jobs: int | None = None) -> Run:
         out = Path(folder, "out")
         command = [sys.executable, "-m", "grader", "grade", f"{folder}/in", "--out", str(out)]
         command += ["--seed", "1", "--json", *(["--jobs", str(jobs)] if jobs else [])]
+        command += ["--engine", "dask", "--scheduler", scheduler] if scheduler else []
         before, started = used(), time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         peak = Peak(process.pid)

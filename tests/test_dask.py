@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[class]'")
@@ -127,6 +128,29 @@ def test_a_worker_that_is_killed_costs_no_submission(cluster):
     assert not [one for one in found if isinstance(one, SubmissionLost)]
     passed = {one.key for one in found if isinstance(one, ExerciseJudged) and one.verdict.passed}
     assert passed == {str(number) for number in range(6)}
+
+
+def _judges():
+    """In a worker: the processes that judge for it."""
+    found = [child for child in psutil.Process().children() if "grading" in str(child.cmdline())]
+    return [child.pid for child in found]
+
+
+def test_a_worker_keeps_its_judge_until_the_engine_is_closed():
+    """A new one would import torch for every submission."""
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", processes=True
+    ) as cluster, Client(cluster) as mine:  # fmt: skip
+        engine = DaskEngine(Client(cluster))
+        seen = []
+        for number in range(2):
+            list(engine.run([GradingRequest(f"{number}", (), "", 0, Limits(sandbox=False))]))
+            seen += mine.run(_judges).values()
+        engine.close()
+        (last,) = mine.run(_judges).values()
+    assert len(seen[0]) == 1
+    assert seen == [seen[0]] * 2
+    assert last == []
 
 
 def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):

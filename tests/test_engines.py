@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import engines
+from grader.classroom.command import _Signals, _Stop, _workplace
 from grader.classroom.engines import LocalEngine
 from grader.classroom.messages import GradingRequest, Limits, SubmissionJudged
+from grader.core.errors import WorldError
 from grader.launch.sandbox import missing
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,24 +40,26 @@ def until(condition, what, seconds=100):
         time.sleep(0.01)
 
 
-_serve = engines._serve
-
-
-def _serve_when_both_have_started(pipe):
-    """In a worker: it listens only when there is another worker, and judges nothing."""
-    from grader.classroom import grading
-
-    started = Path(os.environ["TEST_STARTED"])
-    (started / str(os.getpid())).touch()
-    until(lambda: len(list(started.iterdir())) == 2, "two workers")
-    grading.serve_request = lambda one, report: report(SubmissionJudged(one.key))
-    _serve(pipe)
+#: A worker that listens only when there is another worker, and judges nothing.
+LISTENS_LATE = """
+import os, sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from grader.classroom import grading
+from grader.classroom.messages import SubmissionJudged
+from tests.test_engines import until
+started = Path(os.environ["TEST_STARTED"])
+(started / str(os.getpid())).touch()
+until(lambda: len(list(started.iterdir())) == 2, "two workers")
+grading.serve_request = lambda one, report: report(SubmissionJudged(one.key))
+grading.serve(Connection(int(sys.argv[1])))
+"""
 
 
 def test_workers_start_side_by_side_however_large_their_orders(tmp_path, monkeypatch):
     """Neither worker listens before the other one has started; their orders fill any pipe."""
     monkeypatch.setenv("TEST_STARTED", str(tmp_path))
-    monkeypatch.setattr(engines, "_serve", _serve_when_both_have_started)
+    monkeypatch.setattr(engines, "_PROGRAM", [sys.executable, "-c", LISTENS_LATE])
     files = (("answers.py", b"#" * (2 << 20)),)
     engine = LocalEngine(2)
     try:
@@ -79,8 +83,7 @@ requests = [GradingRequest(key, (("a.py", b""),), key, 1, Limits(sandbox=False))
 ended = [event.key for event in engine.run(requests) if isinstance(event, SubmissionJudged)]
 print(*sorted(ended))
 engine.close()
-# a new interpreter comes with a helper of multiprocessing, which stays
-print([child for child in mine.children() if "resource_tracker" not in str(child.cmdline())])
+print(mine.children())
 """
 
 
@@ -100,6 +103,20 @@ def test_workers_are_forked_from_a_process_with_one_thread(before, forked):
     said = process.stdout.read()
     process.communicate("go\n")
     assert said == f"{forked}\na b c d e\n[]\n"
+
+
+def test_a_signal_counts_more_than_what_it_breaks():
+    """Ctrl-C ends processes that are being started as well, and their end is an error."""
+
+    def graded():
+        with _Signals() as signals, _workplace(signals):
+            signals.hold()
+            os.kill(os.getpid(), signal.SIGINT)
+            raise WorldError("no sandbox can be started")
+
+    with pytest.raises(_Stop) as stop:
+        graded()
+    assert stop.value.number == signal.SIGINT
 
 
 def _sandbox_is_made(temporary, out):
@@ -147,6 +164,6 @@ def test_a_grading_that_is_stopped_leaves_no_temporary_files(tmp_path, number, m
         process.wait()
         process.stdout.close()
     assert list(temporary.iterdir()) == []
-    assert process.returncode == 128 + number
+    assert process.returncode == 128 + number, said
     assert "every verdict so far is stored" in " ".join(said.split())
     assert "Traceback" not in said

@@ -384,19 +384,19 @@ class _Signals:
             signal.signal(number, before)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
+        self._came = number
         if not self._held:
             raise _Stop(number)
-        self._came = number
 
     def hold(self) -> None:
         """From now on, remember a signal instead of raising it."""
         self._held = True
 
     def let_go(self) -> None:
-        """Raise a signal that has come meanwhile, and from now on each that comes.
+        """Raise a signal that has come so far, and from now on each that comes.
 
         Raises:
-            _Stop: a signal came while signals were held back.
+            _Stop: a signal came while signals were held back, or its exception was lost.
         """
         self._held = False
         if self._came is not None:
@@ -416,6 +416,10 @@ def _workplace(signals: _Signals) -> Iterator[contextlib.ExitStack]:
         try:
             signals.let_go()
             yield stack
+        except Exception:
+            # Ctrl-C also ends a process that has just been forked for the pool of sandboxes
+            signals.let_go()
+            raise
         finally:
             signals.hold()
     signals.let_go()

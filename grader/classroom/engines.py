@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import multiprocessing
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -23,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,6 +30,7 @@ from grader.classroom.messages import (
     GradingRequest,
     SubmissionJudged,
     SubmissionLost,
+    WorkerReady,
     Workers,
 )
 from grader.core.errors import RequestError, WorldError
@@ -68,9 +68,6 @@ _TRIES = 2
 #: Seconds that workers have to clean up and end before they are killed.
 _PATIENCE = 10.0
 
-#: The message that a worker sends once, when it can take a request.
-_READY = "ready"
-
 
 def cores() -> int:
     """Return the number of processors that this process may use."""
@@ -87,7 +84,7 @@ class LocalEngine:
 
     A process with a single thread forks all its workers at once, since torch takes seconds to
     import, and they share a pool of sandboxes.  Otherwise, and in place of one that has died, a
-    worker is a new interpreter with a pool of its own.
+    worker is a new interpreter, started when it is needed, with a pool of its own.
 
     Args:
         jobs: number of workers; the number of processors if not given.
@@ -210,14 +207,13 @@ class _Worker:
     """
 
     def __init__(self, fork: _Fork | None = None) -> None:
-        # of either context; typeshed has no class for what they share
-        context: Any = multiprocessing.get_context("spawn" if fork is None else "fork")
-        self.pipe, theirs = context.Pipe()
+        self.pipe, theirs = multiprocessing.Pipe()
+        self._process: ForkProcess | _Interpreter
         if fork is None:
-            self._process = context.Process(target=_serve, args=(theirs,), daemon=False)
+            self._process = _Interpreter(theirs)
         else:
             arguments = (theirs, [*fork.pipes, self.pipe], fork.pool)
-            self._process = context.Process(target=_serve_in_fork, args=arguments, daemon=False)
+            self._process = ForkProcess(target=_serve_in_fork, args=arguments, daemon=False)
         with _without_interrupts():
             self._process.start()
         theirs.close()
@@ -242,8 +238,8 @@ class _Worker:
         Raises:
             EOFError, OSError: it has died.
         """
-        event: GradingEvent | str = self.pipe.recv()
-        if isinstance(event, str):
+        event: GradingEvent | WorkerReady = self.pipe.recv()
+        if isinstance(event, WorkerReady):
             self._ready = True
             self._send()
             return None
@@ -273,6 +269,54 @@ class _Worker:
         self._process.join()
 
 
+#: The program of a new interpreter; its argument is the descriptor of its end of a pipe.
+_PROGRAM = [sys.executable, "-m", "grader.classroom.grading"]
+
+
+class _Interpreter:
+    """A worker's process in a new interpreter, with the methods of ``multiprocessing.Process``.
+
+    That class starts none in a worker of Dask, which is a daemon in its eyes.
+
+    Args:
+        pipe: the process's end of its pipe.
+    """
+
+    def __init__(self, pipe: Connection[Any, Any]) -> None:
+        self._pipe = pipe
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        number = self._pipe.fileno()
+        self._popen = subprocess.Popen(
+            [*_PROGRAM, str(number)], pass_fds=[number], stdin=subprocess.DEVNULL
+        )
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, at most so many seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._started.wait(timeout)
+
+    def terminate(self) -> None:
+        """Send it SIGTERM."""
+        self._started.terminate()
+
+    def kill(self) -> None:
+        """Send it SIGKILL."""
+        self._started.kill()
+
+    @property
+    def exitcode(self) -> int | None:
+        """Its exit status, or the negative number of the signal that ended it."""
+        return self._started.poll()
+
+    @property
+    def _started(self) -> subprocess.Popen[bytes]:
+        assert self._popen is not None
+        return self._popen
+
+
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Block SIGINT in processes that the block starts, until they set a handler of their own."""
@@ -289,42 +333,19 @@ def _serve_in_fork(
     pool: SandboxPool | None,
 ) -> None:
     """Serve in a fork, which has its parent's ends of pipes as well."""
+    from grader.classroom.grading import serve
+
     for connection in parents:
         connection.close()  # or their peers would not see that the parent has closed them
     if pool is not None:
         adopt(pool)
-    _serve(pipe)
-
-
-def _serve(pipe: Connection[Any, Any]) -> None:
-    """Judge requests in the worker, until the pipe is closed."""
-    from grader.rank.process_limits import die_with_parent
-
-    # if the parent is killed, the verdicts found here would be lost anyway
-    die_with_parent()
-    # Ctrl-C, and the end of the terminal, are the parent's to handle
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    # on SIGTERM it ends the processes it has started, and removes the files it has written
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    from grader.classroom.grading import serve_request
-
-    # these objects stay for good, so the collector need not scan them again and again
-    gc.freeze()
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        pipe.send(_READY)
-        while True:
-            serve_request(pipe.recv(), pipe.send)
+    serve(pipe)
 
 
 # A Dask cluster: other machines, or SLURM's. --------------------------------------
 #
 # Every Dask worker needs what this machine needs to grade: the course, its packages,
 # and bubblewrap.  Requests carry the files, so the workers need no shared folder.
-
-#: The program that carries out one request, see :func:`grader.classroom.grading.main`.
-_WORK = "grader.classroom.grading"
 
 #: Seconds in which a scheduler must answer.
 _ANSWER = 10
@@ -408,29 +429,38 @@ class DaskEngine:
 
     def close(self) -> None:
         """Stop all work."""
+        if self._cluster is None and self._client.status == "running":
+            # the workers of somebody else's cluster stay; some may be gone
+            with contextlib.suppress(OSError):
+                self._client.run(end_idle, on_error="ignore")
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
 
-def carry_out(request: GradingRequest) -> list[GradingEvent]:
-    """Judge one submission in a Dask worker, in a process of its own.
+#: In a Dask worker, the engines that judge nothing now; kept, since a new one imports torch.
+_idle: list[LocalEngine] = []
 
-    A Dask worker runs tasks in threads, and may not start processes by
-    ``multiprocessing``; a judge needs a process to itself.
+
+def carry_out(request: GradingRequest) -> list[GradingEvent]:
+    """Judge one submission in a Dask worker, which runs tasks in threads.
+
+    A judge needs a process to itself, which stays for the submissions that follow.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", _WORK],
-        input=pickle.dumps(request),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        why = f"status {done.returncode}" + "".join(f": {line}" for line in last)
-        return [SubmissionLost(request.key, f"the process that judged it ended: {why}")]
-    events: list[GradingEvent] = pickle.loads(done.stdout)
-    return events
+    try:
+        engine = _idle.pop()
+    except IndexError:
+        engine = LocalEngine(1)
+    try:
+        return list(engine.run([request]))
+    finally:
+        _idle.append(engine)
+
+
+def end_idle() -> None:
+    """End the processes that judge nothing now, in a Dask worker."""
+    while _idle:
+        _idle.pop().close()
 
 
 def connect(scheduler: str | None, jobs: int | None) -> DaskEngine:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pickle
+import gc
 import re
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
+from typing import Any
 
 import psutil
 
@@ -22,6 +24,7 @@ from grader.classroom.messages import (
     SubmissionJudged,
     SubmissionLost,
     SubmissionPlanned,
+    WorkerReady,
 )
 from grader.classroom.store import fingerprint
 from grader.core.errors import UnreadableFile, WorldError
@@ -33,9 +36,18 @@ from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import ForkServer
 from grader.launch.parsing import parse
 from grader.launch.sandbox import Sandbox, new_sandbox
+from grader.rank.process_limits import die_with_parent
 from grader.submission.submission import Submission
 
-__all__ = ["GradingPlan", "ResourceWatchdog", "chapter_of", "grade", "plan", "serve_request"]
+__all__ = [
+    "GradingPlan",
+    "ResourceWatchdog",
+    "chapter_of",
+    "grade",
+    "plan",
+    "serve",
+    "serve_request",
+]
 
 
 # On which exercises a submission is judged, and from which of its files. ----------
@@ -341,10 +353,10 @@ class _SubmissionSandbox:
         self._close()
 
 
-# As a program, which engines start. -----------------------------------------------
+# As a process, which engines start. -----------------------------------------------
 #
-# It reads a pickled request and writes the pickled results.  Both are the grader's own, and
-# no submission's code runs in this process.
+# Requests and events are pickled.  Both are the grader's own, and no submission's code runs in
+# this process.
 
 
 def serve_request(request: GradingRequest, report: Callable[[GradingEvent], None]) -> None:
@@ -357,19 +369,23 @@ def serve_request(request: GradingRequest, report: Callable[[GradingEvent], None
         report(SubmissionJudged(request.key))
 
 
-def main() -> None:
-    """Read one request from standard input, and write its events to standard output."""
-    from grader.rank.process_limits import die_with_parent
-
+def serve(pipe: Connection[Any, Any]) -> None:
+    """Judge the requests that come through a pipe, until it is closed."""
+    # if the parent is killed, the verdicts found here would be lost anyway
     die_with_parent()
-    # nothing but the events may reach standard output, whatever a library prints
-    answer = os.dup(1)
-    os.dup2(2, 1)
-    events: list[GradingEvent] = []
-    serve_request(pickle.load(sys.stdin.buffer), events.append)
-    with os.fdopen(answer, "wb") as out:
-        pickle.dump(events, out)
+    # Ctrl-C, and the end of the terminal, are the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # on SIGTERM it ends the processes it has started, and removes the files it has written
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # these objects stay for good, so the collector need not scan them again and again
+    gc.freeze()
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        pipe.send(WorkerReady())
+        while True:
+            serve_request(pipe.recv(), pipe.send)
 
 
 if __name__ == "__main__":
-    main()
+    serve(Connection(int(sys.argv[1])))

@@ -19,6 +19,7 @@ __all__ = [
     "GradingRequest",
     "SubmissionPlanned",
     "GradingEvent",
+    "WorkerReady",
     "Workers",
 ]
 
@@ -108,6 +109,11 @@ class SubmissionLost:
 
     key: str
     reason: str
+
+
+@dataclass(frozen=True)
+class WorkerReady:
+    """A worker process can take a request, which it says once."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,205 @@
+"""A class graded on a Dask cluster: what it adds, and what becomes of its workers.
+
+Submissions of three exercises, right and wrong (those of ``benchmarks.graders``), are graded by
+``python -m grader grade``: on this machine with as many workers, then on a cluster whose
+scheduler and workers are processes of this machine.  Last comes a cluster that nobody would
+wish for: its workers come late, one after the other, and every so many seconds one is killed and
+another one joins.  Each verdict of each student must be the same everywhere.
+
+CPU seconds are the whole machine's, so nothing else should run meanwhile.
+
+Run with ``python -m benchmarks.cluster``; ``--submissions 1000 --workers 2`` is the long one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.classroom import Run, Student, bare, grade
+from benchmarks.graders.classwork import IMPORTS, WRONG, submissions
+
+#: Seconds between the arrivals of two workers of the cluster that loses some.
+LATE = 5.0
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, as processes.
+
+    Attributes:
+        address: the scheduler's address.
+        lost: workers killed so far.
+    """
+
+    address: str
+    lost: int = 0
+
+    def __post_init__(self) -> None:
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    def join(self) -> None:
+        """Start one more worker."""
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.address]
+        command += ["--nthreads", "1", "--no-dashboard"]
+        # in a session of its own, with the process that looks after it
+        self._workers.append(
+            subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+        )
+
+    def lose(self, choice: random.Random) -> None:
+        """Kill a worker."""
+        worker = self._workers.pop(choice.randrange(len(self._workers)))
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        self.lost += 1
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            worker.terminate()
+        for worker in self._workers:
+            worker.wait()
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A cluster without workers."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "scheduler.json")
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
+        command += ["--dashboard-address", ":0", "--scheduler-file", str(file)]
+        scheduler = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            while not file.exists() or not file.read_text().strip():
+                if scheduler.poll() is not None:
+                    raise SystemExit("the scheduler has ended")
+                time.sleep(0.1)
+            made = Cluster(json.loads(file.read_text())["address"])
+            try:
+                yield made
+            finally:
+                made.close()
+        finally:
+            scheduler.terminate()
+            scheduler.wait()
+
+
+class Trouble(threading.Thread):
+    """Lets workers come late, and then kills one every so many seconds and starts another.
+
+    Args:
+        cluster: the cluster, without workers yet.
+        workers: how many come.
+        period: seconds between two kills.
+    """
+
+    def __init__(self, cluster: Cluster, workers: int, period: float) -> None:
+        super().__init__()
+        self._cluster, self._workers, self._period = cluster, workers, period
+        self._over = threading.Event()
+        self._random = random.Random(1)
+
+    def run(self) -> None:
+        """Make trouble until :meth:`stop`."""
+        for _ in range(self._workers):
+            if self._over.wait(LATE):
+                return
+            self._cluster.join()
+        while not self._over.wait(self._period):
+            self._cluster.lose(self._random)
+            self._cluster.join()
+
+    def stop(self) -> None:
+        """Stop, and wait for its end."""
+        self._over.set()
+        self.join()
+
+
+def students(count: int) -> list[Student]:
+    """A class of so many, seven right ones in ten."""
+    handed = submissions(10)
+    found = []
+    for number in range(count):
+        one = handed[number % len(handed)]
+        name = f"student {number:04d}"
+        # with a name in it: files that are alike would be reported as such
+        text = "\n\n\n".join([f"# {name}", IMPORTS, *one.answers.values()])
+        changed = frozenset([WRONG[one.kind][0]] if one.kind in WRONG else [])
+        found.append(Student(name, one.kind, {"answers.py": text.encode()}, changed))
+    return found
+
+
+def differing(one: Run, other: Run) -> int:
+    """The number of verdicts of a run that another one lacks, or has otherwise."""
+    return sum(
+        name not in (theirs := other.rows.get(student, {})) or bare(verdict) != bare(theirs[name])
+        for student, row in one.rows.items()
+        for name, verdict in row.items()
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Grade the class everywhere, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--submissions", type=int, default=40)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--period", type=float, default=60, help="seconds between two kills")
+    request = parser.parse_args(arguments)
+
+    handed = students(request.submissions)
+    runs: dict[str, Run] = {}
+    for workers in request.workers:
+        runs[f"this machine, {workers}"] = grade(handed, workers)
+        with cluster() as made:
+            for _ in range(workers):
+                made.join()
+            runs[f"Dask, {workers}"] = grade(handed, scheduler=made.address)
+    most = max(request.workers)
+    with cluster() as made:
+        trouble = Trouble(made, most, request.period)
+        trouble.start()
+        try:
+            runs[f"Dask, {most} that come late"] = grade(handed, scheduler=made.address)
+        finally:
+            trouble.stop()
+        lost = made.lost
+
+    first = next(iter(runs.values()))
+    table = Table(
+        title=f"{len(handed)} submissions of three exercises",
+        caption=f"{lost} workers were killed in the last run, one every {request.period:g} s",
+    )
+    for heading in ("workers", "s", "a minute", "CPU s each", "rows", "other verdicts"):
+        table.add_column(heading, justify="left" if heading == "workers" else "right")
+    for name, run in runs.items():
+        table.add_row(
+            name,
+            f"{run.wall:.0f}",
+            f"{60 * len(handed) / run.wall:.1f}",
+            f"{run.cpu / len(handed):.2f}",
+            f"{len(run.rows)}",
+            f"{differing(first, run)}",
+        )
+    Console(width=80).print(table)
+    fine = all(len(run.rows) == len(handed) and not differing(first, run) for run in runs.values())
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
