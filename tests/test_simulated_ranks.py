@@ -258,6 +258,18 @@ def through_three_layers(lost=None):
     return x.grad
 
 
+def test_a_message_of_a_batch_is_named_with_the_line_of_the_batch():
+    def sends():
+        if dist.get_rank() == 0:
+            operation = dist.P2POp(dist.isend, torch.zeros(3), 1)
+            (request,) = dist.batch_isend_irecv([operation])
+            request.wait()
+
+    (wait,) = play(sends, 2).failure.waits
+    posted = line_in(sends, "dist.batch_isend_irecv")
+    assert wait.text.endswith(f"(posted at line {posted})")
+
+
 @pytest.mark.parametrize("size", [2, 4, 64])
 def test_ranks_may_wait_for_each_other_inside_backward(size):
     expected = torch.full((2,), (2.0 * size) ** 3)

@@ -33,9 +33,9 @@ from grader.simulation.world import SimulatedWorld
 __all__ = ["installed", "shortcuts", "rank_clock_and_generator"]
 
 
-# Shortcuts from ``send``, ``recv``, ``isend`` and ``irecv`` to the world. -----------
+# Shortcuts from ``send``, ``recv``, ``isend``, ``irecv`` and their batches to the world. ----
 #
-# A simulation consists of little else than these four calls, and torch's own functions take
+# A simulation consists of little else than these calls, and torch's own functions take
 # longer for them than everything that the world does.  So a plain tensor for the default group
 # goes straight to the world, and every other call takes torch's way: the rules of a real world,
 # and their error messages, are in one place only.
@@ -52,6 +52,10 @@ _PLAIN = frozenset(
 )
 
 
+#: The functions that have a shortcut.
+_SHORTENED = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
+
+
 def shortcuts(
     world: SimulatedWorld, torchs: dict[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
@@ -59,7 +63,7 @@ def shortcuts(
 
     Args:
         world: the simulated world.
-        torchs: torch's own ``send``, ``recv``, ``isend`` and ``irecv``.
+        torchs: torch's own functions of :data:`_SHORTENED`.
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
     all_sends, all_receives, wildcards = world.sends, world.receives, world.wildcards
@@ -69,6 +73,7 @@ def shortcuts(
     opened, frame_of = world.open, sys._getframe
     torch_isend, torch_irecv = torchs["isend"], torchs["irecv"]
     torch_send, torch_recv = torchs["send"], torchs["recv"]
+    torch_batch, everyone = torchs["batch_isend_irecv"], c10d._get_default_group()
 
     def isend(
         tensor: torch.Tensor,
@@ -96,6 +101,8 @@ def shortcuts(
         request = SimulatedRequest(world, me, "send", dst, tensor)
         opened[request] = None
         frame = frame_of(1)
+        if frame.f_code is batch_code:
+            frame = frame.f_back or frame
         request.place = frame.f_code, frame.f_lasti
         if all_receives[dst].get(number) or wildcards[dst]:
             receive = taker(dst, number)
@@ -138,6 +145,8 @@ def shortcuts(
         request = SimulatedRequest(world, me, "recv", src, tensor)
         opened[request] = None
         frame = frame_of(1)
+        if frame.f_code is batch_code:
+            frame = frame.f_back or frame
         request.place = frame.f_code, frame.f_lasti
         sent = all_sends[number].get(src)
         if sent:
@@ -233,7 +242,21 @@ def shortcuts(
             switch()
         return src
 
-    return {"isend": isend, "irecv": irecv, "send": send, "recv": recv}
+    def batch_isend_irecv(p2p_op_list: list[dist.P2POp]) -> list[Any]:
+        c10d._check_p2p_op_list(p2p_op_list)
+        if p2p_op_list[0].group is not everyone:
+            return torch_batch(p2p_op_list)  # type: ignore[no-any-return]
+        works = []
+        for one in p2p_op_list:
+            # from here, and not from a comprehension: a request notes the line that called this
+            work = one.op(one.tensor, one.peer, None, one.tag)
+            if work is not None:
+                works.append(work)
+        return works
+
+    batch_code = batch_isend_irecv.__code__
+    shortened = (send, recv, isend, irecv, batch_isend_irecv)
+    return dict(zip(_SHORTENED, shortened, strict=True))
 
 
 # The clock and torch's random numbers. --------------------------------------------
@@ -384,7 +407,7 @@ def installed(world: SimulatedWorld, builtins: Builtins | None = None) -> Iterat
     dist.init_process_group(_BACKEND, rank=0, world_size=world.size, store=HashStore())
     group_of_torch = c10d._get_default_group()
     c10d._world.pg_map[group_of_torch] = (dist.Backend("gloo"), HashStore())
-    before = {name: getattr(c10d, name) for name in ("send", "recv", "isend", "irecv")}
+    before = {name: getattr(c10d, name) for name in _SHORTENED}
     kept = {name: getattr(c10d, name) for name in ("new_group", *MANAGEMENT)}
     named = checks(lambda function: builtins.outside(world.current.number, function))
     torchs = {name: getattr(c10d, name) for name in named}
