@@ -234,13 +234,13 @@ def test_a_check_goes_on_to_many_simulated_ranks():
     verdict = judged(ACCEPTED)
     assert verdict.passed
     simulated = [case for case in verdict.cases if case.simulated]
-    assert [case.world_size for case in simulated] == [64] * 4 + [256] * 4
+    assert [case.world_size for case in simulated] == [64] * 4 + [100] * 4
     bounds = {case.name: case.bounds[0].measured for case in simulated if case.bounds}
     assert "rounds" not in bounds
-    assert bounds["elements sent by one rank"] == 510
+    assert bounds["elements sent by one rank"] == 198
     report = plain(exercise_report(verdict))
     assert "8 ranks, and 64" in " ".join(report.split())
-    assert "On 256 simulated ranks: " in report
+    assert "On 100 simulated ranks: " in report
 
 
 def test_only_sizes_that_were_asked_for_are_judged():
@@ -253,7 +253,7 @@ def test_what_fails_on_many_ranks_only():
     assert verdict.diagnosis is Diagnosis.TOO_MANY_BYTES
     assert verdict.message.startswith("64 simulated ranks, SUM of one number a chunk: ")
     assert all(case.passed for case in verdict.cases if not case.simulated)
-    given_up = [case for case in verdict.cases if case.world_size == 256]
+    given_up = [case for case in verdict.cases if case.world_size == 100]
     assert len(given_up) == 4
     assert all(case.message.startswith("not run: ") for case in given_up)
     assert "64 simulated ranks" in given_up[0].message
