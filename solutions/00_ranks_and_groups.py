@@ -2,18 +2,18 @@
 # # 00 · Ranks and groups
 #
 # Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
-# alone are 810 GB, at two bytes each: ten times the memory of one of these GPUs. And it took
+# alone are 810 GB, at two bytes each: ten times the memory of one of these GPUs. And training it took
 # $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU managed, one
-# GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a process of its own, with its part of the data and of the
-# model, and in every step the processes tell each other what they have found. This course is about that
-# conversation.
+# GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a process of
+# its own, with its part of the data and of the model, and in every step the processes tell each other
+# what they have found. This course is about that conversation.
 #
 # **You will learn** what a rank is, how one program becomes many processes, how these
 # processes find each other, and how this course checks what you write.
 #
 # **You need** some Python and a little PyTorch: what a tensor is. Nothing about networks or GPUs.
 #
-# **Time:** 50 minutes, and 2 short exercises.
+# **Time:** 55 minutes, and 2 short exercises.
 #
 # Every chapter works the same way: you read a little, *predict* what a cell will print, run it, and
 # compare. Then you write a function yourself and call `check`. It runs your function on real
@@ -121,7 +121,7 @@ def forgets_to_ask():
 run(forgets_to_ask, 2, may_fail=True)
 
 # %% [markdown]
-# The cure is one line, `my_rank = dist.get_rank()`, *inside* the function, where each process asks
+# The fix is one line, `my_rank = dist.get_rank()`, *inside* the function, where each process asks
 # for its own.
 #
 # ## How the processes find each other
@@ -190,7 +190,7 @@ if done.returncode:
 #
 # ## Who carries the bytes: the backend
 #
-# `torch.distributed` is an interface. A *backend* does the work below it:
+# `torch.distributed` is an interface. A *backend* does the work underneath:
 #
 # | backend | made for | where you meet it |
 # |---|---|---|
@@ -235,7 +235,7 @@ check(who_am_i)
 # If you are stuck, `hint("who_am_i")` gives a hint, and a plainer one each time you call it.
 #
 # The verdict counts *cases*. Your function was run in worlds of 1, 2, 3, 4, 5 and 8 processes. In
-# each world its result is one case, and the number of messages it sent is another. Here that number
+# each world its result is one case, and the number of messages sent is another. Here that number
 # has to be 0.
 #
 # ## Neighbours on a ring

@@ -3,8 +3,8 @@
 #
 # A model that is too large for one GPU can be cut between two layers. The first GPU computes the lower
 # half, and its result, the *activations*, is what the second GPU starts from. So once per batch a tensor
-# has to get from one process to another. That is one message. **Pipeline parallelism** consists of such
-# messages, and everything else in this course is made of them.
+# has to get from one process to another. That is one message. **Pipeline parallelism** is built on such
+# messages, and so is everything else in this course.
 #
 # **You will learn** to send a tensor from one rank to another, why a send may wait, how two ranks
 # can wait for each other forever and how to avoid it, and in which order messages arrive.
@@ -113,8 +113,8 @@ def dtypes_differ():
 run(dtypes_differ, 2, may_fail=True)
 
 # %% [markdown]
-# Plain gloo does not compare them. The next cell launches two processes with `torchrun`, without the
-# grader, and makes three mistakes: a receiver with too much room, one of another dtype, and one with
+# Plain gloo checks much less. The next cell launches two processes with `torchrun`, without the
+# grader, and makes three mistakes: a receiver with too much room, one of a different dtype, and one with
 # too little room. (It takes a few seconds.) What will a tensor of five sevens hold after three ones
 # have arrived in it?
 
@@ -315,7 +315,7 @@ run(forget_to_wait, 2, may_fail=True)
 print(polite.trace)
 
 # %% [markdown]
-# It does not. While rank 1 waits with its send until it has received, one direction stands empty.
+# It does not. Rank 1 sends only after it has received, so one direction of the link is always idle.
 #
 # We count that in **rounds**. Imagine that every message takes one unit of time, and that a rank
 # can send one message and receive one message at a time. The record of your run is replayed under
@@ -337,9 +337,9 @@ def exchange(x: torch.Tensor, peer: int) -> torch.Tensor:
     if peer == dist.get_rank():
         return x.clone()
     y = torch.empty_like(x)
-    operations = [dist.P2POp(dist.isend, x, peer), dist.P2POp(dist.irecv, y, peer)]
-    for request in dist.batch_isend_irecv(operations):
-        request.wait()
+    request = dist.isend(x, peer)
+    dist.recv(y, peer)
+    request.wait()
     return y
     ### END SOLUTION
 
@@ -404,7 +404,7 @@ print("rank 1 received", run(three_in_flight, 2)[1])
 # relies on it. The rings of chapters 05, 06 and 11 send message after message to the same neighbour,
 # and are right only because of this rule.
 #
-# If you need another order, give messages a **tag**: a number that both ends name. A receive takes only
+# If you need a different order, give messages a **tag**: a number that both ends name. A receive takes only
 # messages with its own tag (0 if you do not say), and the rule holds for each tag by itself:
 
 # %%
@@ -425,8 +425,8 @@ print("rank 1 received", run(by_tag, 2)[1])
 
 # %% [markdown]
 # Tags work with gloo and MPI;
-# [NCCL does not support them](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.send).
-# There, the order of the calls is all you have.
+# [NCCL does not support them](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.send),
+# and ignores the one you give. There, the order of the calls is all you have.
 #
 # ## Exercise: shift
 #
@@ -496,8 +496,8 @@ print("in this order:", run(whoever_comes, 4)[0])
 # fastest comes first, and that changes from run to run. To give you the same answer every time, `run`
 # takes the highest rank's message first. Then it tries other orders without showing them, and if your
 # function hangs or raises in one of those, that is what it reports. `check` compares the values in the
-# other orders as well. So a program that is right in one order only fails every time, and not just
-# once a month.
+# other orders as well. So a program that needs one particular order fails here at once, and
+# not once a month on a cluster.
 #
 # ## Python objects
 #
@@ -530,13 +530,13 @@ print("messages:", result.trace.traffic.messages)
 #   wait.
 # - If ranks wait for each other in a cycle, that is a **deadlock**. Break the cycle: let one of them
 #   receive first, or use `isend`, `irecv` or `batch_isend_irecv`.
-# - Each request is waited for exactly once, and its tensor is left alone until then.
+# - Wait for every request, and leave its tensor alone until then.
 # - Between two ranks, messages with the same tag **do not overtake** each other.
 # - **Rounds** count how much time messages need when independent ones travel together.
 #
-# You now have all that pipeline parallelism needs to pass activations from stage to stage. Ring
-# attention passes keys and values around a ring in the same way, and every collective is made of
-# messages like these.
+# You now have all that pipeline parallelism needs to pass activations from stage to stage. [Ring
+# attention](https://arxiv.org/abs/2310.01889) passes keys and values around a ring in the same way, and
+# every collective is made of messages like these.
 #
 # ### Check yourself
 #

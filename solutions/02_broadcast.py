@@ -3,7 +3,7 @@
 #
 # In data-parallel training every GPU has a copy of the model, works on its own samples, and averages
 # its gradients with the others. That only makes sense if all copies are the same. But each process
-# draws its own random starting weights, and a checkpoint is best read from disk by one process only. So
+# draws its own random starting weights, and a checkpoint is often read from disk by one process only. So
 # before the first step, one rank has to hand its weights to all the others.
 #
 # **You will learn** to give every rank what one rank has, to count what that costs, and why a tree
@@ -290,8 +290,8 @@ for elements, size in ((100, "400 bytes"), (25_000_000, "100 MB")):
 
 # %% [markdown]
 # For 400 bytes the latency is all that counts, and 3 latencies beat 106. For 100 MB the bytes count: each of
-# the 3 rounds of the tree takes 10 ms, and each of the 106 rounds of the chain only a hundredth of
-# that. This is why libraries switch algorithms by message size.
+# the 3 rounds of the tree takes 10 ms, and each of the 106 rounds of the chain little more than a
+# hundredth of that. This is why libraries switch algorithms by message size.
 #
 # ## Exercise: the same weights everywhere
 #

@@ -80,8 +80,8 @@ run(source_like_the_others, 3, may_fail=True)
 # leaves it to the backend. (gloo fails, because a rank has no connection to itself.)
 #
 # Even if `send` allowed it, it would be no good here. A synchronous send waits for its receive, and
-# that receive is on a line which the same rank has not reached: the source would wait for itself for
-# ever. It simply *copies* its own piece instead.
+# that receive is on a line which the same rank has not reached: the source would wait for itself
+# forever. It simply *copies* its own piece instead.
 #
 # ## What it costs
 #
@@ -217,7 +217,7 @@ for n in (2, 3, 4, 8):
 
 # %% [markdown]
 # Now put the two together: cut a tensor on one rank, hand it out, let every rank work on its piece, and
-# collect the results. This is the batch of the beginning, with squares for losses.
+# collect the results. This is the batch we began with, and squares stand in for losses.
 #
 # Since `tensor_split` gives pieces of different sizes, each rank first has to know how large its own
 # is. It can compute that, without a message:
@@ -261,21 +261,25 @@ def count_elements(k):
 
 for k in (1, 4):
     print(
-        f"4 ranks with {k} elements each: rank 0 has {run(count_elements, 4, k)[0][1]} in the end"
+        f"4 ranks with k = {k}: rank 0 has {run(count_elements, 4, k)[0][1]} elements in the end"
     )
 
 # %% [markdown]
 # ## Summary
 #
 # - **Scatter** hands out piece $r$ to rank $r$; **gather** collects them in rank order.
-# - Both take $n-1$ messages of one piece each. The root's own piece is copied, never sent.
+# - Both take $n-1$ messages of one piece each. The **root**, as the source or the destination is called,
+#   copies its own piece and never sends it.
 # - No rank sends to itself: `dist.send` refuses it, and a synchronous send would wait for itself.
 # - Rank order is not order of arrival.
 # - Cut with `tensor_split(n)`. `chunk(n)` may give fewer than $n$ pieces.
 #
-# So eight ranks get an eighth of the batch each, and the log gets its line: one scatter, one gather. A
-# gather also collects the shards of a model when they are to be saved in one file. Often the log does not
-# want eight losses, though, but their mean. Then it is a waste to collect them all first.
+# So eight ranks get an eighth of the batch each, and the log gets its line: one scatter, one gather.
+# (Where every rank can read the files itself, no scatter is needed: PyTorch's
+# [`DistributedSampler`](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
+# tells each rank which samples are its own.) A gather also collects the shards of a model when they are
+# to be saved in one file. Often the log does not want eight losses, though, but their mean. Then it is a
+# waste to collect them all first.
 #
 # ### Check yourself
 #

@@ -7,8 +7,8 @@
 # they would fill 256 GB on the rank that collects them, only to be added up. A **reduce** combines them
 # on the way.
 #
-# **You will learn** to combine the tensors of all ranks into one, which operations can be combined
-# in this way, how much the order matters, and what *not* to read afterwards.
+# **You will learn** to combine the tensors of all ranks into one, which operations this works for,
+# how much the order matters, and what *not* to read afterwards.
 #
 # **You need** chapter [03](03_scatter_gather.ipynb).
 #
@@ -86,7 +86,8 @@ print(*dist.ReduceOp.RedOpType.__members__)
 #
 # No backend does all of them for all numbers; the
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.ReduceOp) says
-# what NCCL leaves out. Here is what gloo does in your version of PyTorch:
+# what NCCL leaves out. It also calls `AVG` NCCL's alone, which does not hold for every version. Here is
+# what gloo does in yours:
 
 # %% tags=["nbval-ignore-output"]
 def supported(dtype):
@@ -120,14 +121,14 @@ print("add everything, divide once:", right)
 print("divide after every step:    ", round(wrong, 3))
 
 # %% [markdown]
-# ## Any order will do, nearly
+# ## Any order will do, almost
 #
 # Two properties of addition let a reduce choose its own order. It is **associative**,
 # $(a+b)+c = a+(b+c)$, so partial sums can be made anywhere and added up later. And it is
 # **commutative**, $a+b = b+a$, so it does not matter whose tensor arrives first. The same holds for
 # products, minima and maxima.
 #
-# The numbers in a computer commute, but floating-point addition is not quite associative:
+# On a computer, addition still commutes, but in floating point it is not quite associative:
 
 # %%
 a, b, c = torch.tensor(1e8), torch.tensor(-1e8), torch.tensor(1.0)
@@ -297,8 +298,9 @@ for rank, (own, partial) in enumerate(run(powers, 4)):
     print(f"rank {rank}: x is still {own:4}, the partial sum is {partial}")
 
 # %% [markdown]
-# Notice `x.clone()`: rank 2 makes its partial sum in a copy, because its `x` must not change. gloo saves
-# itself this copy, which is why it left something else in `x` above.
+# First 10 and 1000 travelled, then 1100. Notice `x.clone()`: rank 2 makes its partial sum in a copy,
+# because its `x` must not change. gloo saves itself this copy, which is why it left something else in
+# `x` above.
 #
 # ## Exercise: tree_reduce
 #

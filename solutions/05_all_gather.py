@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 05 · All-gather
 #
-# A large model does not fit on one GPU, so [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) leaves
-# each rank only a part of every layer's weights. But to compute with a layer, a rank needs all of it. So
-# just before, the ranks hand one another their parts, and just after, each throws away what is not its
-# own. Backward needs the weights once more: with 80 layers, that makes up to 160 such exchanges in every
-# step. How cheap can they be?
+# A large model does not fit on one GPU, so [FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
+# leaves each rank only a part of every layer's weights. But to compute with a layer, a rank needs all of
+# it. So just before, the ranks hand one another their parts, and just after, each throws away what is not
+# its own. Backward needs the weights once more: with 80 layers, one forward and backward makes up to 160
+# such exchanges. How cheap can they be?
 #
 # **You will learn** to give every rank the pieces of all the others, directly and around a ring; to read
 # a ring from its record; and to say what the ring saves and what it costs.
@@ -67,9 +67,9 @@ for rank, everything in enumerate(run(into_one_tensor, 3)):
 
 # %% [markdown]
 # Count the elements: $n$ ranks with $k$ elements each give $n \cdot k$ elements, and now *on every rank*.
-# Here 3 ranks had 5 each, and every rank ends with 15.
+# Here 3 ranks had 5 each, and every rank ended with 15.
 #
-# ### One tensor, four times
+# ### A list to fill
 #
 # The list must hold $n$ *different* tensors. Python has a short way to write a list of $n$ things, and
 # here it is a trap. **Predict:** what does this print?
@@ -197,17 +197,17 @@ check(all_gather)
 # %% [markdown]
 # ## Around the ring
 #
-# Here is a way that looks slow at first. Each rank talks to its two neighbours only: it sends to the right,
+# Here is a way that looks slower at first. Each rank talks to its two neighbours only: it sends to the right,
 # receives from the left, and **passes on what has just come**.
 #
 # ![Four panels. At the start rank r holds xr. After round 1 every rank also holds its left neighbour's piece, after round 2 that of the rank before it, after round 3 every rank holds all four. Below each panel arrows lead from every rank to its right neighbour, and from the last rank to the first](../imgs/ring_all_gather.png)
 #
-# The piece with the full line came last, and goes to the right in the next round, if there is one. Dashed
-# pieces have been passed on already and stay where they are. Follow $x_0$ with your finger: it starts on rank
-# 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the other pieces have
-# travelled at the same time.
+# A solid line marks the piece that came last. It goes on to the right in the next round, if there is one.
+# Dashed pieces stay where they are: each has been passed on already. Follow $x_0$ with your finger: it
+# starts on rank 0 and reaches ranks 1, 2 and 3. After $n-1$ rounds it has been to every rank, and all the
+# other pieces have travelled at the same time.
 #
-# **Predict:** with 4 ranks, whose pieces does rank 3 receive in rounds 1, 2 and 3? Whose does rank 0?
+# **Predict:** with *5* ranks, whose pieces does rank 4 receive in rounds 1 to 4? Whose does rank 0?
 
 # %%
 predict("")
@@ -215,16 +215,16 @@ predict("")
 
 # %%
 def whose_piece(n):
-    newest = list(range(n))  # whose piece each rank has got last; at first its own
+    newest = list(range(n))  # whose piece came last to each rank; at first its own
     for s in range(1, n):
         newest = [newest[(r - 1) % n] for r in range(n)]
         print(f"round {s}:", ", ".join(f"rank {r} gets x{owner}" for r, owner in enumerate(newest)))
 
 
-whose_piece(4)
+whose_piece(5)
 
 # %% [markdown]
-# Read it by columns: how does the piece that rank 3 gets change from round to round? And the one that
+# Read it by columns: how does the piece that rank 4 gets change from round to round? And the one that
 # rank 0 gets? Write the number of the piece as a formula in $r$, $s$ and $n$. It is also the place in the
 # list where the piece belongs.
 #
@@ -255,13 +255,13 @@ def ring_all_gather(x: torch.Tensor) -> list[torch.Tensor]:
 check(ring_all_gather)
 
 # %% [markdown]
-# Eight processes do not show how an algorithm grows. So `check` also runs a ring on 64 and on 256
+# Eight processes do not show how an algorithm grows. So `check` also runs a ring on 64 and on 100
 # *simulated* ranks, as `simulate` does in chapter [02](02_broadcast.ipynb).
 #
 # ## What your ring did
 #
-# The record of a run has every message, its size, and the round in which it travels if each message takes
-# one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded. But
+# The record of a run has every message, its size, and the round in which it would travel if each message
+# took one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded. But
 # a rank that passes on in each round what came in the round before sends the piece in brackets.
 
 # %%
@@ -282,8 +282,8 @@ if check(ring_all_gather):
     print("rank 3 has", mine[3])
 
 # %% [markdown]
-# Now all three side by side. **Predict:** which has the fewest messages? In which does one rank send the
-# most?
+# Now all three side by side, on 4 ranks and on 8. **Predict:** by what factor do the bytes of the busiest
+# rank grow in each of them?
 
 # %%
 def everyone_to_everyone(x):
@@ -313,7 +313,8 @@ for n in (4, 8):
 # %% [markdown]
 # Gather-then-broadcast has the fewest messages. But one rank sends $n(n-1)$ pieces while the others wait:
 # on 8 ranks, 448 bytes instead of 56. Its messages in the second half are also $n$ times as long as the
-# others, which a count of rounds does not show.
+# others, which a count of rounds does not show. And from 4 ranks to 8, what the busiest rank sends grows more
+# than fourfold; without a root it little more than doubles.
 #
 # **What is the least?** Each rank lacks $n-1$ pieces, so it must *receive* $n-1$ times the bytes of $x$,
 # whatever the algorithm. With point-to-point messages, what is received has been sent, so all ranks
@@ -330,7 +331,7 @@ for n in (4, 8):
 # that really are wired as a ring, each with one cable to the next, with data going one way round. A message
 # from rank 0 to rank 3 then goes through three cables, and occupies all three.
 #
-# **Predict:** how many bytes pass through each cable, with pieces of 8 bytes?
+# **Predict** for all three, with 4 ranks and pieces of 8 bytes: how many bytes pass through each cable?
 
 # %%
 predict("")
@@ -419,10 +420,11 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # - Only neighbours talk, and no two messages share a cable in a round. The price is $n-1$ latencies.
 #
 # Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends
-# $\frac{n-1}{n} S$ and receives as much. That is nearly the whole layer, and more ranks do not make it
-# less. Gathered twice in each step, all layers together come to nearly twice the model, per rank and step.
-# It cannot be cheaper, but it can be hidden: FSDP gathers the next layer while this one computes
-# (chapter [16](16_scale_math.ipynb)).
+# $\frac{n-1}{n} S$ and receives as much. On many ranks that is nearly the whole layer, and more ranks do not
+# make it less. If forward and backward each gather every layer, that comes to nearly twice the model, on
+# every rank. With point-to-point messages, no all-gather can be cheaper. But it can be hidden: FSDP
+# [gathers the next layer while this one computes](https://docs.pytorch.org/docs/stable/notes/fsdp.html),
+# and chapter [16](16_scale_math.ipynb) works out when that is enough.
 #
 # **Where else it is used:** tensor and sequence parallelism put slices of activations together (chapter
 # [17](17_sharded_matmul.ipynb)); a loss or a metric may need the embeddings of all ranks; and the second
@@ -435,9 +437,9 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # Each sends 7 MB. The result has 8 MB, on every rank.
 # </details>
 #
-# <details><summary>On a ring of 5, whose piece does rank 1 receive in round 3?</summary>
+# <details><summary>On a ring of 6, whose piece does rank 1 receive in round 3?</summary>
 #
-# (1 − 3) mod 5 = 3: that of rank 3.
+# (1 − 3) mod 6 = 4: that of rank 4.
 # </details>
 #
 # <details><summary>Is an all-gather the same as n gathers, one to each rank?</summary>

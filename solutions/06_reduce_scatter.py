@@ -29,7 +29,7 @@ from grader import check, hint, predict, run
 # ![Before: rank 0 holds A0, A1, A2, A3, rank 1 holds B0 to B3, rank 2 C0 to C3, rank 3 D0 to D3. After: rank r holds the sum of all chunks r. A0, B1, C2 and D3 do not travel](../imgs/reduce_scatter.png)
 #
 # $\Sigma_0$ is $A_0 + B_0 + C_0 + D_0$, and so on. Read the left side in *rows*: row $r$, added up, is what
-# rank $r$ ends with. The dashed chunks need not travel, since they are on the right rank already.
+# rank $r$ ends with. The dashed chunks need not travel, since they are already where they belong.
 #
 # **Predict:** on three ranks, chunk $j$ of rank $r$ is the vector $[r+1,\ 2(r+1)]$ with each element to the
 # power $j+1$. So rank 0 has $[1, 2]$, $[1, 4]$, $[1, 8]$ and rank 1 has $[2, 4]$, $[4, 16]$,
@@ -100,8 +100,8 @@ print(run(of_powers, 4, reduce_then_scatter).trace)
 # The same results as above. But every other rank sends its whole list of 32 bytes to rank 0, which needs
 # only the first chunk for itself, 8 bytes. The rest comes only to be added up and sent away again.
 #
-# You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. The next cell does
-# it like that.
+# You can also see a reduce-scatter as $n$ **reduces** of one chunk each, one to each rank. That is how the
+# cell below does it.
 #
 # ## Count the elements
 #
@@ -161,8 +161,9 @@ for rank, (part, everything) in enumerate(run(two_steps, 4)):
 # ## What has to be sent
 #
 # The result of rank $r$ depends on chunk $r$ of every rank. So each of the $n-1$ chunks that a rank holds
-# for the others has to leave it, alone or as part of a partial sum, which is no shorter. With
-# point-to-point messages **every rank sends at least $n-1$ chunks**.
+# for the others has to leave it, alone or as part of a partial sum, which is no shorter. Therefore
+# **every rank sends at least $n-1$ chunks**. Even a switch that adds on the way does not change this: a rank
+# then *receives* less, but it still has to send its chunks to the switch.
 #
 # That is a bound on chunks, not on messages, since several chunks can travel in one message. The way
 # through rank 0 took only six messages, but each of the first three was four chunks long.
@@ -208,17 +209,17 @@ check(reduce_scatter)
 # **partial sums** are passed on: a chunk starts with one rank's numbers, and each rank on its way adds
 # its own.
 #
-# ![Four panels. At the start each rank holds its own four chunks; one of them, with a full line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r lies on rank r with all four colours](../imgs/ring_reduce_scatter.png)
+# ![Four panels. At the start each rank holds its own four chunks; one of them, with a solid line, is about to leave: chunk 0 on rank 1, chunk 1 on rank 2, chunk 2 on rank 3, chunk 3 on rank 0. In each round these go one rank to the right and take on one more colour, until after round 3 chunk r lies on rank r with all four colours](../imgs/ring_reduce_scatter.png)
 #
-# The colours show whose numbers are in a chunk. Chunks with a full line travel in the next round; a dashed
+# The colours show whose numbers are in a chunk. Chunks with a solid line travel in the next round; a dashed
 # one stays where it is until a partial sum reaches it. Follow chunk 0: it leaves rank 1, ranks 2 and 3 add
 # theirs, and rank 0 adds the last. To be complete *on rank 0*, it has to start one rank *after* rank 0.
 #
-# In general, chunk $j$ starts on rank $j+1$, moves one rank to the right in each round, and is complete on
-# rank $j$.
+# In general, chunk $j$ starts on rank $j+1$ (counted modulo $n$), moves one rank to the right in each round,
+# and is complete on rank $j$.
 #
 # **Predict:** on three ranks, which chunk does rank 0 send in round 1, and which in round 2? Which ones
-# come in? The next cell shows the rounds, with letters for the numbers.
+# come in? The run shows the rounds, with letters for the numbers.
 
 # %%
 predict("")
@@ -257,8 +258,8 @@ ring_in_letters(3)
 #   [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) and PyTorch.
 # - **"Scatter-reduce"** is what an
 #   [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) and others call
-#   the first half of a ring all-reduce. It is this chapter's reduce-scatter around a ring, under another
-#   name.
+#   the first half of a ring all-reduce. It is a reduce-scatter around a ring, under another name. The chunks
+#   may be counted differently: on the article's ring, rank $r$ ends with chunk $r+1$.
 # - **`torch.scatter_reduce`** is something quite different. It works inside *one* tensor on *one*
 #   rank, and sends nothing. Chapter [10](10_scatter_reduce.ipynb) is about it.
 #
@@ -380,7 +381,7 @@ print("divided before only:        ", round(a / 3 + b / 3 + c / 3, 3))
 
 # %% [markdown]
 # The last way is right as well: each rank divides its own numbers, and none divides afterwards. It keeps
-# the sums small, but its $n$ divisions round $n$ times, where one division rounds once.
+# the sums small, but its $n$ divisions may round $n$ times, where a single division rounds at most once.
 #
 # And integers? Their average is usually not an integer, so AVG is asked for on floating-point numbers only.
 # SUM, MIN and MAX of integers are exact in any order, so all algorithms agree to the last bit:
@@ -403,8 +404,7 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 #
 # - **Reduce-scatter**: rank $r$ ends with the sum (average, minimum, maximum) of the chunks $r$ of all ranks.
 # - It is a reduce and a scatter, or $n$ reduces of one chunk each. Each rank keeps $1/n$ of the result.
-# - Each rank sends $n-1$ chunks, directly or around the ring. With point-to-point messages no rank
-#   can send less.
+# - Each rank sends $n-1$ chunks, directly or around the ring. No rank can send less.
 # - On the **ring**, partial sums travel. In round $s$ rank $r$ sends chunk $(r-s) \bmod n$ and adds
 #   what comes to chunk $(r-s-1) \bmod n$.
 # - For an average, divide once. Leave the caller's chunks alone.
@@ -413,7 +413,7 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # Back to the gradients: of $S$ bytes each rank sends $\frac{n-1}{n} S$, which is the least that is possible,
 # and ends with the sum of just those whose parameters it updates. ZeRO
 # ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)) and
-# [FSDP](https://docs.pytorch.org/docs/stable/fsdp.html) do this.
+# [FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) do this.
 #
 # **Where else it is used:** at the outputs of tensor-parallel layers with sequence parallelism (chapter
 # [17](17_sharded_matmul.ipynb)), and as the first half of the ring all-reduce

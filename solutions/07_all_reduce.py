@@ -146,7 +146,7 @@ if rooted:
         passed = sorted(numbers_in_and_out(trace))
         print(
             f"{n} ranks: {trace.traffic.messages} messages, {trace.traffic.rounds} rounds;"
-            f" busiest rank {passed[-1]} numbers, idlest {passed[0]}"
+            f" busiest rank {passed[-1]} numbers, least busy {passed[0]}"
         )
 
 # %% [markdown]
@@ -284,8 +284,8 @@ run(uneven_all_gather, 4, may_fail=True)
 # - **Pad the pieces.** Split with `tensor_split`, reduce-scatter, pad your piece to the length of the
 #   longest for the all-gather, and afterwards cut the padding off *each* piece.
 #
-# **Predict:** for PRODUCT, is it a mistake to pad with zeros? What do two ranks get that hold 1, 2, 3, 4, 5
-# each, padded to six elements?
+# **Predict:** for PRODUCT, is it a mistake to pad with zeros? Two ranks hold 1, 2, 3, 4, 5 each, padded to
+# six elements. What do they get?
 
 # %%
 predict("")
@@ -426,8 +426,8 @@ print(list(run(start_and_wait, 4)))
 #   current stream and not your program.
 #
 # Back to the 14 GB of gradients. On 8 ranks, a root would receive 98 GB and send 98 GB, in every step. With
-# the work shared out, each rank sends 24.5 GB and receives as much. And they need not wait until backward
-# has ended:
+# the work shared out, each rank sends 24.5 GB and receives as much. And the averaging need not
+# wait until backward has ended:
 # [DistributedDataParallel](https://docs.pytorch.org/docs/stable/notes/ddp.html#internal-design) starts its
 # all-reduces while backward is still running (chapter [15](15_data_parallel.ipynb)).
 #
@@ -444,8 +444,8 @@ print(list(run(start_and_wait, 4)))
 #
 # <details><summary>Five ranks all-reduce 100 MB with point-to-point messages. How much does the busiest send, at least?</summary>
 #
-# 2 · 4/5 · 100 MB = 160 MB: 80 MB in the reduce-scatter and 80 MB in the all-gather. Then all ranks send
-# the same amount.
+# 2 · 4/5 · 100 MB = 160 MB: 80 MB in the reduce-scatter and 80 MB in the all-gather. At that minimum,
+# all ranks send the same amount.
 # </details>
 #
 # <details><summary>Why does the rooted all-reduce of a large tensor get slower with more ranks, and the other one hardly?</summary>

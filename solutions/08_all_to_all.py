@@ -1,15 +1,16 @@
 # %% [markdown]
 # # 08 · All-to-all
 #
-# In a mixture-of-experts model, each token is worked on by one or two of many small networks, the
-# *experts*, and these live on different ranks. So in every such layer, every rank has tokens for every other
-# rank, and wants them back afterwards. None of the collectives so far can do that.
+# In a mixture-of-experts model, each token is worked on by only a few of many small networks, the *experts*,
+# and these live on different ranks. So in every such layer, every rank has tokens for every other rank, and
+# wants them back afterwards. None of the collectives so far does just that.
 #
 # **You will learn** to let every rank send something different to every other rank, in an order in which no
 # rank has to queue, and to do it when the pieces differ in size. At the end you send tokens to experts and
 # back.
 #
-# **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb).
+# **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb), and
+# [05](05_all_gather.ipynb).
 #
 # **Time:** 95 minutes, and 2 exercises.
 
@@ -79,9 +80,11 @@ def everything_to_every_rank(length):
     mine = torch.full((n, length), float(rank))
     boxes = [torch.empty_like(mine) for _ in range(n)]
     boxes[rank].copy_(mine)
-    for step in range(1, n):
-        request = dist.isend(mine, (rank + step) % n)
-        dist.recv(boxes[(rank - step) % n], (rank - step) % n)
+    requests = []
+    for other in range(n):
+        if other != rank:
+            requests += [dist.isend(mine, other), dist.irecv(boxes[other], other)]
+    for request in requests:
         request.wait()
     return [box[rank, 0].item() for box in boxes]
 
@@ -114,8 +117,9 @@ for dtype in (torch.bfloat16, torch.float32, torch.int64):
 # %% [markdown]
 # ## Who sends to whom first?
 #
-# Every rank sends $n-1$ chunks and receives $n-1$. If it sends one and receives one at a time, that takes at
-# least **$n-1$ rounds**. A blocking send cannot come first, as you know from chapter 01:
+# Every rank sends $n-1$ chunks and receives $n-1$. If it sends one chunk and receives one at a time, that
+# takes at least **$n-1$ rounds**. A blocking send cannot come first on every rank, as you know from chapter
+# 01:
 
 # %%
 def all_send_first():
@@ -190,7 +194,7 @@ for n in (2, 3, 4, 5, 8):
 # %% [markdown]
 # Mind the two directions: if you *send* to the right, what you *receive* comes from the left. It may seem
 # more natural to receive from $(r+s) \bmod n$ as well, as if two ranks shook hands. But in this step the
-# rank that you send to sends to another one.
+# rank that you send to sends to another one (unless $2s = n$).
 #
 # ### Handshakes
 #
@@ -307,9 +311,9 @@ for n in (4, 5, 8, 16):
 #
 # ## The same tensor, cut another way
 #
-# A matrix lies on 2 ranks, cut by rows. The next step of a program needs it cut by columns. No rank needs all
-# of it, and an all-to-all moves just what has to move: each rank cuts its rows into blocks of columns, and
-# sends each rank its block.
+# A 4 × 4 matrix of the numbers 0 to 15 lies on 2 ranks, cut by rows. The next step of a program needs it
+# cut by columns. No rank needs all of it, and an all-to-all moves just what has to move: each rank cuts its
+# rows into blocks of columns, and sends each rank its block.
 #
 # **Predict:** which of the 16 numbers travel?
 
@@ -496,8 +500,9 @@ if check(all_to_all) and check(all_to_all_uneven):
 # came from rank $j$ go back to rank $j$. And `result[order] = back` undoes the sorting, since `back[i]` is
 # the result for token `order[i]`.
 #
-# Expert 2 has seven of the twelve tokens and expert 1 only two, so all ranks wait for expert 2. That is why
-# routers are trained with an extra loss that rewards balance (in both papers above).
+# Expert 2 has seven of the twelve tokens and expert 1 only two, so all ranks wait for expert 2. That is one
+# reason why routers are often trained with an extra loss that rewards balance, as in both papers linked
+# above.
 #
 # Here is the dispatch with what PyTorch has built in. `all_to_all_single` takes both lists of counts; it,
 # too, has to be told what will arrive:
@@ -527,11 +532,12 @@ run(built_in_dispatch, 3)
 #
 # - **All-to-all**: rank $r$ ends with the chunks $r$ of all ranks, in rank order. It transposes the matrix of
 #   chunks; done twice, it changes nothing.
-# - It takes $n(n-1)$ messages of one chunk each; the diagonal is copied.
+# - Sent directly, it takes $n(n-1)$ messages of one chunk each; the diagonal is copied.
 # - With rotating peers it takes $n-1$ rounds. If all send to rank 0 first, it takes more. Bruck's
 #   way takes $\lceil \log_2 n \rceil$ rounds and sends more bytes.
 # - With different sizes, exchange the counts first: `counts` says what a rank sends, and only the senders
-#   know what will arrive. An empty message has both its ends or neither.
+#   know what will arrive. Where there are no rows, either both ranks leave the
+#   message out or neither does.
 #
 # Back to the experts. A layer takes two all-to-alls of tokens, one there and one back, and the counts have
 # to travel before the tokens. Its computation takes as long as that of its busiest expert.

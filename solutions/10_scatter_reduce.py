@@ -402,37 +402,8 @@ print(combine_naive(rows, token_index, weight, 2).tolist())
 # %% [markdown]
 # Token 0 gets $0.75 \cdot [1, 0] + 0.25 \cdot [0, 4] = [0.75, 1]$.
 #
-# **Predict:** how many times faster than the loop are one multiplication and one `scatter_add`, for a batch
-# of 5000 rows? The first of six turns warms up and is left out, and the best of the others counts. (Your
-# times will differ from ours.)
-
-# %% tags=["nbval-ignore-output"]
-import time
-
-many = torch.ones(5000, 64)
-owner = torch.arange(5000) % 2500
-
-
-def all_at_once():
-    out = torch.zeros(2500, 64)
-    return out.scatter_add(0, owner[:, None].expand_as(many), 0.5 * many)
-
-
-def row_by_row():
-    return combine_naive(many, owner, torch.full((5000,), 0.5), 2500)
-
-
-def seconds(way):
-    start = time.perf_counter()
-    way()
-    return time.perf_counter() - start
-
-
-for way in (row_by_row, all_at_once):
-    print(f"{way.__name__:12} {1000 * min([seconds(way) for _ in range(6)][1:]):8.2f} ms")
-
-# %% [markdown]
-# So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
+# A layer has thousands of such rows, and for each of them the loop calls torch three times, for a handful of
+# numbers. So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
 # counts whether more lines of your code run for more rows or for more tokens. Duplicates add up, a token
 # without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router
 # learns). Use the weights as the router gives them; do not normalise them.
@@ -455,6 +426,30 @@ if check(combine_experts):
     print(combine_experts(rows, token_index, weight, 2).tolist())
 
 # %% [markdown]
+# **Predict:** how many times faster than the loop is yours, for a batch of 5000 rows? The first of six turns
+# warms up and is left out, and the best of the others counts. (Your times will differ from ours.)
+
+# %% tags=["nbval-ignore-output"]
+import time
+
+many, half = torch.ones(5000, 64), torch.full((5000,), 0.5)
+owner = torch.arange(5000) % 2500
+
+
+def seconds(combine):
+    start = time.perf_counter()
+    combine(many, owner, half, 2500)
+    return time.perf_counter() - start
+
+
+if check(combine_experts):
+    for combine in (combine_naive, combine_experts):
+        best = min([seconds(combine) for _ in range(6)][1:])
+        print(f"{combine.__name__:15} {1000 * best:8.2f} ms")
+
+# %% [markdown]
+# What each call of torch costs by itself, the loop pays thousands of times, and you pay once.
+#
 # If the experts are spread over many ranks, the rows first travel to them and back. That is the all-to-all
 # of chapter [08](08_all_to_all.ipynb). What you wrote is the last step, after the rows have come home.
 #

@@ -333,7 +333,7 @@ for rank, operations in enumerate(far_away.trace.operations):
     print(f"rank {rank}:", ", ".join(f"{call.kind} (line {call.site.line})" for call in operations))
 
 # %% [markdown]
-# The second call of rank 0 comes from another line, that in `norm_of`.
+# The second call of rank 0 comes from a different line, that in `norm_of`.
 #
 # ## Patient 7: two orders
 #
@@ -591,7 +591,7 @@ if check(stuck_ranks):
 #
 # Which ranks can certainly go on? Which others can go on because of those? And when you find no more, what
 # do you know about the rest? Following arrows, as before, does not help here: ranks 0, 1 and 2 wait for
-# each other, and yet none of them is stuck.
+# each other, and that alone proves nothing.
 #
 # `waits_for` maps a rank to `("any", ranks)` or `("all", ranks)`; a rank that maps to `None`, or is not a
 # key, is running. `gone` is the set of ranks that have returned. They are never listed, whether they are
@@ -744,10 +744,10 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # |---|---|---|
 # | a cycle of sends | all ranks send first | let one receive first, or `isend` |
 # | a send and a receive that wait for each other | tags or groups differ | tag and group of both |
-# | "the function has returned there" | an early return, a loop of another length | the rank that has returned |
+# | "the function has returned there" | an early return, a loop of a different length | the rank that has returned |
 # | all wait but one | an exception or an endless loop on that one | the one that does not wait |
-# | two different collectives | another order, a branch, a caught exception | the first call that differs |
-# | one rank is a call behind, results are wrong | a collective hidden in a helper | the first call from another line |
+# | two different collectives | a different order, a branch, a caught exception | the first call that differs |
+# | one rank is a call behind, results are wrong | a collective hidden in a helper | the first call from a different line |
 # | a cycle across groups | groups used in different orders | one order for all |
 # | a receive that was posted elsewhere | `wait` on the wrong handle | where it was posted |
 #
@@ -756,15 +756,15 @@ run(ring_with_a_loss, 5, "killed", may_fail=True)
 # Ask each process where it is: [py-spy](https://github.com/benfred/py-spy) prints the Python stack of a
 # running process. Write down the call of every rank, draw the arrows, and follow them.
 #
-# PyTorch has tools of its own. Two of them work on a CPU, with gloo. The next cells launch four processes
-# with `torchrun`, without the grader. In the first, rank 2 takes another branch, and never comes to the
+# PyTorch has tools of its own. Three of them work on a CPU, with gloo. The next cells launch four processes
+# with `torchrun`, without the grader. In the first, rank 2 takes a different branch, and never comes to the
 # barrier.
 #
 # **Predict:** an ordinary barrier would wait for half an hour and then give up. What will this one say?
 
 # %%
 def launch(script, **environment):
-    """Run a script on four ranks that torchrun starts, and show what they print."""
+    """Run a script on four ranks that torchrun starts, and show the lines that they print, sorted."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "script.py")
         with open(path, "w") as file:
@@ -775,7 +775,7 @@ def launch(script, **environment):
             text=True,
             env={**os.environ, **environment},
         )
-    print(done.stdout, end="")
+    print(*sorted(done.stdout.splitlines()), sep="\n")
 
 
 ONE_IS_MISSING = """
@@ -784,7 +784,7 @@ from datetime import timedelta
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
-if dist.get_rank() != 2:  # rank 2 took another branch
+if dist.get_rank() != 2:  # rank 2 took a different branch
     try:
         dist.monitored_barrier(timeout=timedelta(seconds=2), wait_all_ranks=True)
     except RuntimeError as error:
@@ -799,7 +799,7 @@ launch(ONE_IS_MISSING)
 # exists for gloo only, and is slow, since every rank reports to rank 0. A program that trains with NCCL
 # can make a second group on gloo for it.
 #
-# The other tool is the environment variable
+# The second tool is the environment variable
 # [`TORCH_DISTRIBUTED_DEBUG=DETAIL`](https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications).
 # With it, every collective first checks that all ranks make the same call. That is slow too, so it is
 # for finding a mistake and not for every day. Here is patient 7 again. The message is long, so rank 0
@@ -830,14 +830,55 @@ except RuntimeError as error:
 launch(TWO_ORDERS, TORCH_DISTRIBUTED_DEBUG="DETAIL")
 
 # %% [markdown]
-# NCCL itself will talk if you set
+# The third is the *flight recorder*: PyTorch keeps the last collectives of each rank in memory, with the lines
+# that called them. Here is patient 6 again. The ranks other than 0 come to their end and close their
+# connections, so rank 0 gets an error, and does not wait forever. Then each rank prints its record. (The
+# function that reads it has no public name yet.)
+
+# %%
+ONE_CALL_TOO_MANY = """
+import pickle
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+
+
+def norm_of(weights):
+    total = weights.square().sum()
+    dist.all_reduce(total)
+    return total.sqrt().item()
+
+
+try:
+    for step in range(3):
+        loss = torch.tensor(1.0 + rank)
+        dist.all_reduce(loss)
+        if rank == 0 and step == 0:
+            norm_of(torch.ones(3))
+except RuntimeError:
+    pass  # rank 0 is left alone
+
+calls = []
+for entry in pickle.loads(_dump_fr_trace())["entries"]:
+    line = next(frame["line"] for frame in entry["frames"] if frame["filename"] == __file__)
+    calls.append(f"{entry['profiling_name']} (line {line})")
+print(f"rank {rank}:", ", ".join(calls))
+dist.destroy_process_group()
+"""
+
+launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
+
+# %% [markdown]
+# Side by side, the records show the first call that differs: rank 0's second comes from line 14. With NCCL
+# you need not print anything: with `TORCH_NCCL_DUMP_ON_TIMEOUT=1`, every rank writes its record to a
+# [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective takes
+# too long. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
-# says which devices and links it uses, and what goes wrong. And PyTorch keeps the last collectives of
-# each rank in memory, in its *flight recorder*: with
-# [`TORCH_NCCL_TRACE_BUFFER_SIZE`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
-# above 0 it records, and with `TORCH_NCCL_DUMP_ON_TIMEOUT=1` it writes the record to a file when a
-# collective takes too long. Laid side by side, the records show the first call that differs, as you saw
-# with patient 6. Both need GPUs, so they are not run here.
+# says which devices and links it uses, and what goes wrong. These two need GPUs, so they are not run here.
 #
 # ## Summary
 #

@@ -320,7 +320,7 @@ if ring_known and tree_known and crossing_known:
 #
 # Before you look for a better algorithm, it helps to know what *no* algorithm can do, under the rules
 # above: ranks talk point to point, each receives one message at a time, and only ranks can add.
-# (A switch that adds on the way breaks the last rule, and the second bound.)
+# (A switch that adds on the way breaks the last rule, and with it both bounds.)
 #
 # **Rounds.** Every rank's result depends on every rank's input. After one round a rank can know of two
 # inputs at most, its own and one other; after two rounds of four; after $k$ rounds of $2^k$. So it
@@ -517,7 +517,7 @@ if fit_known:
         print(f"{nbytes:10,} bytes: measured {1e6 * taken:9.1f} µs, the line {1e6 * predicted:9.1f} µs")
 
 # %% [markdown]
-# Look at both ends. Least squares count errors in seconds, and large messages have the largest errors,
+# Look at both ends. Least squares counts errors in seconds, and large messages have the largest errors,
 # so the line follows the large sizes and may miss the small ones. If you are after the latency, fit the
 # small sizes alone.
 #
@@ -849,7 +849,7 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # What it *does* show is what does not depend on all that: whether a program is right on hundreds of
 # ranks, how its messages and rounds grow, and which rank waits for which. `check` uses it for exactly
-# this: it has run your rings of chapters 05, 06 and 11 on 64 and 256 simulated ranks.
+# this: it has run your rings of chapters 05, 06 and 11 on 64 and 100 simulated ranks.
 #
 # ## Back to your 512 GPUs
 #

@@ -138,17 +138,11 @@ for n, seconds in ((4, 0.15), (8, 0.175)):
 # rank to rank. Where switches do the adding
 # ([SHARP](https://doi.org/10.1109/COMHPC.2016.006), NVLS), a link carries less than the factor says. And
 # where links are of two kinds, a tree may spare the slow ones: NCCL's can show a busbw
-# [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/196).
+# [above what the network between two machines carries](https://github.com/NVIDIA/nccl-tests/issues/22).
 #
-# For all-reduce, reduce-scatter, all-gather, broadcast and reduce the factors are those of NVIDIA's
-# [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md); for the others they
-# follow from the same reasoning:
-#
-# | operation | factor | why |
-# |---|---|---|
-# | all-reduce | $2(n-1)/n$ | two phases |
-# | reduce-scatter, all-gather, all-to-all, scatter, gather | $(n-1)/n$ | one phase; one part stays |
-# | broadcast, reduce, a plain message | 1 | the whole tensor crosses the root's or sender's link |
+# Every operation has its factor, and you can find it as you did here: which part of the tensor must
+# cross the busiest link at least, if messages go from rank to rank? Does a part of it stay where it is?
+# And does everything pass through one rank?
 #
 # ### Which size is S?
 #
@@ -192,8 +186,18 @@ def bus_bandwidth(op: str, nbytes: int, seconds: float, world_size: int) -> floa
 check(bus_bandwidth)
 
 # %% [markdown]
-# The next cell prints the factors of all nine, busbw divided by algbw, as the grader and its command
-# `bench` compute them. **Predict:** which of them are the same on 2 ranks as on 1024?
+# For all-reduce, reduce-scatter, all-gather, all-to-all, broadcast and reduce these are the factors of
+# NVIDIA's [nccl-tests](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md); for the
+# others they follow from the same reasoning:
+#
+# | operation | factor | why |
+# |---|---|---|
+# | all-reduce | $2(n-1)/n$ | two phases |
+# | reduce-scatter, all-gather, all-to-all, scatter, gather | $(n-1)/n$ | one phase; one part stays |
+# | broadcast, reduce, a plain message | 1 | the whole tensor crosses the root's or sender's link |
+#
+# The next cell prints all nine, busbw divided by algbw, as the grader and its command `bench` compute
+# them. **Predict:** by what ratio does each of them grow from 2 ranks to 1024?
 
 # %%
 from grader.course import bandwidth
@@ -209,7 +213,7 @@ for op in bandwidth.FACTORS:
 # %% [markdown]
 # ## Taking the time honestly
 #
-# Now for $t$. There are four traps. Let us fall into them one by one.
+# Now for $t$. There are four traps. Let us fall into the first two.
 #
 # **1. The first calls are special.** Connections are made, memory is fetched, caches are cold.
 # **Predict:** by what factor is the first call slower than the later ones?
@@ -232,8 +236,8 @@ for rank, microseconds in enumerate(run(many_calls, 2)):
     print(f"        the median of the last forty {statistics.median(microseconds[5:]):.0f} µs")
 
 # %% [markdown]
-# The first call usually takes several times as long as the later ones, and the next few may be slow,
-# too. So make some calls before you start the clock, and discard them: **warm up**.
+# Some of the first calls take longer than the later ones, the very first often several times as long.
+# So make some calls before you start the clock, and discard them: **warm up**.
 #
 # **2. Ranks do not arrive at the same time.** A rank that arrives early waits inside the operation, and
 # times its own waiting. **Predict:** rank 2 comes 0.5 s late. What do the others measure?

@@ -291,7 +291,7 @@ if averaging_works:
 
 # %% [markdown]
 # On paper the two curves are one. They are not equal to the last bit: a sum of floating-point numbers
-# taken in another order is rounded differently, and small differences can grow as training goes on.
+# taken in a different order is rounded differently, and small differences can grow as training goes on.
 # But it is the same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long
 # as no layer mixes the samples of a batch, as batch normalisation does.
 #
@@ -573,7 +573,7 @@ ddp_works
 #
 # The same step as above, with your buckets. The thin bars below a lane are collectives in flight.
 #
-# **Predict:** which part of the step becomes shorter, and which all-reduce can never be hidden?
+# **Predict:** what changes in the step, and which all-reduce can never be hidden?
 
 # %%
 predict("")
@@ -610,15 +610,16 @@ shown
 #
 # ### What it saves
 #
-# Your two ranks share a processor with the bytes they send: gloo copies them on the same cores that
+# The whole step need not have become shorter, and backward may even take longer than before: your two
+# ranks share a processor with the bytes they send, since gloo copies them on the same cores that
 # compute. To see what overlap is worth where a network carries the bytes, take the virtual clock of
 # chapter 13. The model has 48 gradients of 2 MB each, and backward needs half a millisecond for each.
 # The class that trains is *yours*; only the time of computing is made up, by `time.sleep`. Beside it
 # stands a step with the same buckets, all of them reduced after backward.
 #
-# **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, all of the buckets
-# take about 20 ms. How long is the step with overlap? Is it better with large buckets or with small
-# ones?
+# **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, buckets of 8 MB
+# take about 20 ms in all. How long is the step with overlap? Is it better with large buckets or with
+# small ones?
 
 # %%
 predict("")
@@ -686,7 +687,7 @@ if ddp_works:
 # That is the answer to the question of the beginning: averaging costs the step only what does not fit
 # behind backward, and that is at least the last bucket. But it can hide no more than backward takes.
 # On a slower network or with fewer samples for each rank, communication outlasts computation, and
-# overlap can only shorten the step, not hide it all.
+# then overlap shortens the step without hiding all of the communication.
 #
 # ## Accumulation: not every backward should communicate
 #
@@ -841,7 +842,7 @@ if ddp_works:
 # <details><summary>Rank 2 does not use expert 5, and all other ranks do. What goes wrong if each rank starts a bucket as soon as it is complete?</summary>
 #
 # On rank 2 the bucket with expert 5 is not complete during backward, so rank 2 goes on to the all-reduce
-# of the following bucket. The others call theirs in another order, and the sums mix gradients of
+# of the following bucket. The others call theirs in a different order, and the sums mix gradients of
 # different parameters, or the ranks hang. Buckets have to be started in one agreed order.
 # </details>
 #

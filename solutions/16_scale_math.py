@@ -183,7 +183,7 @@ if model_known:
 # > [paper](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)
 # > says 117 million for the small model and 345 million for the medium one. Its authors [corrected
 # > that](https://github.com/openai/gpt-2#readme) later: "our original parameter counts were wrong due
-# > to an error". Your function has just found it.
+# > to an error". Your function gives the corrected numbers.
 #
 # ### What the formula does not know
 #
@@ -325,8 +325,8 @@ if state_known:
 # > unit.
 #
 # Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the
-# replicas *share* what stays. Each keeps one part of $DP$, and fetches the rest when it needs it. Stage
-# 1 shares the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
+# replicas *split* what stays among them: each keeps $1/DP$ of it, and fetches the rest when it needs it.
+# Stage 1 splits the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 #
@@ -337,7 +337,7 @@ if state_known:
 # again. PyTorch tells us which: each tensor that is kept for backward passes through a hook.
 #
 # **Predict:** how many times $sbh$ elements does a block keep? Count the input of each matrix product
-# and of each nonlinear function (the norms, the GELU, the attention).
+# and of everything nonlinear: the norms, the attention, the GELU (or the gate and its product).
 
 
 # %%
@@ -371,9 +371,12 @@ for name, times in (("everything kept", 16), ("inputs only", 1)):
     print(f"{layers} layers, h = {h}, {s} tokens, no gate, {name}: {gigabytes:.1f} GB")
 
 # %% [markdown]
+# A gate keeps 8 more: the first matrix's output is twice as wide (4 more), and the product of the two
+# halves needs both of its factors, the activated gate too (4 more).
+#
 # In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (Megatron's authors
 # count 34: their block has two dropouts, whose masks take a byte each ([Korthikanti and others
-# 2022](https://arxiv.org/abs/2205.05198), section 4.1). They also count the scores of the attention.
+# 2022](https://arxiv.org/abs/2205.05198)). They also count the scores of the attention.
 # Kernels such as FlashAttention never store those, and neither does the one used here.)
 #
 # If that is too much, keep only the *input* of each block, and compute the rest again when backward
@@ -445,11 +448,11 @@ print("as many operations without the causal mask:", without_mask == forward)
 # The rest is the attention itself, in which each token is compared with $s$ others, and no parameter
 # takes part. It adds $4s^2h$ to the $24sh^2$ of a block's matrices, the fraction $\frac{s}{6h}$:
 # little, while sequences are much shorter than $6h$. Your formula leaves it out, as [Kaplan and others
-# 2020](https://arxiv.org/abs/2001.08361) do (section 2.1).
+# 2020](https://arxiv.org/abs/2001.08361) do.
 #
 # **Is causal attention half of that?** A token attends only to itself and to those before it, about
 # half of all pairs. PyTorch's counter ignores the mask, as its last line shows, and so does the formula
-# of [Narayanan and others 2021](https://arxiv.org/abs/2104.04473) (section 5.1), whose attention term
+# of [Narayanan and others 2021](https://arxiv.org/abs/2104.04473), whose attention term
 # is the same $\frac{s}{6h}$. FlashAttention skips the masked half, and its
 # [benchmark](https://github.com/Dao-AILab/flash-attention/blob/main/benchmarks/benchmark_flash_attention.py)
 # counts half; so does
@@ -459,7 +462,7 @@ print("as many operations without the causal mask:", without_mask == forward)
 #
 # With `step_flops` you can check what was published. GPT-3 saw 300 billion tokens, and the
 # [paper](https://arxiv.org/abs/2005.14165) (table D.1) says 3.14 · 10²³ operations. LLaMA 65B saw 1.4
-# trillion, in about 21 days on 2048 A100s ([paper](https://arxiv.org/abs/2302.13971), section 2.4),
+# trillion, in about 21 days on 2048 A100s ([paper](https://arxiv.org/abs/2302.13971)),
 # each of which does at most [312 · 10¹²](https://www.nvidia.com/en-us/data-center/a100/) operations a
 # second in bfloat16.
 
@@ -486,7 +489,7 @@ if flops_known:
 #
 # | | | here |
 # |---|---|---|
-# | $F$ | operations a second of one device | 989 · 10¹², an H100 in bfloat16 |
+# | $F$ | operations a second of one device | 989 · 10¹², an H100 SXM in bfloat16 |
 # | $B$ | bytes a second of its link, in *one* direction | 450 · 10⁹ inside the machine, 50 · 10⁹ outside |
 # | $e$ | bytes of an element | 2, bfloat16 |
 #
@@ -564,8 +567,8 @@ if dp_known:
 # > **Tempting, and wrong.** "The ratio of data parallelism is
 # > $\frac{P}{2 \cdot \text{tokens}} \cdot \frac{DP-1}{DP} \cdot \frac{F}{B}$, since more gradients are
 # > more to send." Then a model of 10¹¹ parameters would be a thousand times as hard to hide as one of
-# > 10⁸, and the list above says that they are equal. If you divide one time by the other, you cannot
-# > lose the $P$ below.
+# > 10⁸, and the list above says that they are equal. Divide one time by the other, and the $P$
+# > cancels.
 #
 # ![Overlap ratio of data parallelism and of ZeRO-3 against the tokens of a replica, both axes logarithmic: two falling lines, one for a link of 450 GB/s inside the machine and one for 50 GB/s outside. A line at 1 separates what can be hidden, below, from what is too long, above. The line inside crosses it near 1,900 tokens, the one outside near 17,300](../imgs/overlap_tokens.png)
 #
@@ -806,7 +809,7 @@ if pp_known:
         print(f"outside, h = {hidden:5}, 1, 4, 16 layers in a stage:", *ratios)
 
 # %% [markdown]
-# Far below 1, even outside the machine: a stage sends little. What a pipeline pays with is the
+# Far below 1, even outside the machine: a stage sends little. The price of a pipeline is its
 # **bubble**. The later stages have nothing to do at the beginning of a step, and nothing left at its
 # end; the earlier ones wait in between, until gradients come back. No ratio shows that.
 #
@@ -815,7 +818,7 @@ if pp_known:
 # There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage
 # does all its forward passes and then all its backward passes. In the second, **1F1B**, it turns to
 # backward as early as it can, and then alternates ([Narayanan and others
-# 2021](https://arxiv.org/abs/2104.04473), section 2.2.1). Each micro-batch whose backward pass is still
+# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still
 # to come keeps its activations.
 #
 # Here are both on 4 stages with 6 micro-batches. A forward pass takes 1 ms and a backward pass 2.
@@ -882,7 +885,7 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 #
 # - **Both sides reach their peak.** Real matrix products reach a part of $F$ (then more is hidden than
 #   the ratio says), and real links a part of $B$.
-# - **The link is free.** Data, tensor and pipeline parallelism at the same time share it.
+# - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
 # - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
 #   have no backward pass left to hide behind, and before the first all-gather of ZeRO-3 there is none
@@ -890,7 +893,8 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 # - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
 #   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #
-# A ratio above 1 means that the communication *cannot* be hidden. One below 1 is a hope.
+# At the peak of both, a ratio above 1 means that the communication *cannot* be hidden. One below 1 is a
+# hope.
 #
 # ## All together
 #
@@ -907,7 +911,7 @@ calculator(hidden=4096, layers=32, vocab=32_000, seq=4096, dp=8, zero=0)
 
 # %% [markdown]
 # It counts what this chapter counts, for a device of the *first* stage. Its pipelines run 1F1B, so that
-# stage keeps the most micro-batches, as many as there are stages. Tensor parallelism shares the
+# stage keeps the most micro-batches, as many as there are stages. Tensor parallelism splits the
 # activations too. The calculator leaves out the scores of the head (a long row for each token),
 # buffers, and gaps in memory.
 #
@@ -949,7 +953,8 @@ if flops_known and state_known:
 #
 # - A block has $12h^2$ parameters, or $16h^2$ with a gate of full width. A model has blocks, an
 #   embedding, perhaps a head and positions. Biases and norms are small; the *width of the MLP* is not.
-# - Mixed precision with Adam keeps 16 bytes for each parameter. ZeRO shares 12, 14 or all 16 of them.
+# - Mixed precision with Adam keeps 16 bytes for each parameter. ZeRO splits 12, 14 or all 16 of them
+#   among the replicas.
 # - For backward a block keeps 16 times $sbh$ elements, 24 times with a gate, and once if it recomputes.
 # - A step takes 6 operations for each token and parameter: 2 forward, 4 backward. Attention comes on
 #   top; say whether you count the masked half.
@@ -970,7 +975,7 @@ if flops_known and state_known:
 #
 # <details><summary>A model of 13 billion parameters is trained on 64 devices with ZeRO-1. How much of its state does each device keep?</summary>
 #
-# 2 + 2 + 12/64 = 4.19 bytes for each parameter, 54 GB. Weights and gradients are not shared, so more
+# 2 + 2 + 12/64 = 4.19 bytes for each parameter, 54 GB. Weights and gradients are not split, so more
 # devices hardly help. ZeRO-3 would keep 16/64 = 0.25 bytes, 3.3 GB.
 # </details>
 #

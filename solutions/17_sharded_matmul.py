@@ -4,7 +4,7 @@
 # The MLP of a large language model multiplies by two matrices of a hundred million numbers or more, in
 # every layer. When such a product is too large for one GPU, or too slow, several GPUs have to share it.
 # But which part does each of them take: some of the inputs, some of the outputs, or some of the work
-# between? Each choice needs another collective. Choose well, and two layers in a row need only one.
+# between? Each choice needs a different collective. Choose well, and two layers in a row need only one.
 #
 # **You will learn** to share a matrix product among ranks: three ways to cut it, the collective that
 # each of them needs in forward and in backward, and what a rank then keeps and sends. You will write
@@ -37,15 +37,15 @@ from grader import check, hint, predict, run
 # cubes. One of its faces is $X$, one is $W$, one is $Y$. Each face lacks one axis: $X$ has no $n$, $W$
 # has no $m$, and $Y$ has no $k$, because $k$ is summed over.
 #
-# **Predict:** cut the cube into slabs along one of its axes, one slab for each rank. For which of the
-# three axes does no rank have a single finished number of $Y$?
+# Cut the cube into slabs along one of its axes, one slab for each rank. There are three ways to do it:
 #
 # ![The cube of a product, three times: Y is the front face, X the right one, W the top one. Each cut makes slabs for ranks 0, 1 and 2, and each face shows which rank holds what. Cut along m: X and Y are in rows, all of W is on every rank; nothing is sent in forward, and the gradient of W needs an all-reduce. Cut along n: W and Y are in columns, all of X is on every rank; an all-gather if all need Y, and the gradient of X needs an all-reduce. Cut along k: X is in columns, W in rows, and each number of Y is a sum 0+1+2 over the ranks: an all-reduce, and nothing in backward](../imgs/product_cube.png)
 #
 # The front face is $Y$, the right one $X$, the top one $W$. A number is the rank that holds this piece.
 # Grey is what no rank has to itself: "all" of them have it, or each has one term of 0+1+2.
 #
-# Here are the three cuts for four ranks. What do you have to do with their parts, to make $Y$ of them?
+# **Predict:** here are the three cuts for four ranks. What has to be done with the parts to make $Y$ of
+# them, and for which cut does no rank have a single finished number of $Y$?
 
 # %%
 n = 4
@@ -85,7 +85,8 @@ print("added up:         ", torch.equal(sum(along_k), Y))
 # $G$ lies on the face of $Y$. The gradient of $X$ sums over $n$, and that of $W$ over $m$. So the three
 # products sum over three different axes.
 #
-# **Predict:** which product has to be added up over ranks if the cube is cut along $m$? And along $n$?
+# The picture has already said which products have to be added up over ranks. **Predict** the rule: what
+# does the axis of the cut have to do with the axis of the sum? The cell below tries all nine cases.
 
 # %%
 G = torch.arange(60.0).view(6, 10) % 3 - 1
@@ -278,7 +279,7 @@ columns
 # What does backward send? Think of two ranks: if $y = a + b$, and the gradient of $y$ is $G$, what is
 # the gradient of $a$? And who knows $G$, if every rank computes the same loss from $y$?
 #
-# ### Another loss than ours
+# ### A different loss from ours
 #
 # A tempting thought: "The gradient of an all-reduce is an all-reduce, and the library has it." Indeed,
 # `torch.distributed.nn.functional.all_reduce` is an all-reduce that autograd knows. It runs without an
@@ -314,15 +315,15 @@ print("n = 3, a loss on rank 0 alone:", run(with_the_library, 3, 1)[0][1])
 # The value is right; the gradient is **$n$ times too large**. With Adam you would hardly notice, since
 # it divides by the size of the gradients. With SGD, your learning rate is $n$ times what you think.
 #
-# Is the library wrong? No, it answers another question. It takes the losses of the ranks to be
+# Is the library wrong? No, it answers a different question. It takes the losses of the ranks to be
 # *different* ones, and gives the gradient of their **sum**. Here they are one loss, written down $n$
 # times. If only rank 0 has a loss, as in the last line, the gradient is right.
 #
 # So before you use a differentiable collective, ask: *is the loss the same on all ranks and counted
 # once, or does each rank have its own?* Others have stumbled over it, from either side: [PyTorch issue
 # 58005](https://github.com/pytorch/pytorch/issues/58005) finds the library's gradient wrong, and
-# [FlashAttention issue 1244](https://github.com/Dao-AILab/flash-attention/issues/1244) that of a layer
-# whose backward sends nothing.
+# [FlashAttention issue 1244](https://github.com/Dao-AILab/flash-attention/issues/1244) that of an
+# all-reduce whose backward sends nothing.
 #
 # ### The lazy way, and why it is a trap
 #
@@ -353,11 +354,11 @@ print("a ReLU, gradient on rank 0:", run(lazy_after_relu, 2)[0], "and it should 
 
 # %% [markdown]
 # The first is right by luck: the backward of a product does not look at its result. That of a ReLU
-# does, to see where it was positive, and then the gradient is wrong without a word. (Outside this
-# course, PyTorch 2.13 prints a warning in backward: "an autograd kernel was not registered", and that
-# the behaviour is going to be removed.) A function with a backward of its own says what it means. In
-# the exercise below, `check` lets the lazy way pass, since its gradients are right there, and remarks
-# on it.
+# does, to see where it was positive, and so the gradient comes out wrong without an error. (Outside this
+# course, PyTorch 2.13 warns in backward that "an autograd kernel was not registered", and that this
+# behaviour will be removed.) A function with a backward of its own says what it means. In
+# the exercise below, `check` lets the lazy way pass, since its gradients are right there, but
+# points it out.
 #
 # ## Exercise: row_parallel
 #
@@ -535,8 +536,8 @@ print("sum of the relus: ", (torch.relu(one) + torch.relu(other)).tolist())
 # they work on each *position* of the sequence alone, so they can be cut along $m$: each rank takes some
 # positions.
 #
-# Megatron calls this **sequence parallelism**: between the products, the ranks that share the matrices
-# also share the positions. If the *whole* network works on split sequences, attention included, it is
+# Megatron calls this **sequence parallelism**: between the products, the ranks that split the matrices
+# also split the positions. If the *whole* network works on split sequences, attention included, it is
 # **context parallelism**, and attention then needs messages of its own. (Both are options of [Megatron
 # Core](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.model_parallel_config.html),
 # `sequence_parallel` and `context_parallel_size`.)
@@ -633,7 +634,7 @@ joined = check(sequence_unshard)
 joined
 
 # %% [markdown]
-# Here is a layer norm on six positions, shared by four ranks: two of them have two positions, and two
+# Here is a layer norm on six positions, split among four ranks: two of them have two positions, and two
 # have one.
 
 # %%
@@ -674,7 +675,7 @@ if cut and joined:
 # to add up? Because of what follows. After `sequence_unshard`, all ranks do the *same* with the whole,
 # and each has the whole gradient. Here each goes on with its own columns of $A$, and knows only what
 # these contribute: the all-reduce of `Share` is hidden in it. (The form is that of [Korthikanti and
-# others 2022](https://arxiv.org/abs/2205.05198), section 4.2.2.)
+# others 2022](https://arxiv.org/abs/2205.05198).)
 
 # %%
 def gather_positions(part):
@@ -854,8 +855,8 @@ for n in (2, 4, 8):
     print("  equal gradients:", all(torch.allclose(g, gradients[0], atol=1e-3) for g in gradients))
 
 # %% [markdown]
-# **Sent.** An all-reduce sends $\frac{2(n-1)}{n} S$, an all-gather and a reduce-scatter half of that.
-# So `sharded` sends **exactly as many bytes** as `replicated`, $\frac{4(n-1)}{n} S$ a step, and
+# **Sent.** As a ring, an all-reduce sends $\frac{2(n-1)}{n} S$, an all-gather and a reduce-scatter half
+# of that. So `sharded` sends **exactly as many bytes** as `replicated`, $\frac{4(n-1)}{n} S$ a step, and
 # `gathered_again` one all-gather more. The weights do not appear at all: what travels are activations,
 # however large the matrices are.
 #
@@ -891,7 +892,7 @@ for n in (2, 4, 8):
 #
 # So what does each GPU take of those two large matrices? Columns of the first and rows of the second.
 # Then the wide tensor between them never travels, and one all-reduce is enough; or its two halves, with
-# the norms shared between them. That is how [Megatron-LM](https://arxiv.org/abs/1909.08053) does it,
+# the norms split among the ranks. That is how [Megatron-LM](https://arxiv.org/abs/1909.08053) does it,
 # and how `ColwiseParallel`, `RowwiseParallel` and `SequenceParallel` do it in
 # [torch.distributed.tensor.parallel](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html).
 #

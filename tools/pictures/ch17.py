@@ -102,9 +102,7 @@ def product_cube() -> Sheet:
     return sheet
 
 
-def _box(
-    sheet: Sheet, x: float, y: float, width: float, text: str, colour: str, dashed: bool = False
-) -> None:
+def _box(sheet: Sheet, x: float, y: float, width: float, text: str, colour: str) -> None:
     sheet.axes.add_patch(
         FancyBboxPatch(
             (x - width / 2, y - 0.22),
@@ -114,7 +112,6 @@ def _box(
             fc=tint(colour),
             ec=INK,
             lw=1.2,
-            ls="--" if dashed else "-",
         )
     )
     sheet.text(x, y, text, 11)

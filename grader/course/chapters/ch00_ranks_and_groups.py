@@ -22,7 +22,7 @@ who_am_i = Exercise(
     ),
     mistakes=(
         Mistake(
-            "The two numbers are the other way round: rank first, then world size.",
+            "The two numbers are the other way round: the rank comes first, then the world size.",
             gives=lambda c: [torch.tensor([c.n, r]) for r in c.ranks],
         ),
         Mistake(
@@ -69,7 +69,8 @@ neighbours = Exercise(
             gives=lambda c: [(r - 1, (r + 1) % c.n) for r in c.ranks],
         ),
         Mistake(
-            "The ends of a line stop, the ends of a ring meet: left of rank 0 is the last rank.",
+            "You stop at both ends, as on a line, but the ends of a ring meet: left of rank 0 is"
+            " the last rank, and right of the last rank is rank 0.",
             gives=lambda c: [(max(r - 1, 0), min(r + 1, c.n - 1)) for r in c.ranks],
         ),
     ),

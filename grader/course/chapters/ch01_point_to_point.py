@@ -109,6 +109,10 @@ ping_pong = Exercise(
             gives=lambda c: list(c.x),
         ),
         Mistake(
+            "1 was added twice. Rank 1 adds it, and rank 0 returns what comes back as it is.",
+            gives=lambda c: [c.x[0] + 1 + 1, *c.x[1:]],
+        ),
+        Mistake(
             "Rank 1 sent back its own x plus 1, not what it had received plus 1.",
             gives=lambda c: [c.x[1] + 1, *c.x[1:]],
         ),
@@ -123,6 +127,8 @@ ping_pong = Exercise(
         Diagnosis.ALIASED: "Return a copy: x.clone() where nothing was received.",
         Diagnosis.INPUT_CHANGED: "x belongs to the caller. Receive into a tensor of your own,"
         " torch.empty_like(x), and add 1 to that.",
+        Diagnosis.TOO_FEW_MESSAGES: "Rank 0 could compute x + 1 alone, but here x has to travel:"
+        " one message to rank 1, and one back.",
         **_WAIT,
     },
 )

@@ -100,7 +100,8 @@ broadcast = Exercise(
             gives=lambda c: list(c.x),
         ),
         Mistake(
-            "Only the next rank got it. On a chain, each rank that has received passes it on.",
+            "Only the rank after src got it. On a chain, each rank that has received passes it on;"
+            " without one, src sends to all the others.",
             gives=lambda c: [
                 c.x[c.src] if r in (c.src, (c.src + 1) % c.n) else c.x[r] for r in c.ranks
             ],
@@ -166,6 +167,11 @@ tree_broadcast = Exercise(
         "        step *= 2",
     ),
     mistakes=(
+        Mistake(
+            "It fails only where src is not rank 0. If v counts from src, then v is a place in the"
+            " tree and not a rank: to send to it or receive from it, take rank (v + src) % n.",
+            when=lambda e: evidence.to_itself(e) and all(one.case.src for one in e.failed),
+        ),
         Mistake(
             "Every rank ends with rank 0's x. The root of the tree is src: count the ranks from it,"
             " v = (rank − src) % n.",
@@ -396,7 +402,7 @@ sync_parameters = Exercise(
         " returns nothing.",
         Diagnosis.ORDER_MISMATCH: "Every rank has to broadcast the same tensors in the same order,"
         " and from the same src.",
-        Diagnosis.WRONG_VALUE: "Look at which tensor is named: is it a parameter or a buffer, and"
-        " do you go through both?",
+        Diagnosis.WRONG_VALUE: "Look at which tensor is named. Is it among those you go through,"
+        " and is it broadcast itself, or only a copy of it, such as .float() or .to() makes?",
     },
 )

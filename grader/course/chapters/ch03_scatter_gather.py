@@ -59,8 +59,8 @@ scatter = Exercise(
     ),
     mistakes=(
         Mistake(
-            "src has not got its own chunk: copy it with out.copy_(chunks[src]). Writing"
-            " out = chunks[src] only renames a tensor.",
+            "src has not got its own chunk: copy it with out.copy_(chunks[src]). A line"
+            " out = ... only gives the name out to another tensor.",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
             when=lambda e: evidence.rebinds(e, "out"),
         ),
@@ -68,6 +68,11 @@ scatter = Exercise(
             "src has not got its own chunk: copy it with out.copy_(chunks[src]).",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
             when=lambda e: not evidence.rebinds(e, "out"),
+        ),
+        Mistake(
+            "The others have their chunks, but src copied chunks[0] into out: its own is"
+            " chunks[src].",
+            gives=lambda c: [c.chunks[c.src][0 if r == c.src else r] for r in c.ranks],
         ),
         Mistake(
             "Every rank got the same chunk, number 0: rank r needs chunks[r].",
@@ -137,9 +142,12 @@ def _in_another_order(e: Evidence) -> bool:
 
 
 def _all_alike(e: Evidence) -> bool:
-    """Return whether all n entries of dst's list are the same."""
+    """Return whether all entries that dst received are the same; its own may be a copy of its x."""
     held = e.actual[e.case.dst]
-    return len(held) == e.case.n and all(torch.equal(entry, held[0]) for entry in held)
+    if len(held) != e.case.n:
+        return False
+    alike = [t for r, t in enumerate(held) if r != e.case.dst] if e.case.n > 2 else held
+    return all(torch.equal(entry, alike[0]) for entry in alike)
 
 
 gather = Exercise(
@@ -191,9 +199,9 @@ gather = Exercise(
             when=lambda e: not e.written(r"\]\s*\*"),
         ),
         Mistake(
-            "All entries of the list hold the same numbers. Are they one and the same tensor,"
-            " filled again and again? [buffer] * n is one tensor n times: make a new one for each"
-            " rank.",
+            "What came from different ranks holds the same numbers. Are these entries one and the"
+            " same tensor, filled again and again? Make a new one for each rank: [buffer] * n is"
+            " one tensor n times, and so is a buffer that is made once, before the loop.",
             when=evidence.always(_all_alike),
         ),
         Mistake(
@@ -205,7 +213,7 @@ gather = Exercise(
             when=lambda e: e.actual[e.case.dst] is None and isinstance(e.actual[0], (list, tuple)),
         ),
         Mistake(
-            "Every rank returns a list; only dst does, the others return None.",
+            "Every rank returns a list. Only dst should: the others return None.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.WRONG_TYPE
                 and any(

@@ -196,6 +196,17 @@ def _on_rank_zero(e: Evidence) -> bool:
     return untouched and torch.allclose(got, right, rtol=1e-2, atol=1e-5)
 
 
+def _only_heard_directly(c: Case) -> list[torch.Tensor]:
+    """Return the results if every rank of the tree sent its own x in place of a partial result."""
+    places = [0, *(1 << k for k in range(tree_levels(c.n)))]
+    heard = [c.x[(c.dst + v) % c.n] for v in places]
+    if op_name(c.op) == "AVG":
+        result = (reduced(OPS["SUM"], heard).double() / c.n).to(heard[0].dtype)
+    else:
+        result = reduced(c.op, heard)
+    return [result if r == c.dst else c.x[r] for r in c.ranks]
+
+
 tree_reduce = Exercise(
     signature="tree_reduce(x: Tensor, dst: int, op: dist.ReduceOp) -> None",
     summary="the same as reduce on a tree: ⌈log₂ n⌉ rounds",
@@ -274,6 +285,16 @@ tree_reduce = Exercise(
             gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
         ),
         Mistake(
+            "Every rank sends its own x, so what the ranks inside the tree have combined is lost:"
+            " send the partial result.",
+            gives=_only_heard_directly,
+        ),
+        Mistake(
+            "It fails only where dst is not rank 0. If v counts from dst, then v is a place in the"
+            " tree and not a rank: to send to it or receive from it, take rank (v + dst) % n.",
+            when=lambda e: evidence.to_itself(e) and all(one.case.dst for one in e.failed),
+        ),
+        Mistake(
             "The result is on rank 0. The root of the tree is dst: count the ranks from it,"
             " v = (rank − dst) % n.",
             when=_on_rank_zero,
@@ -294,9 +315,9 @@ tree_reduce = Exercise(
         Diagnosis.TOO_MANY_ROUNDS: "In the first round half of the ranks send, in the second a"
         " quarter, until one is left. Which of your messages could travel in an earlier round?",
         Diagnosis.TOO_MANY_MESSAGES: "Each of the other n − 1 ranks sends once, and is done.",
-        Diagnosis.DEADLOCK: "Each rank sends once, to the partner that receives from it in the same"
-        " round, and receives before that from as many as there are smaller steps. With 3 or 5"
-        " ranks some partners do not exist.",
+        Diagnosis.DEADLOCK: "Each rank but dst sends once, after it has received all that it is to"
+        " combine, to a partner that receives from it in the same round. With 3 or 5 ranks some"
+        " partners do not exist.",
         Diagnosis.WRONG_VALUE: "Take four ranks and dst 0, and write down what each holds after"
         " each round. Does an x count twice, or not at all?",
     },

@@ -22,7 +22,7 @@ def _inputs(draw: Draw) -> list[Case]:
 
 #: Largest simulated world in which values are compared as well, where every rank holds one
 #: tensor from each: n² tensors take longer to make and to look at than to send.
-COMPARED = 64
+COMPARED = 100
 
 
 def _on_many_ranks(draw: Draw) -> Case:
@@ -397,7 +397,7 @@ ring_all_gather = Exercise(
         Diagnosis.TOO_MANY_MESSAGES: "In each of the n − 1 rounds every rank sends one piece:"
         " n(n − 1) messages.",
         Diagnosis.TOO_FEW_MESSAGES: "In each of the n − 1 rounds every rank sends one piece, as one"
-        " message: n(n − 1) in all. A larger message carries pieces that the receiver already has.",
+        " message: n(n − 1) in all. Pass each piece on by itself, as soon as it has come.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round all ranks send at the same time. If some receive"
         " before they send, or wait for the send before they receive, a round takes two: start with"
         " isend, then receive, then wait.",

@@ -288,7 +288,8 @@ all_reduce_rooted = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: f"{_RETURNS} nothing.",
         Diagnosis.FORBIDDEN_CALL: "dist.reduce and dist.broadcast would do it in two lines. Here"
-        " you write both halves with send and recv; your own functions of chapters 02 and 04 do.",
+        " you write both halves with send and recv; your own functions of chapters 02 and 04 will"
+        " do.",
         Diagnosis.TOO_MANY_MESSAGES: "If every rank sends to every other one, that is n(n − 1)"
         " messages. A root needs only n − 1 to collect, and n − 1 to send the result.",
         Diagnosis.TOO_FEW_MESSAGES: "The root receives from n − 1 ranks, and sends the result to"

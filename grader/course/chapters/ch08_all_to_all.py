@@ -186,9 +186,9 @@ all_to_all = Exercise(
             ),
         ),
         Mistake(
-            "All passes through one rank, which receives and sends one message at a time. Send each"
-            " chunk straight to the rank that needs it, and let the peers rotate: in step s send to"
-            " (rank + s) % n and receive from (rank − s) % n.",
+            "Everything passes through one rank, which receives and sends one message at a time."
+            " Send each chunk straight to the rank that needs it, and let the peers rotate: in step"
+            " s send to (rank + s) % n and receive from (rank − s) % n.",
             when=lambda e: (
                 e.diagnosis
                 in (

@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: too_many_rounds
-# hint: All passes through one rank
+# hint: Everything passes through one rank
 # Everything in one piece to rank 0, and everybody's column in one piece back.
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: too_many_messages
-# hint: All passes through one rank
+# hint: Everything passes through one rank
 # earns: 0.5
 import torch
 import torch.distributed as dist
