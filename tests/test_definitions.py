@@ -104,6 +104,18 @@ def test_calls_on_imported_modules_are_no_tables():
     assert loaded("import sys\nsys.exit(3)\ndef f(): return sys.path").entry("f")
 
 
+def test_calls_on_imported_modules_in_a_block_are_no_definitions_of_them():
+    """Or a loop that measures something would be run for every answer that uses torch."""
+    source = "import math\nfor n in range(9):\n    math.{}\ndef f(): return math.pi"
+    assert run_for("f", source.format("floor(n)")) == {"f", "math"}
+    assert run_for("f", source.format("tau = n")) == {"f", "math", "n"}
+
+
+def test_what_a_block_makes_may_be_filled_later():
+    source = "if True:\n    T = []\nT.append(1)\nfor i in [2]:\n    T.append(i)\nT.append(3)\n"
+    assert loaded(source + "def f(): return T").entry("f")() == [1, 2, 3]
+
+
 def test_decorators_may_register():
     source = "R = {}\ndef reg(f):\n    R[f.__name__] = f\n    return f\n@reg\ndef g(): return 7\n"
     source += "def f(): return R['g']()"

@@ -74,6 +74,9 @@ class _Statement:
     node: ast.stmt
     defines: set[str]
     code: types.CodeType
+    declares: set[str] = field(default_factory=set)
+    assigns: set[str] = field(default_factory=set)
+    calls_on: set[str] = field(default_factory=set)
     uses: set[str] = field(default_factory=set)
     optional: bool = False
 
@@ -138,21 +141,19 @@ def _future_flags(tree: ast.Module) -> int:
 def _without_experiments(statements: list[_Statement]) -> list[_Statement]:
     """Drop method calls on objects that the submission did not assign to a name itself.
 
-    ``table.append(1)`` changes a table that an assignment made; ``torch.manual_seed(1)`` and
-    ``verdict.show()`` change no value of the submission's.
+    ``table.append(1)`` changes a table that an assignment made, and so defines it as well;
+    ``torch.manual_seed(1)`` and ``verdict.show()`` change no value of the submission's.  In a block
+    such a call stays, if the block is kept, but it does not make the block a definition of torch.
     """
     assigned: set[str] = set()
     kept = []
     for statement in statements:
-        if isinstance(statement.node, ast.Expr):
-            if statement.defines <= assigned:
-                kept.append(statement)
+        if isinstance(statement.node, ast.Expr) and not statement.calls_on <= assigned:
             continue
         kept.append(statement)
-        if isinstance(statement.node, (ast.Assign, ast.AnnAssign)):
-            assigned |= statement.defines
-        else:
-            assigned -= statement.defines
+        assigned |= statement.assigns
+        assigned -= statement.declares
+        statement.defines |= statement.calls_on & assigned
     return kept
 
 
@@ -196,6 +197,8 @@ def _kept(
         )
         return
     statement = _Statement(chunk, slim, _defined_by(slim), code)
+    statement.declares, statement.assigns = _declared_by(slim), _assigned_by(slim)
+    statement.calls_on = {name for n in _eager(slim, into_classes=False) for name in _mutated(n)}
     statement.uses = set(_globals_used(code))
     statement.optional = _acts(slim)
     yield statement
@@ -303,9 +306,9 @@ def _calls_grader(node: ast.stmt, graders: frozenset[str]) -> bool:
     return False
 
 
-def _mutated(node: ast.Expr) -> set[str]:
-    """Return ``{"table"}`` for ``table.append(1)``, and an empty set for other calls."""
-    call = node.value
+def _mutated(node: ast.AST) -> set[str]:
+    """Return ``{"table"}`` for ``table.append(1)``, and an empty set for all other statements."""
+    call = node.value if isinstance(node, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
         root = _root(call.func)
         return {root} if root else set()
@@ -313,20 +316,32 @@ def _mutated(node: ast.Expr) -> set[str]:
 
 
 def _defined_by(node: ast.stmt) -> set[str]:
-    """Return the names that a statement binds, and those of objects that it changes."""
+    """Return the names that a statement binds, and those of objects in which it stores."""
+    stored_in = {
+        _root(n)
+        for n in _eager(node, into_classes=False)
+        if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store)
+    }
+    return _declared_by(node) | _assigned_by(node) | {name for name in stored_in if name}
+
+
+def _assigned_by(node: ast.stmt) -> set[str]:
+    """Return the names that a statement assigns to."""
+    return {
+        n.id
+        for n in _eager(node, into_classes=False)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def _declared_by(node: ast.stmt) -> set[str]:
+    """Return the names of the functions, classes and modules that a statement binds."""
     names: set[str] = set()
     for n in _eager(node, into_classes=False):
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(n.name)
         elif isinstance(n, (ast.Import, ast.ImportFrom)):
             names.update((alias.asname or alias.name).split(".")[0] for alias in n.names)
-        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-            names.add(n.id)
-        elif isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
-            root = _root(n)
-            names.update([root] if root else [])
-        elif isinstance(n, ast.Expr):
-            names |= _mutated(n)
     return names
 
 
