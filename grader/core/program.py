@@ -220,12 +220,18 @@ def loader(
         try:
             return make()
         finally:
-            # modules that were imported just now are the last ones
-            for name in list(itertools.islice(reversed(sys.modules), len(sys.modules) - known)):
-                if own(getattr(sys.modules[name], "__file__", None) or ""):
-                    del sys.modules[name]
+            forget_modules(known, own)
 
     return load_afresh
+
+
+def forget_modules(known: int, own: Callable[[str], bool]) -> None:
+    """Let modules whose file is ``own`` be imported anew, but for the first ``known`` modules."""
+    # modules stand in the order of their imports
+    later = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - known))
+    for name in list(later):
+        if own(getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]
 
 
 def _unit_loader(units: Sequence[Unit]) -> Callable[[], LoadedProgram]:

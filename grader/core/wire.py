@@ -54,6 +54,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
     Attributes:
         rank: the number of the rank.
         size: the number of ranks.
+        smaller: numbers of ranks, from the first on, that may form worlds of their own.
         path: its ``sys.path``; empty to leave it as it is.
         folder: its working directory.
         memory: bytes that the rank may allocate beyond what it starts with.
@@ -65,6 +66,7 @@ class Setup(msgspec.Struct, tag="setup", frozen=True):
 
     rank: int
     size: int
+    smaller: list[int]
     path: list[str]
     folder: str
     memory: int
@@ -160,13 +162,15 @@ class Simulate(msgspec.Struct, tag="simulate", frozen=True):
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
-    """All ranks have joined: load a program.
+    """All ranks have joined: form a world of the first ranks, and load a program anew.
 
     Attributes:
+        size: the number of ranks in it.
         program: a packed :class:`grader.core.program.Program`.
         wanted: the names that will be called; empty for all.
     """
 
+    size: int
     program: bytes
     wanted: list[str] = []
 

@@ -358,9 +358,7 @@ class Judge:
         found = _Findings(
             time.monotonic() + self._settings.patience, lambda done: count(done, total)
         )
-        # the kernel would count what a new world sends as the running world's
-        ahead = not self._launcher.environment.sealed
-        with _Worlds(self._open(exercise, submission), sizes, ahead) as worlds:
+        with _Worlds(self._open(exercise, submission), sizes) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -436,6 +434,9 @@ class Judge:
             found.failed |= not verdict.passed
             if verdict.passed:
                 right[i] = (case, outcome)
+                # the kernel would count what a new world sends as the running world's
+                if not (found.failed or self._launcher.environment.sealed):
+                    worlds.start_next()
                 if exercise.remark is not None and not found.remark:
                     found.remark = exercise.remark(case, outcome.trace)
             elif verdict.diagnosis in _FINAL or self._settings.first_failure:
@@ -497,19 +498,20 @@ class Judge:
         outcome, verdict, seen = first
         return outcome, replace(verdict, orders=orders), seen
 
-    def _open(self, exercise: Exercise, submission: Submission) -> Callable[[int], World]:
+    def _open(self, exercise: Exercise, submission: Submission) -> Callable[[Sequence[int]], World]:
         subgroups = exercise.allowed is None or "new_group" in exercise.allowed
 
-        def open_world(n: int) -> World:
+        def open_world(sizes: Sequence[int]) -> World:
             return ProcessWorld(
                 self._launcher,
-                n,
+                sizes[-1],
                 submission.program,
                 self._settings.memory,
                 subgroups,
                 min(self._settings.patience, SETUP_SECONDS),
                 self.backend,
                 {exercise.name, exercise.function},
+                sizes[:-1],
             )
 
         return open_world
@@ -614,42 +616,78 @@ class _Findings:
             self.failing += 1
 
 
-class _Worlds:
-    """The worlds of one check; with ``ahead``, each is started while the one before works."""
+#: The largest size of an answer's first world: most wrong answers fail there.
+_SMALL = 2
 
-    def __init__(
-        self, open_world: Callable[[int], World], sizes: Sequence[int], ahead: bool
-    ) -> None:
+
+class _Worlds:
+    """The worlds of one check.
+
+    To start a rank costs more than most cases, so several sizes share a world, whose first ranks
+    form the smaller ones.  The first is small, and only an answer that passes there is run on
+    many ranks.  Once a world has failed, whose ranks cannot be used again, each size has its own.
+
+    Args:
+        open_world: starts a world for jobs of some sizes, in increasing order.
+        sizes: the sizes of the jobs to come, in their order.
+    """
+
+    def __init__(self, open_world: Callable[[Sequence[int]], World], sizes: Sequence[int]) -> None:
         self._open = open_world
-        self._ahead = ahead
-        self._coming = list(sizes)
-        self._worlds: dict[int, World] = {}
+        self._plan = _shared(sizes)
+        self._size = sizes[0]
+        self._world: World | None = None
+        self._next: World | None = None
         #: the library that jobs call, if they do not call the program itself
         self.library = ""
 
     def run(self, n: int, job: Job) -> Outcome:
         """Run a job on a world of ``n`` ranks that has seen no failure."""
-        for size in (n, *self._following(n)):
-            world = self._worlds.get(size)
-            if world is None or not world.usable:
-                self._worlds[size] = self._open(size)
-        return self._worlds[n].run(replace(job, library=self.library))
+        self._size = n
+        while n not in self._plan[0]:
+            self._plan.pop(0)
+            self._replace(self._next)
+            self._next = None
+        if self._world is not None and not self._world.usable:
+            self._plan = [[size] for sizes in self._plan for size in sizes]
+            self._plan = self._plan[self._plan.index([n]) :]
+            self.close()
+        if self._world is None:
+            self._world = self._open(self._plan[0])
+        return self._world.run(replace(job, library=self.library))
 
-    def _following(self, n: int) -> list[int]:
-        """Close the worlds before ``n``; return the next size, if its world is to be started."""
-        index = self._coming.index(n)
-        for size in self._coming[:index]:
-            self._worlds.pop(size).close()
-        self._coming = self._coming[index:]
-        coming = self._coming[1:2] if self._ahead else []
-        return [size for size in coming if size not in self._worlds]
+    def start_next(self) -> None:
+        """Start the next world, where this one has come to its largest size."""
+        if self._size == self._plan[0][-1] and self._next is None and len(self._plan) > 1:
+            self._next = self._open(self._plan[1])
+
+    def _replace(self, world: World | None) -> None:
+        if self._world is not None:
+            self._world.close()
+        self._world = world
+
+    def close(self) -> None:
+        """End all worlds."""
+        self._replace(self._next)
+        self._next = None
+        self._replace(None)
 
     def __enter__(self) -> _Worlds:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for world in self._worlds.values():
-            world.close()
+        self.close()
+
+
+def _shared(sizes: Sequence[int]) -> list[list[int]]:
+    """Return sizes grouped by the world that they share, in which they increase."""
+    plan: list[list[int]] = []
+    for size in sizes:
+        if plan and plan[-1][-1] < size and (size <= _SMALL or plan[-1][-1] > _SMALL):
+            plan[-1].append(size)
+        else:
+            plan.append([size])
+    return plan
 
 
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:

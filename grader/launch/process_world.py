@@ -222,7 +222,6 @@ class Supervisor:
         handle: the processes of the world.
         resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
         put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
-        joined: called once, when every rank has joined.
         inspect: asks a rank what its threads do.
     """
 
@@ -231,14 +230,13 @@ class Supervisor:
         handle: ProcessGroupHandle,
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
-        joined: Callable[[], None],
         inspect: Callable[[int], None],
     ) -> None:
         self.handle = handle
+        #: the number of ranks that are listened to; those after them wait
         self.size = len(handle.controls)
         self._resolve = resolve
         self._put = put
-        self._all_joined = joined
         self._inspect = inspect
         self.subgroups = True
         # a new buffer for each read would cost more than the read; a buffer shared by supervisors
@@ -250,11 +248,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         for rank in range(self.size):
             handle.controls[rank].setblocking(True)
-            for fd, kind in (
-                (handle.controls[rank].fileno(), "control"),
-                (handle.outputs[rank], "output"),
-                (handle.faults[rank], "faults"),
-            ):
+            for kind, fd in self._channels(rank):
                 os.set_blocking(fd, kind == "control")
                 self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
         if handle.notices is not None:
@@ -263,6 +257,30 @@ class Supervisor:
         self._ready: set[int] = set()
         self.matcher = MessageMatcher(self.size)
         self._views: list[dict[str, list[int]]] = [{} for _ in range(self.size)]
+        self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
+
+    def _channels(self, rank: int) -> list[tuple[str, int]]:
+        """Return the kind and the descriptor of each channel of a rank."""
+        handle = self.handle
+        return [
+            ("control", handle.controls[rank].fileno()),
+            ("output", handle.outputs[rank]),
+            ("faults", handle.faults[rank]),
+        ]
+
+    def _listen_to(self, size: int) -> None:
+        """Listen to the first ``size`` ranks only, and forget the groups that there were."""
+        for rank in range(len(self.handle.controls)):
+            for kind, fd in self._channels(rank):
+                heard = fd in self._selector.get_map()
+                if rank >= size and heard:
+                    self._selector.unregister(fd)
+                elif rank < size and not heard:
+                    self._selector.register(fd, selectors.EVENT_READ, (kind, rank))
+        self.size = size
+        self._ready.clear()
+        self.matcher = MessageMatcher(size)
+        self._views = [{} for _ in range(size)]
         self._begin(self.matcher, _STARTING, LONGEST_BEFORE)
 
     def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
@@ -305,9 +323,17 @@ class Supervisor:
 
     # Waiting. ----------------------------------------------------------------
 
-    def until_ready(self, seconds: float) -> Failure | None:
-        """Wait until every rank has joined and loaded, and return a failure if one has not."""
-        return self._until(lambda: len(self._ready) == self.size, seconds)
+    def until_joined(self, seconds: float) -> Failure | None:
+        """Wait until every rank has joined, and return a failure if one has not."""
+        return self._until(lambda: len(self._joined) == self.size, seconds)
+
+    def until_ready(self, size: int, seconds: float) -> Failure | None:
+        """Wait until the first ``size`` ranks have loaded; return a failure if one has not.
+
+        From now on, only these ranks are listened to.
+        """
+        self._listen_to(size)
+        return self._until(lambda: len(self._ready) == size, seconds)
 
     def until_returned(self, matcher: MessageMatcher, job: Job) -> Failure | None:
         """Wait until a job is over, and return why it failed, if it did."""
@@ -415,7 +441,7 @@ class Supervisor:
         if self.handle.notices is None:
             self.handle.poll()
         for rank in list(self.handle.statuses):
-            if rank in self._lost:
+            if rank in self._lost or rank >= self.size:
                 continue
             # its end counts only when all that it wrote is read, and it may have written
             # after the read above
@@ -509,8 +535,6 @@ class Supervisor:
             if rank in self._joined:
                 raise BrokenFrame("that it has joined, twice")
             self._joined.add(rank)
-            if len(self._joined) == self.size:
-                self._all_joined()
         elif rank in self.matcher.ended:
             self.causes.forged(rank, "a second answer")
         elif isinstance(message, Returned):
@@ -584,6 +608,10 @@ class ProcessWorld:
     The processes are started at once and set up in the background; the first
     :meth:`run` waits for them.
 
+    A job may be for fewer ranks than there are, which costs less than a world of their own: the
+    first ranks then form a world in which they load the program anew.  Ranks that wait meanwhile
+    have run none of it, as long as jobs do not become smaller.
+
     Args:
         launcher: starts the processes.
         size: the number of ranks.
@@ -594,6 +622,7 @@ class ProcessWorld:
         backend: what carries the messages, see :mod:`grader.launch.backends`.
         wanted: the names that jobs will call, so that only what matters to them is loaded;
             empty for all.
+        smaller: other numbers of ranks that jobs may be for.
 
     Raises:
         RequestError: the backend cannot be used here; the message says the mend.
@@ -610,6 +639,7 @@ class ProcessWorld:
         loading: float = SETUP_SECONDS,
         backend: str = "gloo",
         wanted: Collection[str] = (),
+        smaller: Collection[int] = (),
     ) -> None:
         entry, environment = entry_of(backend), launcher.environment
         if environment.sealed and not entry.in_sandbox:
@@ -618,7 +648,9 @@ class ProcessWorld:
         self.size = size
         self._supervisor: Supervisor | None = None
         self._setup_failure: Failure | None = None
-        self._is_set_up = False
+        self._sizes = {*smaller, size}
+        #: the number of ranks that have loaded the program as a world; 0 before they have joined
+        self._loaded = 0
         self._loading = loading
         self._launcher = launcher
         self._handle = launcher.launch(size)
@@ -635,7 +667,7 @@ class ProcessWorld:
                 self._job = entry.job(size)
                 environments = self._job.environments
             self._supervisor = Supervisor(
-                self._handle, self._send_resolution, self._store.take, self._load, self._inspect
+                self._handle, self._send_resolution, self._store.take, self._inspect
             )
         except OSError as error:
             self.close()
@@ -650,6 +682,7 @@ class ProcessWorld:
                 Setup(
                     rank=rank,
                     size=size,
+                    smaller=sorted(smaller),
                     path=environment.path,
                     folder=environment.folder,
                     memory=memory,
@@ -671,10 +704,11 @@ class ProcessWorld:
         return list(self._handle.pids)
 
     def run(self, job: Job) -> Outcome:
-        """Run a job on every rank."""
+        """Run a job on as many ranks as it has arguments for."""
         started = time.monotonic()
-        failure = self._finish_setup()
-        matcher = MessageMatcher(self.size)
+        size = len(job.arguments)
+        failure = self._get_ready(size)
+        matcher = MessageMatcher(size)
         before = self._launcher.counts()
         if failure is None:
             failure = self._call(job, matcher)
@@ -703,18 +737,26 @@ class ProcessWorld:
         seconds = time.monotonic() - started
         return Outcome(results, failure, matcher.trace(), output, seconds, moved)
 
-    def _finish_setup(self) -> Failure | None:
-        """Wait until every rank has joined and loaded, and return a failure if one has not."""
+    def _get_ready(self, size: int) -> Failure | None:
+        """Wait until all ranks have joined, and the first ``size`` have loaded as a world.
+
+        Return a failure if one has not.
+        """
         assert self._supervisor is not None
-        if not self._is_set_up:
-            self._setup_failure = self._supervisor.until_ready(self._loading)
-            self._is_set_up = True
+        if size not in self._sizes:
+            raise WorldError(f"{size} argument tuples for {self.size} ranks")
+        if not self._loaded:
+            self._setup_failure = self._supervisor.until_joined(self._loading)
+            # from here on, only ranks that may make subgroups need the store
+            self._store.open = self._subgroups
+        if self._setup_failure is None and self._loaded != size:
+            self._loaded = size
+            self._tell_all(Load(size, self._program.to_bytes(), self._wanted))
+            self._setup_failure = self._supervisor.until_ready(size, self._loading)
         return self._setup_failure
 
     def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
         assert self._supervisor is not None
-        if len(job.arguments) != self.size:
-            raise WorldError(f"{len(job.arguments)} argument tuples for {self.size} ranks")
         for rank, arguments in enumerate(job.arguments):
             self._tell(
                 rank,
@@ -731,14 +773,9 @@ class ProcessWorld:
             )
         return self._supervisor.until_returned(matcher, job)
 
-    def _load(self) -> None:
-        """Let every rank load the program, now that all have joined."""
-        # from here on, only ranks that may make subgroups need the store
-        self._store.open = self._subgroups
-        self._tell_all(Load(self._program.to_bytes(), self._wanted))
-
     def _tell_all(self, message: msgspec.Struct) -> None:
-        for rank in range(self.size):
+        """Send a message to every rank of the world that the ranks are now."""
+        for rank in range(self._loaded or self.size):
             self._tell(rank, message)
 
     def _tell(self, rank: int, message: msgspec.Struct) -> None:

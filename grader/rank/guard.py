@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -40,6 +41,7 @@ BACKEND = "recording"
 #: Functions that make and end the default group.
 MANAGEMENT = ("init_process_group", "destroy_process_group")
 
+_init_process_group, _destroy_process_group = dist.init_process_group, dist.destroy_process_group
 _gloo_init = getattr(getattr(c10d, "ProcessGroupGloo", None), "__init__", None)
 
 
@@ -71,29 +73,35 @@ class _Guard:
 _guard = _Guard()
 
 
-def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: Backend) -> None:
-    """Make the recording group the default process group of this process.
+def join(
+    store: c10d.Store, rank: int, sizes: Sequence[int], recorder: Recorder, backend: Backend
+) -> Callable[[int], None]:
+    """Connect to the other ranks; return a function that makes recording groups of them.
+
+    It takes a number of ranks, and makes a recording group of the first so many ranks the default
+    process group of this process, in place of an earlier one.  All connections are made here, since
+    the student's code may run, and a rank be sealed, before the second group is made.
 
     Args:
         store: the store through which the ranks of this world connect.
-        rank, size: rank of this process, and number of ranks.
-        recorder: the recorder that the group reports to.
-        backend: the backend that carries its messages.
+        rank: the rank of this process.
+        sizes: the sizes of all groups to come; the largest is that of the world.
+        recorder: the recorder that the groups report to.
+        backend: the backend that carries their messages.
     """
+    transports = {
+        size: _private(
+            backend, c10d.PrefixStore(f"{size}", store), rank, size, range(size), size == max(sizes)
+        )
+        for size in sorted(sizes)
+        if rank < size
+    }
 
     def create(options: Any, _: Any) -> RecordingGroup:
-        members = list(options.global_ranks_in_group) or list(range(options.group_size))
-        name = options.group_id if options.global_ranks_in_group else WORLD
-        return _make_group(
-            backend,
-            options.store,
-            options.group_rank,
-            options.group_size,
-            members,
-            str(name),
-            recorder,
-            short_limit(options.timeout),
-        )
+        rank, size = options.group_rank, options.group_size
+        if options.global_ranks_in_group:
+            return _subgroup(backend, options, recorder)
+        return RecordingGroup(transports[size], backend, rank, size, range(size), WORLD, recorder)
 
     device = backend.device(rank).type
     dist.Backend.register_backend(BACKEND, create, extended_api=True, devices=[device])
@@ -101,47 +109,54 @@ def join(store: c10d.Store, rank: int, size: int, recorder: Recorder, backend: B
     _reroute_new_groups(backend.name, device)
     if backend.coalesces:
         _batch_in_the_group()
-    with _guard.opened():
-        dist.init_process_group(BACKEND, rank=rank, world_size=size, store=store, timeout=FOREVER)
     _check_what_calls_name(recorder)
     _close_process_group_management()
     _guard.recorder = recorder
+    excepthook = sys.excepthook
+
+    def become(size: int) -> None:
+        if dist.is_initialized():
+            _destroy_process_group()
+        # the keys of an earlier world's subgroups are still in the store
+        own = c10d.PrefixStore(f"{size}", store)
+        _init_process_group(BACKEND, rank=rank, world_size=size, store=own, timeout=FOREVER)
+        sys.excepthook = excepthook  # torch puts its own before it, which names the rank
+
+    return become
 
 
-def _make_group(
+def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGroup:
+    """Return a subgroup, which forms when all its members have asked for it.
+
+    Until then they wait, which is reported, so that a deadlock is found here too.
+    """
+    recorder.require_subgroups()
+    rank, size, name = options.group_rank, options.group_size, str(options.group_id)
+    members, limit = list(options.global_ranks_in_group), short_limit(options.timeout)
+    group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
+    group_event = recorder.post("new_group", name, peer=ANY, detail=str(members))
+    recorder.blocked(group_event)
+    try:
+        group._inner = _private(backend, options.store, rank, size, members, whole=False)
+    except BaseException:
+        recorder.refused(group_event)
+        raise
+    recorder.resumed()
+    recorder.done(group_event)
+    return group
+
+
+def _private(
     backend: Backend,
     store: c10d.Store,
     rank: int,
     size: int,
     members: Sequence[int],
-    name: str,
-    recorder: Recorder,
-    limit: int,
-) -> RecordingGroup:
-    if name != WORLD:
-        # a subgroup forms when all its members have asked for it; until then they wait, which
-        # is reported, so that a deadlock is found here too
-        recorder.require_subgroups()
-        group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
-        group_event = recorder.post("new_group", name, peer=ANY, detail=str(list(members)))
-        recorder.blocked(group_event)
-        try:
-            group._inner = _private(backend, store, rank, size, members, name)
-        except BaseException:
-            recorder.refused(group_event)
-            raise
-        recorder.resumed()
-        recorder.done(group_event)
-        return group
-    inner = _private(backend, store, rank, size, members, name)
-    return RecordingGroup(inner, backend, rank, size, members, name, recorder)
-
-
-def _private(
-    backend: Backend, store: c10d.Store, rank: int, size: int, members: Sequence[int], name: str
+    whole: bool,
 ) -> Any:
+    """Return a transport's own group; ``whole`` says whether all ranks are in it."""
     with _guard.opened():
-        return backend.connect(store, rank, size, members, name == WORLD)
+        return backend.connect(store, rank, size, members, whole)
 
 
 def _close_private_gloo() -> None:

@@ -15,6 +15,7 @@ import torch
 
 from grader.core.events import (
     ANY,
+    WORLD,
     Blocked,
     Completed,
     Event,
@@ -458,7 +459,8 @@ class Recorder:
         """
         if len(name) > NAME:
             raise RuntimeError(f"a group's name has {NAME:,} characters at most, not {len(name):,}")
-        self._groups += 1
+        # the default group is that of a new world
+        self._groups = 1 if name == WORLD else self._groups + 1
         if self._groups > GROUPS:
             raise RuntimeError(
                 f"a rank can be in {GROUPS} groups, and this is one more; each holds connections"

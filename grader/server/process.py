@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -25,8 +26,8 @@ import torch
 from grader.core.codec import pack, pack_answer, unpack
 from grader.core.errors import UnreadableFile
 from grader.core.events import Entered, Event, Left
-from grader.core.program import LoadedProgram, Program, load
-from grader.core.source_locations import remember_thread_starts
+from grader.core.program import LoadedProgram, Program, forget_modules, load
+from grader.core.source_locations import is_students, remember_thread_starts
 from grader.core.values import tensors_in
 from grader.core.wire import (
     FrameWriter,
@@ -147,8 +148,8 @@ class _Rank:
     def __init__(self, sock: socket.socket) -> None:
         self._writer = FrameWriter(sock)
         self._frames = read_frames(sock)
-        self._programs: queue.SimpleQueue[Load] = queue.SimpleQueue()
-        self._calls: queue.SimpleQueue[RunCall] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Load | RunCall] = queue.SimpleQueue()
+        self._become: Callable[[int], None]
         self._recorder: Recorder | None = None
         self._threads: Threads | None = None
         self._store: RankStore | None = None
@@ -167,19 +168,29 @@ class _Rank:
         except Exception as error:
             self._fail("join", error)
         self._writer.write(Joined())
+        self._modules = len(sys.modules)
         # the student's code must not run while others join: it could end their connections
-        request = self._programs.get()
-        program = Program.from_bytes(request.program)
-        if not setup.subgroups:
-            assert self._store is not None
+        while True:
+            request = self._requests.get()
+            if isinstance(request, Load):
+                loaded = self._load(request)
+                self._writer.write(Ready(setup.backend))
+            else:
+                self._answer(loaded, request)
+
+    def _load(self, request: Load) -> LoadedProgram:
+        """Become one of a world's ranks, and load the program as if it were the first time."""
+        assert self._recorder is not None
+        assert self._store is not None
+        if not self._recorder.subgroups:
             self._store.close()
+        os.environ["WORLD_SIZE"] = str(request.size)
         try:
-            loaded = load(program, request.wanted)
+            self._become(request.size)
+            forget_modules(self._modules, is_students)
+            return load(Program.from_bytes(request.program), request.wanted)
         except BaseException as error:
             self._fail("load", error)
-        self._writer.write(Ready(setup.backend))
-        while True:
-            self._answer(loaded, self._calls.get())
 
     def _simulate(self, request: Simulate) -> None:
         """Run simulated ranks, and send how they ended."""
@@ -209,7 +220,6 @@ class _Rank:
         os.environ.update(
             RANK=str(setup.rank),
             LOCAL_RANK=str(setup.rank),
-            WORLD_SIZE=str(setup.size),
             **setup.environment,
         )
         torch.set_num_threads(1)
@@ -227,7 +237,8 @@ class _Rank:
             # an answer that names no device has to work on all of them
             torch.set_default_device(self._device)
         self._threads.install()
-        guard.join(self._store, setup.rank, setup.size, self._recorder, backend)
+        sizes = [*setup.smaller, setup.size]
+        self._become = guard.join(self._store, setup.rank, sizes, self._recorder, backend)
         if self._device.type == "cpu":  # a GPU's driver maps far more than it uses
             process_limits.limit_memory(setup.memory)
         if setup.sealed:
@@ -251,10 +262,8 @@ class _Rank:
                 recorder.resolve(frame.op, frame.source)
             elif isinstance(frame, Inspect):
                 self._emit(threads.inspect(), True)
-            elif isinstance(frame, Load):
-                self._programs.put(frame)
-            elif isinstance(frame, RunCall):
-                self._calls.put(frame)
+            elif isinstance(frame, (Load, RunCall)):
+                self._requests.put(frame)
         # the judge has closed the socket, and waits for no result any more
         _leave(0)
 
