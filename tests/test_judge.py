@@ -19,6 +19,7 @@ from grader.course.hints import choose_hint, predicted
 from grader.course.limits import messages
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import RankEnvironment, default_launcher
+from grader.launch.process_world import ProcessWorld
 from grader.submission.submission import Submission
 from grader.trace.message_matcher import MessageMatcher
 
@@ -269,6 +270,49 @@ def test_deadlocks_that_are_not_in_a_row_are_all_run():
 def test_world_sizes_can_be_chosen():
     verdict = judge(lambda x: 2 * x, TOY["twice"], world_sizes=(2,))
     assert {case.world_size for case in verdict.cases} == {2}
+
+
+_RING = """
+import torch, torch.distributed as dist
+
+def twice(x):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    if size == {stuck}:
+        dist.recv(torch.zeros(1), (rank + 1) % size)
+    return {factor} * x
+"""
+
+
+@pytest.mark.parametrize(
+    "stuck, factor, worlds",
+    [
+        (0, 2, [[1, 2], [3, 4, 5, 8]]),
+        (0, 3, [[1, 2], [3, 4, 5, 8]]),  # wrong values break no world
+        (2, 2, [[1, 2], *([[2]] * 2), [3], [4], [5], [8]]),
+        (4, 2, [[1, 2], [3, 4, 5, 8], *([[4]] * 2), [5], [8]]),
+    ],
+)
+def test_sizes_share_worlds_until_one_fails(stuck, factor, worlds, monkeypatch):
+    opened = []
+
+    class Counted(ProcessWorld):
+        def __init__(self, *args):
+            opened.append([*args[-1], args[1]])
+            super().__init__(*args)
+
+    monkeypatch.setattr("grader.judge.judge.ProcessWorld", Counted)
+    source = _RING.format(stuck=stuck, factor=factor).encode()
+    exercise = dataclasses.replace(
+        TOY["twice"],
+        inputs=lambda draw: [draw.case(name, x=draw.per_rank(KIND)) for name in "abcd"],
+        world_sizes=(1, 2, 3, 4, 5, 8),
+        limits=(),
+    )
+    submission = Submission.from_bytes(source, "answer.py")
+    verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
+    wrong = {case.world_size for case in verdict.cases if not case.passed}
+    assert wrong == ({stuck} - {0} if factor == 2 else set(exercise.world_sizes))
+    assert opened == worlds
 
 
 def test_an_exercise_for_several_ranks_is_skipped_on_one():

@@ -94,6 +94,89 @@ def test_a_world_is_used_for_many_calls():
     launcher.settle()
 
 
+# Several sizes in one world. ------------------------------------------------------
+
+_SIZES = b"""
+import os
+import notes
+import torch, torch.distributed as dist
+
+SEEN = []
+
+def answer():
+    size, rank = dist.get_world_size(), dist.get_rank()
+    SEEN.append(size)
+    notes.SEEN.append(size)
+    ends = dist.new_group([0, size - 1])
+    x = torch.tensor([rank + 1])
+    dist.all_reduce(x)
+    if rank in (0, size - 1):
+        dist.all_reduce(x, group=ends)
+    request = dist.isend(x, (rank + 1) % size)
+    y = torch.empty_like(x)
+    dist.recv(y, (rank - 1) % size)
+    request.wait()
+    return x.item(), y.item(), SEEN, notes.SEEN, os.environ["WORLD_SIZE"]
+"""
+
+
+def _world_of_sizes(source, size, *smaller):
+    from grader.launch.process_world import ProcessWorld
+    from grader.submission.submission import Submission
+
+    program = Submission.from_bytes(source, "answer.py").program
+    return ProcessWorld(default_launcher(), size, program, smaller=smaller)
+
+
+def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypatch):
+    """No variable, module or group of one size is left to the next."""
+    from grader.launch.world import Job
+
+    (tmp_path / "notes.py").write_text("SEEN = []\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with _world_of_sizes(_SIZES, 5, 2, 3) as world:
+        for n in (2, 3, 5):
+            outcome = world.run(Job("answer", ((),) * n, allowed=None))
+            assert outcome.failure is None
+            assert outcome.trace.world_size == n
+            total = n * (n + 1) // 2
+            sums = [total * (2 if rank in (0, n - 1) else 1) for rank in range(n)]
+            found = [(sums[rank], sums[rank - 1], [n], [n], str(n)) for rank in range(n)]
+            assert [result.value for result in outcome.results] == found
+
+
+def test_a_world_has_only_the_sizes_that_were_asked_for():
+    from grader.core.errors import WorldError
+    from grader.launch.world import Job
+
+    with _world_of_sizes(b"def answer(): pass", 3, 2) as world:
+        assert world.run(Job("answer", ((),) * 2)).failure is None
+        with pytest.raises(WorldError, match="1 argument tuples for 3 ranks"):
+            world.run(Job("answer", ((),)))
+
+
+def test_a_deadlock_of_a_smaller_size_is_found():
+    """Ranks that wait for their turn are not waited for."""
+    from grader.launch.world import Job
+
+    source = b"import torch, torch.distributed as dist\n"
+    source += b"def answer(): dist.recv(torch.zeros(1), 1 - dist.get_rank())\n"
+    with _world_of_sizes(source, 5, 2) as world:
+        failure = world.run(Job("answer", ((),) * 2)).failure
+    assert failure.diagnosis is Diagnosis.DEADLOCK
+
+
+def test_a_rank_that_ends_before_its_turn_is_missed_when_it_comes():
+    from grader.launch.world import Job
+
+    with _world_of_sizes(b"def answer(): return 1", 3, 2) as world:
+        assert world.run(Job("answer", ((),) * 2)).failure is None
+        os.kill(world.pids[2], signal.SIGKILL)
+        assert world.run(Job("answer", ((),) * 2)).failure is None
+        failure = world.run(Job("answer", ((),) * 3)).failure
+    assert (failure.diagnosis, failure.rank) == (Diagnosis.CRASHED, 2)
+
+
 # What one rank does, and what the world says. -------------------------------------
 
 
