@@ -94,6 +94,29 @@ def test_a_world_is_used_for_many_calls():
     launcher.settle()
 
 
+def test_a_rank_keeps_nothing_of_what_an_answer_has_returned():
+    """Or its memory would grow from call to call."""
+    from grader.launch.process_world import ProcessWorld
+    from grader.launch.world import Job
+    from grader.submission.submission import Submission
+
+    source = b"""
+import gc, weakref
+RETURNED = []
+class Thing: ...
+def answer():
+    gc.disable()
+    alive = sum(one() is not None for one in RETURNED)
+    thing = Thing()
+    RETURNED.append(weakref.ref(thing))
+    return alive, [thing]
+"""
+    program = Submission.from_bytes(source, "answer.py").program
+    with ProcessWorld(default_launcher(), 1, program) as world:
+        alive = [world.run(Job("answer", ((),))).results[0].value[0] for _ in range(3)]
+    assert alive == [0, 0, 0]
+
+
 # Several sizes in one world. ------------------------------------------------------
 
 _SIZES = b"""

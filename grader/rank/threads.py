@@ -152,10 +152,10 @@ class Threads:
         waits, recorder = self._recorder.waits, self._recorder
         if self._starting or threading._limbo or _alarmed():  # type: ignore[attr-defined]
             return None
-        frames = sys._current_frames()
+        frames = _frames()
         found: dict[int, object] = {}
         for ident, frame in frames.items():
-            if self._is_ours(ident):
+            if frame is None or self._is_ours(ident):
                 continue
             waiting = waits.get(ident)
             if waiting is not None:
@@ -218,7 +218,7 @@ class Threads:
             self._returned = False
 
     def _unfinished(self) -> threading.Thread | None:
-        frames = sys._current_frames()
+        frames = _frames()
         for thread in threading.enumerate():
             if thread.daemon or thread.ident is None or self._is_ours(thread.ident):
                 continue
@@ -226,6 +226,17 @@ class Threads:
             if frame is None or not self._is_idle(thread.ident, frame, frames):
                 return thread
         return None
+
+
+def _frames() -> dict[int, types.FrameType | None]:
+    """Return the frame of each thread, but that of this one.
+
+    A frame that held itself, in a dictionary among its variables, would keep the variables of all
+    its callers until a garbage collection: whatever the student's function has returned.
+    """
+    frames: dict[int, types.FrameType | None] = {**sys._current_frames()}
+    frames[threading.get_ident()] = None
+    return frames
 
 
 def _active(thread: threading.Thread) -> bool:
