@@ -62,10 +62,9 @@ site: $(VENV)/.tools ## build the course as web pages, in build/site/html
 imgs: $(VENV)/.tools ## draw the pictures
 	$(BIN)/python -m tools.pictures $(ARGS)
 
-bench: $(VENV)/.tools ## measure the engine, the ring beside gloo, a replay's step, memory
-	$(BIN)/python -m benchmarks.engine $(ARGS)
+bench: $(VENV)/.tools ## measure what there are goals for, the ring beside gloo, memory
+	$(BIN)/python -m benchmarks $(ARGS)
 	$(BIN)/python -m benchmarks.ring
-	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.memory
 
 gpu: $(VENV)/.tools ## run on GPUs what needs them, and write docs/recorded/<device>.md

@@ -1,15 +1,11 @@
 """The engine against ``torch.multiprocessing.spawn`` and against its own floor.
 
 Every figure is a median over repetitions; what is compared alternates, so
-that a drift of the machine's speed hits both alike.  Absolute times depend on
-the machine, ratios much less.
-
-Run with ``make bench``.
+that a drift of the machine's speed hits both alike.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import socket
@@ -18,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +22,8 @@ import psutil
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.figures import Figure
 from grader.api import catalogue
 from grader.judge.judge import Judge, Settings
 from grader.launch.launchers import default_launcher
@@ -190,11 +185,8 @@ def memory_per_rank() -> tuple[float, float]:
     return own, shared
 
 
-def main() -> None:
-    """Print every figure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=15)
-    repetitions = parser.parse_args().repetitions
+def figures(repetitions: int = 15) -> Iterator[Figure]:
+    """Yield what worlds, a check and recorded messages cost, each beside its floor."""
     loopback()
     floor = Floor()
     engine_once(), floor.once(), check_once()  # warm
@@ -204,45 +196,20 @@ def main() -> None:
         times["engine"].append(_timed(engine_once))
         if i % 4 == 0:
             times["spawn"].append(_timed(spawn_once))
-    median = {name: statistics.median(found) for name, found in times.items()}
-
-    console = Console(highlight=False)
-    table = Table(title=f"One case on {RANKS} ranks, from nothing to nothing")
-    for column in ("", "median", "min", "max", "× floor", "spawn ÷ it"):
-        table.add_column(column, justify="right" if column else "left")
-    titles = {
-        "floor": "plain fork, gloo, one all-reduce",
-        "engine": "the engine",
-        "spawn": "torch.multiprocessing.spawn",
-    }
-    for name, title in titles.items():
-        table.add_row(
-            title,
-            f"{1e3 * median[name]:.0f} ms",
-            f"{1e3 * min(times[name]):.0f} ms",
-            f"{1e3 * max(times[name]):.0f} ms",
-            f"{median[name] / median['floor']:.2f}",
-            f"{median['spawn'] / median[name]:.0f}",
-        )
-    console.print(table)
-
-    checks = [_timed(check_once) for _ in range(repetitions)]
-    console.print(
-        f"check(broadcast), all sizes and cases, warm: median {statistics.median(checks):.2f} s"
-        f" (min {min(checks):.2f}, max {max(checks):.2f})"
-    )
+    least, ours, spawned = (statistics.median(times[name]) for name in times)
+    what = f"one case on {RANKS} ranks"
+    yield Figure(what, 1e3 * ours, "ms", f"{1e3 * least:.0f} ms forked by hand", ours / least, 1.2)
+    beside = f"{spawned:.1f} s by mp.spawn"
+    yield Figure(what, 1e3 * ours, "ms", beside, ours / spawned, 0.02)
+    checks = statistics.median(_timed(check_once) for _ in range(repetitions))
+    yield Figure("check(broadcast), warm", checks, "s", "one case, as above", checks / ours)
     for elements in (1, 250_000):
         for strict in (True, False):
             recorded, gloo = recorder_cost(floor, elements, strict)
-            console.print(
-                f"a message of {4 * elements} bytes, {'checked' if strict else 'run'}:"
-                f" {recorded:.0f} µs recorded, {gloo:.0f} µs unrecorded"
-                f" ({recorded - gloo:.0f} µs for the record)"
-            )
+            what = f"message of {4 * elements:,} bytes, {'checked' if strict else 'run'}"
+            goal = 2.0 if elements > 1 and strict else None
+            beside = f"{gloo:.0f} µs unrecorded"
+            yield Figure(what, recorded, "µs", beside, recorded / gloo, goal)
     floor.close()
     own, shared = memory_per_rank()
-    console.print(f"memory per rank: {own:.0f} MB of its own, {shared:.0f} MB with its share")
-
-
-if __name__ == "__main__":
-    main()
+    yield Figure("memory of a rank", own, "MB", f"{shared:.0f} MB with its share", own / shared)

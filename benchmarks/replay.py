@@ -4,8 +4,6 @@ Eight ranks with sixteen elements each go around the ring, fourteen rounds. A
 step is measured in the page, from the click to the frame in which the browser
 has drawn the change, beside a click on a plain button that changes one word:
 the ratio is what the picture itself costs.
-
-Run with ``make bench``.
 """
 
 from __future__ import annotations
@@ -14,21 +12,23 @@ import contextlib
 import io
 import shutil
 import statistics
-import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from playwright.sync_api import Page, sync_playwright
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.figures import Figure
 from grader import replay
 from grader.report.replay import still
 
 #: Goal for a step, in milliseconds: what a person takes for at once.
 GOAL = 50
+
+#: Goal for the page, in kB: it lies in the notebook.
+LARGEST = 300
 
 PLAIN = "<button>word</button><script>\n" + (
     "const b = document.querySelector('button');"
@@ -73,12 +73,15 @@ def _times(page: Page, selector: str, count: int) -> list[float]:
     return found
 
 
-def main() -> int:
-    """Print the time of a step beside that of a plain button, and sizes."""
+def figures() -> Iterator[Figure]:
+    """Yield the time of a step beside that of a plain button, and the size of the page.
+
+    Raises:
+        RuntimeError: there is no Chromium.
+    """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        print("replay: Chromium is not installed; on Debian: apt install chromium")
-        return 0
+        raise RuntimeError("Chromium is not installed; on Debian: apt install chromium")
     with contextlib.redirect_stdout(io.StringIO()):  # outside of a notebook it prints itself
         shown = replay(ring_of_sixteen, 8)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -97,19 +100,10 @@ def main() -> int:
             page.goto(plain.as_uri())
             words += _times(page, "button", 14)
         browser.close()
-    table = Table(title="a step of a replay, 8 ranks with 16 elements, ms", box=None)
-    for heading in ("", "median", "slowest"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, times in (("replay", steps), ("a plain button", words)):
-        table.add_row(name, f"{statistics.median(times):.1f}", f"{max(times):.1f}")
-    console = Console()
-    console.print(table)
-    console.print(
-        f"goal: under {GOAL} ms; HTML {len(shown._repr_html_()) / 1000:.0f} kB,"
-        f" still picture {len(still(shown.film)) / 1000:.0f} kB"
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    button = f"a plain button's {statistics.median(words):.1f} ms"
+    yield Figure("a replay's slowest step, 8 ranks", max(steps), "ms", goal=GOAL)
+    middle = statistics.median(steps)
+    yield Figure("a replay's step", middle, "ms", button, middle / statistics.median(words))
+    html, picture = len(shown._repr_html_()) / 1000, len(still(shown.film)) / 1000
+    yield Figure("a replay's HTML", html, "kB", goal=LARGEST)
+    yield Figure("its still picture", picture, "kB")

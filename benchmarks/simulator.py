@@ -8,7 +8,8 @@ It is measured one rank after the other, each with its data in the caches, and
 so is lower than what a thousand ranks in turns can reach.
 
 Every number of ranks has a process of its own, so that the memory is its own.
-Times are those of the processor, the lowest of the repetitions.  Run with ``make bench``.
+Times are those of the processor, the lowest of the repetitions.  ``python -m benchmarks.simulator``
+measures more sizes than ``make bench`` does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ import torch.distributed as dist
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import Figure
 from benchmarks.ring import from_chapter
 from grader.simulation.calls import installed
 from grader.simulation.clusters import Flat
@@ -38,6 +40,9 @@ ALPHA, BETA = 1e-6, 1e-10
 
 #: Ranks whose floor is measured; more would only take longer.
 FEW = 16
+
+#: Goal for the memory of a simulation of 1,024 ranks, in MB.
+LARGEST = 600
 
 
 def lean_ring(x: torch.Tensor, op: Any) -> None:
@@ -135,6 +140,22 @@ def row(name: str, n: int, repetitions: int) -> dict[str, Any]:
     row: dict[str, Any] = ours.recv()
     process.join()
     return row
+
+
+def figures(sizes: Sequence[int] = (64, 1024)) -> Iterator[Figure]:
+    """Yield what messages of both rings cost beside their floor, and how that grows."""
+    for name, goal in (("chapter", 2.0), ("lean", 3.0)):
+        costs = {n: row(name, n, 2) for n in sizes}
+        for n, cost in costs.items():
+            each, floor = cost["us_per_message"], cost["floor"]
+            what = f"simulated message, {name} ring, {n:,} ranks"
+            yield Figure(what, each, "µs", f"{floor:.2f} µs of its own", each / floor, goal)
+        few, many = (costs[n]["us_per_message"] for n in (min(sizes), max(sizes)))
+        what = f"simulated message, {name} ring, {max(sizes):,} ranks"
+        beside = f"on {min(sizes):,} ranks: {few:.2f} µs"
+        yield Figure(what, many, "µs", beside, many / few, 1.3)
+        memory = costs[max(sizes)]["megabytes"]
+        yield Figure(f"memory of that simulation, {name} ring", memory, "MB", goal=LARGEST)
 
 
 def main() -> int:
