@@ -168,6 +168,27 @@ def test_a_world_serves_smaller_sizes_as_worlds_of_their_own(tmp_path, monkeypat
             assert [result.value for result in outcome.results] == found
 
 
+def test_a_module_that_was_imported_in_a_smaller_world_uses_the_new_one():
+    """Some of torch's functions have the default group of the import as a default argument."""
+    from grader.launch.world import Job
+
+    source = b"""
+import torch
+import torch.distributed.nn.functional as functional
+import torch.distributed.fsdp.sharded_grad_scaler as scaler
+
+def answer():
+    shared = functional.all_reduce(torch.ones(1)).item()
+    group = scaler.ShardedGradScaler.__init__.__defaults__[-1]
+    return shared, group.size()
+"""
+    with _world_of_sizes(source, 3, 2) as world:
+        for n in (2, 3):
+            outcome = world.run(Job("answer", ((),) * n, allowed=None))
+            assert outcome.failure is None
+            assert [result.value for result in outcome.results] == [(float(n), n)] * n
+
+
 def test_a_world_has_only_the_sizes_that_were_asked_for():
     from grader.core.errors import WorldError
     from grader.launch.world import Job

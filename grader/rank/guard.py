@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -115,14 +117,37 @@ def join(
     excepthook = sys.excepthook
 
     def become(size: int) -> None:
-        if dist.is_initialized():
+        before = c10d.GroupMember.WORLD
+        if before is not None:
             _destroy_process_group()
         # the keys of an earlier world's subgroups are still in the store
         own = c10d.PrefixStore(f"{size}", store)
         _init_process_group(BACKEND, rank=rank, world_size=size, store=own, timeout=FOREVER)
         sys.excepthook = excepthook  # torch puts its own before it, which names the rank
+        if before is not None:
+            _replace_defaults(before, c10d.GroupMember.WORLD)
 
     return become
+
+
+def _replace_defaults(before: object, after: object) -> None:
+    """Replace the default group where functions of imported modules have it as a default argument.
+
+    ``torch.distributed.nn.functional`` and others write ``group=group.WORLD``, which is the group
+    at the time of the import.
+    """
+    for held in gc.get_referrers(before):
+        if not isinstance(held, (tuple, dict)):
+            continue
+        for function in gc.get_referrers(held):
+            if not isinstance(function, types.FunctionType):
+                continue
+            if isinstance(held, tuple) and function.__defaults__ is held:
+                function.__defaults__ = tuple(after if one is before else one for one in held)
+            if isinstance(held, dict) and function.__kwdefaults__ is held:
+                function.__kwdefaults__ = {
+                    name: after if one is before else one for name, one in held.items()
+                }
 
 
 def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGroup:
