@@ -33,7 +33,7 @@ _TURNS = 3
 _CHAPTER = "solutions/02_broadcast.py"
 
 #: Those that run nothing: their arguments.
-_PLAIN = (["--help"], ["list"], ["hint", "broadcast"], ["progress", _CHAPTER])
+_PLAIN = (["--help"], ["list"], ["hint", "broadcast"], ["progress"])
 
 
 def _run(arguments: Sequence[str], home: Path) -> tuple[float, float]:
