@@ -284,15 +284,16 @@ def twice(x):
 
 
 @pytest.mark.parametrize(
-    "stuck, factor, worlds",
+    "stuck, factor, until_hint, worlds",
     [
-        (0, 2, [[1, 2], [3, 4, 5, 8]]),
-        (0, 3, [[1, 2], [3, 4, 5, 8]]),  # wrong values break no world
-        (2, 2, [[1, 2], *([[2]] * 2), [3], [4], [5], [8]]),
-        (4, 2, [[1, 2], [3, 4, 5, 8], *([[4]] * 2), [5], [8]]),
+        (0, 2, False, [[1, 2], [3, 4, 5, 8]]),
+        (0, 3, False, [[1, 2], [3, 4, 5, 8]]),  # wrong values break no world
+        (0, 3, True, [[1, 2], [3]]),  # the hint is known then
+        (2, 2, False, [[1, 2], *([[2]] * 2), [3], [4], [5], [8]]),
+        (4, 2, False, [[1, 2], [3, 4, 5, 8], *([[4]] * 2), [5], [8]]),
     ],
 )
-def test_sizes_share_worlds_until_one_fails(stuck, factor, worlds, monkeypatch):
+def test_sizes_share_worlds_until_one_fails(stuck, factor, until_hint, worlds, monkeypatch):
     opened = []
 
     class Counted(ProcessWorld):
@@ -309,9 +310,11 @@ def test_sizes_share_worlds_until_one_fails(stuck, factor, worlds, monkeypatch):
         limits=(),
     )
     submission = Submission.from_bytes(source, "answer.py")
-    verdict = Judge(default_launcher(), Settings(1)).judge(exercise, submission)
+    settings = Settings(1, until_hint=until_hint)
+    verdict = Judge(default_launcher(), settings).judge(exercise, submission)
     wrong = {case.world_size for case in verdict.cases if not case.passed}
-    assert wrong == ({stuck} - {0} if factor == 2 else set(exercise.world_sizes))
+    sizes = {n for shared in worlds for n in shared}
+    assert wrong == ({stuck} - {0} if factor == 2 else sizes)
     assert opened == worlds
 
 

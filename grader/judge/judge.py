@@ -365,6 +365,8 @@ class Judge:
                     return self._uncompiled(exercise, native)
                 worlds.library = native.library
             for n, cases in plan.items():
+                if found.failing and self._settings.until_hint:
+                    worlds.expect_the_end()
                 right = self._run_cases(exercise, cases, worlds, found)
                 if exercise.limits and len(right) < len(cases):
                     right = _telling(exercise, cases, right)
@@ -649,12 +651,17 @@ class _Worlds:
             self._replace(self._next)
             self._next = None
         if self._world is not None and not self._world.usable:
-            self._plan = [[size] for sizes in self._plan for size in sizes]
+            self._plan = _alone(self._plan)
             self._plan = self._plan[self._plan.index([n]) :]
             self.close()
         if self._world is None:
             self._world = self._open(self._plan[0])
         return self._world.run(replace(job, library=self.library))
+
+    def expect_the_end(self) -> None:
+        """Give each size for which no world is started its own: few are still to come."""
+        if self._next is None:
+            self._plan[1:] = _alone(self._plan[1:])
 
     def start_next(self) -> None:
         """Start the next world, where this one has come to its largest size."""
@@ -688,6 +695,11 @@ def _shared(sizes: Sequence[int]) -> list[list[int]]:
         else:
             plan.append([size])
     return plan
+
+
+def _alone(plan: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return a plan in which no sizes share a world."""
+    return [[size] for sizes in plan for size in sizes]
 
 
 def _absent(exercise: Exercise, submission: Submission) -> Failure | None:
