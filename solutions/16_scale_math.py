@@ -374,10 +374,11 @@ for name, times in (("everything kept", 16), ("inputs only", 1)):
 # A gate keeps 8 more: the first matrix's output is twice as wide (4 more), and the product of the two
 # halves needs both of its factors, the activated gate too (4 more).
 #
-# In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (Megatron's authors
-# count 34: their block has two dropouts, whose masks take a byte each ([Korthikanti and others
-# 2022](https://arxiv.org/abs/2205.05198)). They also count the scores of the attention.
-# Kernels such as FlashAttention never store those, and neither does the one used here.)
+# In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (The authors of
+# Megatron-LM, NVIDIA's library for training transformers, count 34: their block has two dropouts, whose
+# masks take a byte each ([Korthikanti and others 2022](https://arxiv.org/abs/2205.05198)). They also
+# count the scores of the attention. Kernels such as FlashAttention never store those, and neither does
+# the one used here.)
 #
 # If that is too much, keep only the *input* of each block, and compute the rest again when backward
 # gets there. This **recomputation** leaves $1 \cdot sbh$ a block, and costs one more forward pass.
@@ -815,11 +816,11 @@ if pp_known:
 #
 # ### In which order?
 #
-# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage
-# does all its forward passes and then all its backward passes. In the second, **1F1B**, it turns to
-# backward as early as it can, and then alternates ([Narayanan and others
-# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still
-# to come keeps its activations.
+# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage does
+# all its forward passes and then all its backward passes. In the second, **1F1B** (one forward, one
+# backward), it turns to backward as early as it can, and then alternates ([Narayanan and others
+# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still to come keeps
+# its activations.
 #
 # Here are both on 4 stages with 6 micro-batches. A forward pass takes 1 ms and a backward pass 2.
 #

@@ -44,8 +44,8 @@ from grader import check, hint, predict, run
 # The front face is $Y$, the right one $X$, the top one $W$. A number is the rank that holds this piece.
 # Grey is what no rank has to itself: "all" of them have it, or each has one term of 0+1+2.
 #
-# **Predict:** here are the three cuts for four ranks. What has to be done with the parts to make $Y$ of
-# them, and for which cut does no rank have a single finished number of $Y$?
+# **Predict:** here are the three cuts for four ranks, with $M = 6$, $K = 8$ and $N = 10$. Which shapes do
+# the four parts of the product have in each?
 
 # %%
 n = 4
@@ -661,7 +661,7 @@ if cut and joined:
 # ## Both together
 #
 # Now put that before the MLP: norm your own positions, put them together, and go on with `Share` and
-# `Add`. It works, but it wastes. After `Add` every rank has all of $Z$, and throws most of it away.
+# `Add`. It works, but it is wasteful. After `Add` every rank has all of $Z$, and throws most of it away.
 # Remember chapter 07: **an all-reduce is a reduce-scatter and an all-gather.** So stop after the
 # reduce-scatter, which leaves each rank the *sum* at its own positions, and do the all-gather where the
 # next pair of products begins.

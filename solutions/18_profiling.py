@@ -88,8 +88,8 @@ device.synchronize()
 print(f"after synchronizing:   {1e3 * (time.perf_counter() - started):7.3f} ms")
 
 # %% [markdown]
-# A clock on the host, read around an asynchronous call, measures the **launch**. You recognise it by
-# this: make the work a hundred times larger, and the number stays the same.
+# A clock on the host, read around an asynchronous call, measures the **launch**. Here is how to tell:
+# make the work a hundred times larger, and the number stays the same.
 #
 # Waiting for the device helps, but then you measure the launch, the kernel *and* the waiting. It is
 # better to let the device note the time itself, in its own queue, before the kernel and after it. Such
@@ -170,8 +170,8 @@ while True:
 print("missing:", missing)
 
 # %% [markdown]
-# Run a listing before you believe its numbers. In this course every listing is a cell that has been
-# run, or it says that it has not.
+# Run a listing before you believe its numbers. That goes for ours as well: those in cells have been run
+# unless they say otherwise, those in the text are sketches.
 #
 # ## Warm up, and take the median
 #

@@ -7,14 +7,14 @@
 #
 # **You will learn** what is below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
 # its ranks, and how each can trip you up. You will run one program on several of them. At the end comes
-# the **capstone**: you train a model with nothing but what you have written in this course.
+# the **capstone**: you train a model whose gradients are averaged by nothing but your own code.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
 # packages, `mpi4py` and `mpich`; for NCCL one GPU for each rank. `python -m grader doctor` says what
 # you have. Cells that lack something say so and go on.
 #
-# **Time:** 120 minutes, with 2 exercises, and the capstone in the last 50.
+# **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the capstone.
 
 # %%
 import contextlib
@@ -692,9 +692,10 @@ else:
 # ## Capstone: train a model with what you have written
 #
 # You have a ring all-reduce (chapter [11](11_ring_all_reduce.ipynb)) and a `BucketedDDP` (chapter
-# [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is gloo's. Let it call
-# the first instead, and train. Then everything from the message to the loss curve is yours. There are
-# no points for this, and no grader; the cells test what you write.
+# [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is gloo's. Let it call the
+# first instead, and train. Then your own code averages the gradients all the way, from the hook in
+# backward down to the single message. There are no points for this, and no grader; the cells test what
+# you write.
 
 # %%
 ddp = yours("15_data_parallel", "BucketedDDP")
@@ -992,7 +993,8 @@ if trained:
 # - **A single entry in the record.** In `run` every message of yours is **recorded**, 6 sends and 6
 #   receives for each bucket; torch's all-reduce is one entry. That costs your ring, and not gloo's.
 #
-# And all three lack processors: four ranks with two busy threads each would like eight cores. What is hidden behind backward still has to be computed.
+# And all three lack processors: four ranks with two busy threads each would like eight cores. What is
+# hidden behind backward still needs a core to run on.
 #
 # What you do have is the same *algorithm*: the bytes, the buckets, the order and the overlap. On a
 # machine whose network is the bottleneck, those are what counts.
@@ -1023,7 +1025,7 @@ if trained:
 # Ranks 16 to 23 are on the third machine, so its local rank is 2 and its device `cuda:2`.
 # </details>
 #
-# <details><summary>A program exchanges halos with MPI. It has run for years, and hangs since the grid was made finer. What do you suspect?</summary>
+# <details><summary>A program for the weather exchanges the borders of its grid with MPI. It ran for years, and has hung since the grid was made finer. What do you suspect?</summary>
 #
 # All ranks send before they receive. The messages used to be short enough to be sent eagerly. Now each
 # send waits for a receive that no rank gets to. With `MPI_Ssend` it would have hung on the first day.
