@@ -403,11 +403,11 @@ print(combine_naive(rows, token_index, weight, 2).tolist())
 # %% [markdown]
 # Token 0 gets $0.75 \cdot [1, 0] + 0.25 \cdot [0, 4] = [0.75, 1]$.
 #
-# A layer has thousands of such rows, and for each of them the loop calls torch three times, for a handful of
-# numbers. So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
-# counts whether more lines of your code run for more rows or for more tokens. Duplicates add up, a token
-# without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router
-# learns). Use the weights as the router gives them; do not normalise them.
+# A layer has thousands of such rows, and for each of them the loop calls torch several times, for a
+# handful of numbers. So a Python loop over the rows is refused in this exercise, and so is one over the
+# tokens: `check` counts whether more lines of your code run for more rows or for more tokens. Duplicates
+# add up, a token without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to
+# `weight` (the router learns). Use the weights as the router gives them; do not normalise them.
 
 # %%
 def combine_experts(
@@ -455,7 +455,7 @@ if check(combine_experts):
 # If the experts are spread over many ranks, the rows first travel to them and back. That is the all-to-all
 # of chapter [08](08_all_to_all.ipynb). What you wrote is the last step, after the rows have come home.
 #
-# ## A histogram is one as well
+# ## A histogram is a scatter-sum, too
 #
 # To count how often each number occurs, add a 1 to its place each time that it occurs.
 
@@ -532,9 +532,9 @@ print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
 # - It is not reduce-scatter, and not the first half of a ring.
 #
 # You have now seen all three examples from the beginning. A node of a graph network adds up what its
-# neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal
-# words with the scatter-sum that is the backward of its lookup. And `combine_experts` is the last step
-# of a mixture-of-experts layer. Each is a single call instead of a loop, and each would be wrong with
+# neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal words
+# with the scatter-sum that is the backward of its lookup. And `combine_experts` is the last step of a
+# mixture-of-experts layer. Each takes a few calls instead of a loop, and each would be wrong with
 # `out[index] += ...` as soon as an index occurs twice.
 #
 # ### Check yourself

@@ -3,7 +3,7 @@
 #
 # In 54 days of its training, Llama 3 405B was [interrupted 466 times](https://arxiv.org/abs/2407.21783),
 # 419 of them unexpectedly: more than eight times a day. Some failures are easy to find: a program that
-# crashes tells you a line. A program that hangs tells you nothing. All processes are there, none of them
+# crashes tells you a line. A program that hangs tells you nothing. All processes are alive, none of them
 # moves, and the GPUs cost money by the minute. Before you can repair it, you have to know which of the
 # thousands of ranks is to blame, and which only wait for it.
 #
@@ -620,8 +620,8 @@ def stuck_ranks_any_all(
 check(stuck_ranks_any_all)
 
 # %% [markdown]
-# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run,
-# each wait says for whom it is, and whether one of them would do.
+# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run, each
+# wait says which ranks it is for, and whether any one of them would do.
 
 # %%
 def graph_of(failure):
@@ -672,7 +672,7 @@ print("at the end of the arrows:", at)
 # arrows to their end before you blame a rank.
 #
 # There is one case that no graph can decide, and that still needs a timeout: a rank that *runs*, and may
-# finish or may not. Here the call may take 2 seconds. The verdict names the rank that is running, not the
+# finish or may not. Here the call is given 2 seconds. The verdict names the rank that is running, not the
 # three that wait for it:
 
 # %%
@@ -726,7 +726,7 @@ print("stuck:", stuck, "finished:", [r for r in range(5) if r not in stuck and r
 
 # %% [markdown]
 # None of them finishes. Rank 2's right neighbour misses its message, then the next one to the right, all
-# the way round; and on the other side rank 1 cannot get rid of its own. And if the process is killed:
+# the way round; and on the other side rank 1 cannot deliver its own. And if the process is killed:
 
 # %%
 run(ring_with_a_loss, 5, "killed", may_fail=True)

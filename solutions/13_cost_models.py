@@ -409,7 +409,8 @@ if ring_known and tree_known:
 # in which the computer was busy with something else does not count. The first two rounds only warm up,
 # and are discarded.
 #
-# **Predict:** from which size on does your machine need visibly longer than for a single byte?
+# **Predict:** at what size does a message begin to take visibly longer than a single byte on your
+# machine?
 
 # %% tags=["nbval-ignore-output"]
 def ping_pong_seconds(sizes, turns):

@@ -889,8 +889,8 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 # - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
 # - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
-#   have no backward pass left to hide behind, and before the first all-gather of ZeRO-3 there is none
-#   yet.
+#   have no backward pass left to hide behind, and the first all-gather of ZeRO-3 comes before there is
+#   anything to compute.
 # - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
 #   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #

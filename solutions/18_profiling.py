@@ -567,8 +567,8 @@ plt.show()
 
 # %% [markdown]
 # Now the picture says what to mend: the disk of rank 1. A network twice as fast would save half of the
-# transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that the
-# program has given no name, such as copying the gradients into one tensor.)
+# transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that has no name
+# in the program, such as copying the gradients into one tensor.)
 #
 # The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
 # compare durations instead. All ranks finish at about the same time, so the shortest all-reduce belongs

@@ -983,7 +983,7 @@ if trained:
         print(f"{name:32} {1e3 * seconds:7.1f} ms, {seconds / torchs:.2f} times torch's")
 
 # %% [markdown]
-# Expect torch's to win, and be glad if it does not win by more. What does it have that yours lacks?
+# Expect torch's to win. What does it have that yours lacks?
 #
 # - **C++.** Its hooks and its gloo run outside Python. On four ranks your ring takes 6 steps for each
 #   bucket, with several Python calls in each, and Python runs one thread at a time: while your ring has
