@@ -734,7 +734,7 @@ for name, ran in (("each time", each), ("once", once)):
 #
 # `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start,
 # hooks, and buckets in reverse order, which it
-# [rebuilds after the first step](https://arxiv.org/abs/2006.15704) in the order in which the gradients
+# [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the gradients
 # really came. It waits for its buckets at the end of `backward`, so it needs no
 # `finish_gradient_synchronization`.
 
