@@ -334,9 +334,9 @@ if ring_known and tree_known and crossing_known:
 # on bytes exactly, and takes many more rounds.
 #
 # Is there an algorithm that is good at both? If $n$ is a power of two, yes. In the first round you
-# exchange *halves* with a rank that is $n/2$ away, and each of you adds up the half that it keeps. Then
-# you exchange quarters with a rank that is $n/4$ away, and so on: that is a reduce-scatter. Going back
-# the same way is an all-gather.
+# exchange *halves* with a rank that is $n/2$ away, and each of the two adds up the half that it keeps.
+# Then you exchange quarters with a rank that is $n/4$ away, and so on: that is a reduce-scatter. Going
+# back the same way is an all-gather.
 #
 # **Predict:** how many bytes are in each round on 8 ranks, if the tensor has 3360?
 
@@ -855,8 +855,8 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # With the numbers from the beginning, 10 µs and 10 GB/s, you can now answer the three questions.
 #
-# **Predict:** what takes longer on 1024 GPUs than on 512, and by how much: a ring or a tree, of 4 kB or
-# of a gigabyte of gradients?
+# **Predict:** go from 512 GPUs to 1024. By how much do the ring and the tree slow down, with 4 kB and
+# with a gigabyte of gradients?
 
 # %%
 if ring_known and tree_known and crossing_known:

@@ -686,10 +686,10 @@ if ddp_works:
 # each pays its latency, and they queue up. In between, nearly all of the communication disappears behind
 # the computation, and what remains is about one bucket.
 #
-# That is the answer to the question of the beginning: averaging costs the step only what does not fit
-# behind backward, and that is at least the last bucket. But it can hide no more than backward takes.
-# On a slower network or with fewer samples for each rank, communication outlasts computation, and
-# then overlap shortens the step without hiding all of the communication.
+# That answers the question from the beginning: averaging costs the step only what does not fit behind
+# backward, and that is at least the last bucket. But it can hide no more than backward takes. On a slower
+# network or with fewer samples for each rank, communication outlasts computation, and then overlap
+# shortens the step without hiding all of the communication.
 #
 # ## Accumulation: not every backward should communicate
 #

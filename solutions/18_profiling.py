@@ -714,7 +714,7 @@ if can_build:
 # ```
 #
 # that returns the sum of two `float32` tensors of the same shape, element by element, in a loop of your
-# own. It must accept any shape, also one without elements, and any strides. It must **raise** for
+# own. It must accept any shape, even one without elements, and any strides. It must **raise** for
 # everything else: for shapes that differ, even if torch could broadcast one of them, and for other
 # dtypes. The binding is made for you.
 #

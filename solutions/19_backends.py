@@ -508,8 +508,8 @@ else:
 #
 # ## MPI's trap: a send that is too kind
 #
-# Two ranks want to swap tensors, and both send before they receive: chapter
-# [12](12_deadlock_clinic.ipynb)'s head-to-head. On gloo this hangs every time.
+# Two ranks want to swap tensors, and both send before they receive, like the first patient of chapter
+# [12](12_deadlock_clinic.ipynb). On gloo this hangs every time.
 #
 # MPI's standard leaves it open. A plain `MPI_Send` ["may
 # buffer"](https://netlib.org/mpi/mpi-report/node40.html) the message and return before the receive
@@ -575,7 +575,7 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# Both hang, and the grader calls it by its name. What could hang does hang in the course's MPI worlds, and
+# Both hang, and the grader calls it a deadlock. What could hang does hang in the course's MPI worlds, and
 # so the grader can say which rank waits for which. With plain sends this MPI would have let it run.
 #
 # ## NCCL's traps
@@ -603,7 +603,7 @@ for name in ("gloo", "mpi"):
 # hang](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv) too.
 # With `init_process_group(..., device_id=device)` NCCL also [connects at
 # once](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group), not
-# in the first collective, so that mistakes come up early. Here is what the ranks need:
+# in the first collective, so that mistakes show up early. Here is what the ranks need:
 
 # %%
 if devices_known:
@@ -1013,10 +1013,10 @@ if trained:
 # - An NCCL result is ready for the stream that waits for it, and not yet for your clock.
 # - Your ring runs unchanged on other transports, and trains a model.
 #
-# And the two programs of the beginning? The eight processes crowd onto one GPU because none of them
-# sets its device: the **local rank** chooses it, before anything else. The MPI program hangs because
-# its longer messages are no longer sent eagerly: test with **synchronous** sends, and on NCCL batch
-# what belongs together.
+# And the two programs of the beginning? The eight processes crowd onto one GPU because none of them sets
+# its device: the **local rank** chooses it, before anything else. The MPI program hangs because its
+# messages have grown too long to be sent eagerly: test with **synchronous** sends, and on NCCL batch what
+# belongs together.
 #
 # ### Check yourself
 #
