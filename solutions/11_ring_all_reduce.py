@@ -902,9 +902,9 @@ if ring_works and schedule_works:
 # rest is waiting, and only that can be saved: by adding while other pieces arrive, or because receives
 # are **posted early**, so that a message does not have to wait for its receive.
 #
-# Which of the two is it? Hiding every addition saves no more than `additions_alone` takes, in our run 8
-# per cent of the time of `ring_sum`. In the table above, the pieces saved from 12 to 22 per cent. So the
-# drawing cannot be the whole reason. (On your machine, compare `messages_alone` with
+# Which of the two is it? Hiding every addition saves no more than `additions_alone` takes, in our runs
+# less than a tenth of the time of `ring_sum`. In the table above, the pieces saved from 12 to 22 per cent
+# of the time. So the drawing cannot be the whole reason. (On your machine, compare `messages_alone` with
 # `in_pieces_without_additions` as well: what the pieces gain there, where nothing is added, is not
 # overlap with additions.) And where a network card carries the data while the processor is free, there is
 # more waiting to fill, and overlap is worth more.

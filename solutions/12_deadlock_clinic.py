@@ -874,9 +874,10 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 
 # %% [markdown]
 # Side by side, the records show the first call that differs: rank 0's second comes from line 14. With
-# NCCL you need not print anything: if you set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` as well, every rank writes
-# its record to a [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when
-# a collective takes too long. And NCCL itself will talk if you set
+# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` beside the size of the memory,
+# `TORCH_FR_BUFFER_SIZE`, and every rank writes its record to a
+# [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective
+# takes too long. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
 # says which devices and links it uses, and what goes wrong. These two need GPUs, so they are not run
 # here.
