@@ -23,14 +23,14 @@ from grader import check, hint, predict, run
 # %% [markdown]
 # ## What it does
 #
-# `torch.scatter_reduce` is *not* a collective. It has no ranks and sends nothing. It takes the
-# numbers of one tensor, `src`, and combines each of them with a place of another tensor, `input`. A third
-# tensor, `index`, names the places: number `src[j]` goes to place `index[j]`.
+# `torch.scatter_reduce` is *not* a collective. It has no ranks and sends nothing. It takes the numbers of
+# one tensor, `src`, and combines each of them with what another tensor, `input`, holds at some place. A
+# third tensor, `index`, names the places: number `src[j]` goes to place `index[j]`.
 #
 # ![Six cells of src, 1 to 6, over their index 0, 1, 0, 1, 2, 1. Arrows lead from 1 and 3 to place 0 of input, from 2, 4 and 6 to place 1, from 5 to place 2. Below: 1+1+3=5, 2+2+4+6=14, 3+5=8, and place 3 keeps its 4](../imgs/scatter_reduce.png)
 #
-# Follow the colours: 1 and 3 go to place 0, where `input` has a 1. So place 0 ends with
-# $1 + 1 + 3 = 5$. **Predict** the rest before you run it, and mind place 3, which no index names.
+# Follow the colours: 1 and 3 go to place 0, where `input` has a 1. So place 0 ends with $1 + 1 + 3 = 5$.
+# No index names place 3, and it keeps its 4. Does torch agree with the picture?
 
 # %%
 input = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -236,10 +236,10 @@ count = 1 + torch.bincount(index, minlength=4)
 show("(upstream/count)[index]", (upstream / count)[index])
 
 # %% [markdown]
-# A mean divides by the count, so the gradient is divided by it as well: by 3, by 4 and by 2 here.
+# A mean divides by the count, so its gradient is divided too: here by 3, by 4 and by 2.
 #
-# It works the other way round as well. An embedding *reads* rows of a table at an index, and its
-# backward is a scatter-sum: a row that was read three times collects three gradients.
+# It also works the other way round. An embedding *reads* rows of a table at an index, and its backward is
+# a scatter-sum: a row that was read three times collects three gradients.
 
 # %%
 table = torch.zeros(4, requires_grad=True)
@@ -292,11 +292,12 @@ show("gradient of src", src_grad)
 # dtype. A segment without rows gets zeros. Gradients have to flow from the result back to `values`.
 # You may use all of torch.
 #
-# For an empty segment, a sum divided by a count is zero divided by zero, which is `nan`. So you need a plan
-# for empty segments. Here is one: put zeros where `nan` came out. The rows of each segment are summed with
-# a matrix product here, whose first factor says which row belongs to which segment.
+# For an empty segment, a sum divided by a count is zero divided by zero, which is `nan`. So you need a
+# plan for empty segments. Here is one: put zeros where `nan` came out. In this version a matrix product
+# sums the rows of each segment; its first factor says which row belongs to which segment.
 #
-# **Predict:** is the result right? And what is the gradient of each row, if the result is summed up?
+# **Predict:** is the result right? And if the loss is the sum of the result, what is the gradient of each
+# row?
 
 # %%
 values = torch.tensor([[4.0, 0.0], [1.0, 1.0], [6.0, 2.0], [2.0, 3.0], [3.0, 2.0]])
@@ -322,8 +323,8 @@ print("gradient:", leaf.grad.tolist())
 # row is not in that segment", and $0 \cdot$ `nan` is `nan`, for each row. You would only notice after the
 # first step of training, when every weight is `nan`.
 #
-# So it is not enough that the result has no `nan`. None may come up on the way. `check` also looks at the
-# gradient.
+# So it is not enough that the result has no `nan`: none may appear on the way either. `check` also looks
+# at the gradient.
 
 # %%
 def segment_mean(
@@ -341,7 +342,7 @@ def segment_mean(
 check(segment_mean)
 
 # %% [markdown]
-# The picture, with your function:
+# Here is the picture again, computed by your function:
 
 # %%
 if check(segment_mean):
@@ -369,17 +370,17 @@ repaired_after_index_add(leaf, segment_ids, 3).sum().backward()
 print("gradient:", [[round(x, 4) for x in row] for row in leaf.grad.tolist()])
 
 # %% [markdown]
-# It is right. The `nan` of the empty segment still comes up in the backward pass, but the backward of an
-# `index_add` is a gather: it only reads the places that a row went to, and no row went there. That is good
-# luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no `nan` to
-# spread, whatever comes before or after.
+# It is right. The `nan` of the empty segment still appears in the backward pass, but the backward of an
+# `index_add` is a gather: it only reads the places that a row went to, and no row went there. That is
+# good luck. Make the *divisor* harmless before you divide, with `counts.clamp(min=1)`, and there is no
+# `nan` to spread, whatever comes before or after.
 #
 # ## Exercise: put the experts' answers together
 #
 # In a *mixture of experts* a small network, the router, sends every token to a few experts, and gives
-# each of them a weight ([Shazeer and others, 2017](https://arxiv.org/abs/1701.06538)). The experts work on
-# batches of rows, so a token that was sent to two experts has two rows, in two different batches. In the
-# end these have to be brought together again:
+# each of them a weight ([Shazeer and others, 2017](https://arxiv.org/abs/1701.06538)). The experts work
+# on batches of rows, so a token that was sent to two experts has two rows, in two different batches. In
+# the end the two have to be added up:
 #
 # $$\text{out}[t] = \sum_{i:\ \text{token\_index}[i] = t} \text{weight}[i] \cdot \text{rows}[i]$$
 #
@@ -402,11 +403,11 @@ print(combine_naive(rows, token_index, weight, 2).tolist())
 # %% [markdown]
 # Token 0 gets $0.75 \cdot [1, 0] + 0.25 \cdot [0, 4] = [0.75, 1]$.
 #
-# A layer has thousands of such rows, and for each of them the loop calls torch three times, for a handful of
-# numbers. So a Python loop over the rows is refused in this exercise, and so is one over the tokens: `check`
-# counts whether more lines of your code run for more rows or for more tokens. Duplicates add up, a token
-# without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to `weight` (the router
-# learns). Use the weights as the router gives them; do not normalise them.
+# A layer has thousands of such rows, and for each of them the loop calls torch several times, for a
+# handful of numbers. So a Python loop over the rows is refused in this exercise, and so is one over the
+# tokens: `check` counts whether more lines of your code run for more rows or for more tokens. Duplicates
+# add up, a token without rows gets zeros, and gradients flow back to `rows` (the experts learn) and to
+# `weight` (the router learns). Use the weights as the router gives them; do not normalise them.
 
 # %%
 def combine_experts(
@@ -426,8 +427,8 @@ if check(combine_experts):
     print(combine_experts(rows, token_index, weight, 2).tolist())
 
 # %% [markdown]
-# **Predict:** how many times faster than the loop is yours, for a batch of 5000 rows? The first of six turns
-# warms up and is left out, and the best of the others counts. (Your times will differ from ours.)
+# **Predict:** how many times faster than the loop is yours, for a batch of 5000 rows? Of six runs the
+# first only warms up; the best of the other five counts. (Your times will differ from ours.)
 
 # %% tags=["nbval-ignore-output"]
 import time
@@ -448,14 +449,15 @@ if check(combine_experts):
         print(f"{combine.__name__:15} {1000 * best:8.2f} ms")
 
 # %% [markdown]
-# What each call of torch costs by itself, the loop pays thousands of times, and you pay once.
+# Every call of torch has a price, however few numbers it works on. The loop pays that price thousands of
+# times, and you pay it a few times.
 #
 # If the experts are spread over many ranks, the rows first travel to them and back. That is the all-to-all
 # of chapter [08](08_all_to_all.ipynb). What you wrote is the last step, after the rows have come home.
 #
-# ## A histogram is one as well
+# ## A histogram is a scatter-sum, too
 #
-# To count how often each number occurs, add a *one* to the place with that number, for each of them.
+# To count how often each number occurs, add a 1 to its place each time that it occurs.
 
 # %%
 rolls = torch.tensor([3, 1, 6, 3, 3, 6])
@@ -464,7 +466,7 @@ print("scatter_reduce:", torch.zeros(7, dtype=torch.int64).scatter_reduce(0, rol
 print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 
 # %% [markdown]
-# ## Three things with nearly one name
+# ## Three things with nearly the same name
 #
 # ![Three panels. Scatter: rank 0 holds A0, A1, A2, afterwards rank r holds Ar. Reduce-scatter: every rank holds three pieces, afterwards rank r holds the sum of all pieces r. scatter_reduce: s0 and s2 are added to place 0 of one tensor, s3 to place 1, s1 to place 2](../imgs/three_names.png)
 #
@@ -472,15 +474,15 @@ print("bincount:      ", torch.bincount(rolls, minlength=7).tolist())
 #   added.
 # - **reduce-scatter** is a collective. Every rank has a piece for every rank, and rank $r$ gets the
 #   sum of all pieces $r$.
-# - **`scatter_reduce`** is not a collective. It is one process with its own tensors, and an index says
-#   what is added to what.
+# - **`scatter_reduce`** is not a collective. One process combines numbers of its own tensors, and an
+#   index says which belong together.
 #
-# There is a fourth name. The
-# [article from Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) that brought the
-# ring all-reduce to deep learning calls the first half of the ring a "scatter-reduce". What comes out of
-# that half is what MPI and
-# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html)
-# call **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, similar as the names are.
+# There is a fourth name. The [article from
+# Baidu](https://andrew.gibiansky.com/blog/machine-learning/baidu-allreduce/) that brought the ring
+# all-reduce to deep learning calls the first half of the ring a "scatter-reduce". What comes out of that
+# half is what MPI and
+# [NCCL](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html) call
+# **reduce-scatter**. It has nothing to do with `torch.scatter_reduce`, however alike the names look.
 #
 # **Predict:** here are all three with numbers. Ranks 0, 1 and 2 hold 10, 20, 30; 11, 21, 31; and 12,
 # 22, 32. What does rank 1 get from each of the three?
@@ -530,9 +532,9 @@ print([operation.kind for operation in run(the_three, 3).trace.operations[0]])
 # - It is not reduce-scatter, and not the first half of a ring.
 #
 # You have now seen all three examples from the beginning. A node of a graph network adds up what its
-# neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal
-# words with the scatter-sum that is the backward of its lookup. And `combine_experts` is the last step
-# of a mixture-of-experts layer. Each is a single call instead of a loop, and each would be wrong with
+# neighbours send, or averages it with `segment_mean`. An embedding collects the gradients of equal words
+# with the scatter-sum that is the backward of its lookup. And `combine_experts` is the last step of a
+# mixture-of-experts layer. Each takes a few calls instead of a loop, and each would be wrong with
 # `out[index] += ...` as soon as an index occurs twice.
 #
 # ### Check yourself

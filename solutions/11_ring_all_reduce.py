@@ -35,8 +35,8 @@ from grader import check, hint, predict, replay, run, simulate
 # The simple all-reduce has a root: all other ranks send their tensors to rank 0, which adds them up and
 # sends the sum back.
 #
-# **Predict:** four ranks hold 840 numbers each. How many numbers does rank 0 send, and how many do
-# the others?
+# **Predict:** four ranks hold 840 numbers each. How many numbers does rank 0 send, and how many does each
+# of the others?
 
 # %%
 predict("")
@@ -93,11 +93,9 @@ print("sent by rank 0, 1, 2, 3:", sent_by_rank(run(rooted_all_reduce, 4, torch.o
 # It takes four steps. In each step *every* rank sends one chunk to its right neighbour, and at
 # the same time receives one from its left neighbour. (To the right of rank 2 is rank 0.)
 #
-# ![Three ranks with three chunks each, in five rows. Step 1: A2, B0 and C1 move one rank to the right and are added. Step 2: the sums of two move on, and rank r holds the whole sum of chunk r. Steps 3 and 4: the whole sums move to the right and replace what is there, until every rank has all three](../imgs/ring_three.png)
-#
-# Let the computer do the same with names instead of numbers. A chunk is a piece of text, and adding
-# two chunks writes a `+` between them. You say which chunk each rank sends: `[2, 0, 1]` means that
-# rank 0 sends its chunk 2, rank 1 its chunk 0, and rank 2 its chunk 1.
+# Let the computer do this with names instead of numbers. A chunk is a piece of text, and adding two
+# chunks writes a `+` between them. You say which chunk each rank sends: `[2, 0, 1]` means that rank 0
+# sends its chunk 2, rank 1 its chunk 0, and rank 2 its chunk 1.
 
 # %%
 def step(held, sends, put):
@@ -129,7 +127,7 @@ step(three, [2, 0, 1], add)
 
 # %% [markdown]
 # Every rank now has one chunk that is the sum of two. What should it send next? **The chunk that it has
-# just received.** Sending any other would get nothing closer to a whole sum.
+# just received.** Sending any other chunk would bring no sum closer to completion.
 #
 # **Predict:** which chunk is that on rank 0? And on which rank will the whole sum of chunk 0 be?
 
@@ -159,6 +157,8 @@ print("step 4")
 step(three, [2, 0, 1], replace)
 
 # %% [markdown]
+# ![Three ranks with three chunks each, in five rows. Step 1: A2, B0 and C1 move one rank to the right and are added. Step 2: the sums of two move on, and rank r holds the whole sum of chunk r. Steps 3 and 4: the whole sums move to the right and replace what is there, until every rank has all three](../imgs/ring_three.png)
+#
 # A chunk that arrives in the second phase is finished, so it **replaces** what is there. Adding it would
 # count what is there twice.
 #
@@ -208,8 +208,8 @@ print("every chunk of every rank is the sum of all:", everything)
 # sent by a different rank: no link ever carries two messages, and none is idle.
 #
 # A program needs this column for any rank of any ring, without working through all the others first. So
-# look for a rule in the columns. How does the number change from one step to the next? With what does
-# rank $r$ begin each of the phases? And what does it receive, compared with what it sends?
+# look for a rule in the columns. How does the number change from one step to the next? Which chunk does
+# rank $r$ send first in each phase? And which chunk does it receive, compared with the one that it sends?
 #
 # **Predict** from your rule alone: on a ring of *five*, which chunks does rank 3 send in its eight steps?
 # Your answer is shown again beside the verdict of the exercise.
@@ -355,10 +355,11 @@ for n in (2, 3, 4, 5, 8, 28, 840):
 # The exact factor is $2(n-1)/n$. The 2 counts **two phases**, and in each of them a rank sends all
 # chunks but one: $n-1$ out of $n$.
 #
-# Can one do with less? Not with point-to-point messages: to add up $n$ tensors, some rank has to send
-# at least $2(n-1)/n \cdot K$ elements. The proof, and the ring as an algorithm that reaches the bound,
-# are in [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002). Switches that add on the
-# way, which chapter [07](07_all_reduce.ipynb) mentions, are outside this model, and can do with less.
+# Could another algorithm send less? Not with point-to-point messages: to add up $n$ tensors, some rank
+# has to send at least $2(n-1)/n \cdot K$ elements. The proof, and the ring as an algorithm that reaches
+# the bound, are in [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002). Switches that
+# add on the way, which chapter [07](07_all_reduce.ipynb) mentions, are outside this model, and get by
+# with less.
 #
 # ## From the schedule to code
 #
@@ -614,7 +615,8 @@ shown
 # With eight ranks the root sends 7 whole tensors. On the ring each rank sends 1.75. In all, both
 # algorithms send $2(n-1)K$ elements: the ring does not send *less*, it shares the work *evenly*.
 #
-# **Predict:** and the rounds? How many does each algorithm need on eight ranks?
+# And the rounds? On eight ranks both need 14, as the table in your verdict says. **Predict:** then what
+# does the ring gain by sharing the work?
 
 # %%
 predict("")
@@ -639,9 +641,9 @@ if ring_works:
     compare(840)
 
 # %% [markdown]
-# The number of rounds is the same, $2(n-1)$! But in a round of the root a whole tensor travels, and in a
-# round of the ring one chunk, which is $n$ times smaller. With eight ranks and large tensors, the bytes
-# that travel one after the other are an eighth.
+# Both take $2(n-1)$ rounds on any number of ranks. But in a round of the root a whole tensor travels, and
+# in a round of the ring one chunk, which is $n$ times smaller. With eight ranks and large tensors, the
+# bytes that travel one after the other are an eighth.
 #
 # ## The price
 #
@@ -778,8 +780,8 @@ if ring_works and schedule_works:
 # | 64 MiB | 0.84 | 0.63 (0.75) | 0.81 (0.96) |
 # | 256 MiB | 0.87 | 0.76 (0.88) | 0.86 (0.99) |
 #
-# In pieces, Python is about as fast as C++. The drawing suggests why: the additions are hidden behind the
-# messages. Is that the reason?
+# In pieces, the ring in Python is about as fast as gloo's all-reduce in C++. The drawing suggests why:
+# the additions are hidden behind the messages. Is that the reason?
 #
 # ### Where does the time go?
 #
@@ -787,9 +789,9 @@ if ring_works and schedule_works:
 # messages, and the loop without either. Besides the time on the clock, we ask for the **processor
 # time**: how long the cores were working for the four ranks, all added up. A rank that waits uses none.
 #
-# Two precautions. `run` records every message, which would count as well; so the functions are handed
-# to four processes that `torchrun` starts, without the grader. And the first two of nine turns only warm
-# up, and are left out; we take the median of the rest.
+# Two precautions. `run` records every message, which would count as well; so the functions are handed to
+# four processes that `torchrun` starts, without the grader. And of nine runs the first two only warm up;
+# we take the median of the other seven.
 #
 # **Predict:** 16 MiB on each rank. Of the processor time of your ring, which share goes into messages,
 # which into additions, and which into the loop in Python?
@@ -897,11 +899,15 @@ if ring_works and schedule_works:
 #
 # So what can the pieces gain? Not work: their processor time is about the same as step by step. Divide it
 # by the number of your cores, and you have the least that the clock can show, however much overlaps. The
-# rest is waiting, and only that can be saved: by adding while other pieces arrive, or because receives are
-# **posted early**, so that a message does not have to wait for its receive. To tell the two apart, compare
-# `messages_alone` with `in_pieces_without_additions`. What the pieces gain there, where nothing is added,
-# is not overlap with the additions. And where a network card carries the data while the processor is free,
-# there is more waiting to fill, and overlap is worth more.
+# rest is waiting, and only that can be saved: by adding while other pieces arrive, or because receives
+# are **posted early**, so that a message does not have to wait for its receive.
+#
+# Which of the two is it? Hiding every addition saves no more than `additions_alone` takes, in our runs
+# less than a tenth of the time of `ring_sum`. In the table above, the pieces saved from 12 to 22 per cent
+# of the time. So the drawing cannot be the whole reason. (On your machine, compare `messages_alone` with
+# `in_pieces_without_additions` as well: what the pieces gain there, where nothing is added, is not
+# overlap with additions.) And where a network card carries the data while the processor is free, there is
+# more waiting to fill, and overlap is worth more.
 #
 # ### No centre is not the same as no weak point
 #
@@ -918,7 +924,7 @@ if ring_works and schedule_works:
 # - Conventions differ in an offset: which chunk a rank begins with, and which it owns after the first
 #   phase. Both phases must use the same.
 # - A rank sends $2(n-1)/n \cdot K$ elements, less than $2K$ for any number of ranks. With point-to-point
-#   messages no algorithm can do with less.
+#   messages, no algorithm asks less of its busiest rank.
 # - The work is shared evenly, and every link is busy in every step. The price is $2(n-1)$ latencies.
 # - Each chunk is summed once and then copied, so all ranks get the same bits.
 # - Measure the parts before you explain the whole.

@@ -1,12 +1,11 @@
 # %% [markdown]
 # # 12 · Deadlock clinic
 #
-# In 54 days of its training, Llama 3 405B was [interrupted 466
-# times](https://arxiv.org/abs/2407.21783), 419 of them unexpectedly: about eight times a day. Some
-# failures are easy to find: a program that crashes tells you a line. A program that hangs tells you
-# nothing. All processes are there, none of them moves, and the GPUs cost money by the minute. Before
-# you can repair it, you have to know which of the thousands of ranks is to blame, and which only wait
-# for it.
+# In 54 days of its training, Llama 3 405B was [interrupted 466 times](https://arxiv.org/abs/2407.21783),
+# 419 of them unexpectedly: more than eight times a day. Some failures are easy to find: a program that
+# crashes tells you a line. A program that hangs tells you nothing. All processes are alive, none of them
+# moves, and the GPUs cost money by the minute. Before you can repair it, you have to know which of the
+# thousands of ranks is to blame, and which only wait for it.
 #
 # **You will learn** to read why a program hangs: which rank waits for which, where the cycle is, and which
 # line is really to blame. You will mend three programs that hang, examine some harder cases, and then write
@@ -138,7 +137,7 @@ for n in (4, 5, 8):
         print(f"{n} ranks, {cure.__name__:14} {traffic.messages} messages, {traffic.rounds} rounds")
 
 # %% [markdown]
-# Neither hangs. A cycle is broken as soon as **one** rank does otherwise, so two even neighbours do no
+# Neither hangs. A cycle is broken as soon as **one** rank acts differently, so two even neighbours do no
 # harm; they cost one more round. But if only one rank gives way, the messages go round one after the
 # other, and that takes $n$ rounds. With `isend` on every rank it takes a single one.
 #
@@ -162,7 +161,7 @@ run(two_tags, 2, may_fail=True)
 
 # %% [markdown]
 # A cycle again, of two arrows, and a strange one: the send waits for a receive and the receive for a
-# send. Both are there! But messages are matched by sender, receiver **and tag**, like letters in a house
+# send. Both are there! But messages are matched by sender, receiver **and tag**, like letters to a house
 # with several letter boxes. The verdict says which tag the other side uses.
 #
 # ## Patient 3: an early return
@@ -388,12 +387,11 @@ check(unblock_order)
 # %% [markdown]
 # ## Patient 8: two groups, three groups
 #
-# Large models use several groups at once: one for data, one for tensor and one for pipeline
-# parallelism. Here there are two groups of the same ranks, one for gradients and one for statistics,
-# and odd ranks report their statistics first. Each group sees only one call, so *inside* a group no
-# order can be wrong.
+# Large models use several groups at once: one for data, one for tensor and one for pipeline parallelism.
+# Here there are two groups of the same ranks, one for gradients and one for statistics, and odd ranks
+# report their statistics first. Each group sees only one call, so *inside* a group no order can be wrong.
 #
-# **Predict:** does it hang?
+# **Predict:** this patient hangs as well. Which ranks wait for which?
 
 # %%
 predict("")
@@ -415,9 +413,8 @@ def two_groups(in_order):
 run(two_groups, 4, False, may_fail=True)
 
 # %% [markdown]
-# It does: the even ranks are in a call of one group and wait for the odd ones, and those are in a call
-# of the other. Would it help if no two ranks shared more than one group? Three ranks, and a group for
-# each pair:
+# The even ranks are in a call of one group and wait for the odd ones, and those are in a call of the
+# other. Would it help if no two ranks shared more than one group? Three ranks, and a group for each pair:
 
 # %%
 def three_groups(in_order):
@@ -459,7 +456,7 @@ print(run(three_groups, 3, True))
 #
 # A pipeline: each stage gets an activation from the left, passes it on to the right, gets a gradient from
 # the right, and passes it back to the left. Both receives are posted early. With two stages it works.
-# **Predict:** and with four?
+# **Predict:** which ranks wait for which if there are four?
 
 # %%
 predict("")
@@ -505,10 +502,9 @@ print(run(pipeline_step, 4, torch.ones(1), 0))
 # - a **collective** needs *all* the others: AND;
 # - a **receive from any rank** needs *one* of the others: OR.
 #
-# ![Two graphs of four ranks; ranks 1 and 2 wait for each other. Left: rank 0 waits for any of 1, 2 and 3, and rank 3 runs, so rank 0 can go on. Right: ranks 0 and 3 wait for both 1 and 2, so all four are stuck](../imgs/and_or.png)
-#
-# In both pictures ranks 1 and 2 wait for each other. **Predict:** which ranks are stuck on the left, and
-# which on the right?
+# Take four ranks, of which 1 and 2 wait for each other. First, rank 0 receives from any rank, and rank 3
+# sends to it: OR. Then ranks 0 and 3 call an all-reduce: AND. **Predict:** which ranks are stuck in each
+# case?
 
 # %%
 predict("")
@@ -533,6 +529,8 @@ for others in ("OR", "AND"):
         print(f"   rank {wait.rank} waits for {list(wait.peers)}")
 
 # %% [markdown]
+# ![Two graphs of four ranks; ranks 1 and 2 wait for each other. Left: rank 0 waits for any of 1, 2 and 3, and rank 3 runs, so rank 0 can go on. Right: ranks 0 and 3 wait for both 1 and 2, so all four are stuck](../imgs/and_or.png)
+#
 # With OR, one live rank is enough, and a cycle alone proves nothing: rank 0 had an arrow to the
 # cycle and finished all the same. With AND, a single stuck rank is enough to stop all of them.
 #
@@ -622,8 +620,8 @@ def stuck_ranks_any_all(
 check(stuck_ranks_any_all)
 
 # %% [markdown]
-# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run,
-# each wait says for whom it is, and whether one of them would do.
+# Your detector on the table above, and on what patients 1 and 3 really did. In the verdict of a run, each
+# wait says which ranks it is for, and whether any one of them would do.
 
 # %%
 def graph_of(failure):
@@ -649,9 +647,9 @@ if check(stuck_ranks_any_all):
 # stops. PyTorch's default is 10 minutes with NCCL and 30 minutes otherwise
 # ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group)).
 #
-# ![A time line. Rank 0 begins first to wait for rank 1, rank 1 for rank 2, rank 2 for rank 3. Rank 3 is in an endless loop. The timeouts come in the order 0, 1, 2; rank 3 never complains](../imgs/who_complains_first.png)
-#
-# **Predict:** rank 3 is in an endless loop. Which rank complains first, and which rank does it blame?
+# **Predict:** rank 0 waits for rank 1, rank 1 for rank 2, and rank 2 for rank 3, which is in an endless
+# loop. Rank 0 began to wait first, and rank 2 last. Which rank complains first, and which rank does it
+# blame?
 
 # %%
 waits_for = {0: 1, 1: 2, 2: 3, 3: None}  # rank 3 is running: round and round
@@ -667,12 +665,14 @@ while waits_for[at] is not None:
 print("at the end of the arrows:", at)
 
 # %% [markdown]
+# ![A time line. Rank 0 begins first to wait for rank 1, rank 1 for rank 2, rank 2 for rank 3. Rank 3 is in an endless loop. The timeouts come in the order 0, 1, 2; rank 3 never complains](../imgs/who_complains_first.png)
+#
 # The rank that has waited longest complains first, and that is the **fastest** rank. It blames its
 # neighbour, which is just as innocent. The culprit itself never waits, and so never complains. Follow the
 # arrows to their end before you blame a rank.
 #
 # There is one case that no graph can decide, and that still needs a timeout: a rank that *runs*, and may
-# finish or may not. Here the call may take 2 seconds. The verdict names the rank that is running, not the
+# finish or may not. Here the call is given 2 seconds. The verdict names the rank that is running, not the
 # three that wait for it:
 
 # %%
@@ -726,7 +726,7 @@ print("stuck:", stuck, "finished:", [r for r in range(5) if r not in stuck and r
 
 # %% [markdown]
 # None of them finishes. Rank 2's right neighbour misses its message, then the next one to the right, all
-# the way round; and on the other side rank 1 cannot get rid of its own. And if the process is killed:
+# the way round; and on the other side rank 1 cannot deliver its own. And if the process is killed:
 
 # %%
 run(ring_with_a_loss, 5, "killed", may_fail=True)
@@ -873,12 +873,14 @@ dist.destroy_process_group()
 launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 
 # %% [markdown]
-# Side by side, the records show the first call that differs: rank 0's second comes from line 14. With NCCL
-# you need not print anything: with `TORCH_NCCL_DUMP_ON_TIMEOUT=1`, every rank writes its record to a
-# [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective takes
-# too long. And NCCL itself will talk if you set
+# Side by side, the records show the first call that differs: rank 0's second comes from line 14. With
+# NCCL you need not print anything: set `TORCH_NCCL_DUMP_ON_TIMEOUT=1` beside the size of the memory,
+# `TORCH_FR_BUFFER_SIZE`, and every rank writes its record to a
+# [file](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html) when a collective
+# takes too long. And NCCL itself will talk if you set
 # [`NCCL_DEBUG=INFO`](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug): it
-# says which devices and links it uses, and what goes wrong. These two need GPUs, so they are not run here.
+# says which devices and links it uses, and what goes wrong. These two need GPUs, so they are not run
+# here.
 #
 # ## Summary
 #
@@ -892,9 +894,9 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 # - The rank that complains first is the fastest, and seldom the culprit.
 # - A ring has no central bottleneck, and any of its ranks can stop all the others.
 #
-# A training job that stops eight times a day depends on how fast the cause is found. The team of Llama
-# 3 [used PyTorch's flight recorder](https://arxiv.org/abs/2407.21783) to diagnose its hangs: it is the
-# kind of record that you compared for patient 6. If you can read the graph, you can find the line in
+# If a training job stops eight times a day, much depends on how fast the cause is found. The team of
+# Llama 3 [used PyTorch's flight recorder](https://arxiv.org/abs/2407.21783) to diagnose its hangs: it is
+# the kind of record that you compared for patient 6. If you can read the graph, you can find the line in
 # minutes.
 #
 # ### Check yourself
@@ -904,7 +906,7 @@ launch(ONE_CALL_TOO_MANY, TORCH_FR_BUFFER_SIZE="100")
 # 0, 1 and 2. Ranks 1 and 2 are a cycle, and rank 0 waits for it.
 # </details>
 #
-# <details><summary>A training loop makes an all-reduce per batch. Rank 5 has one batch less than the others. What happens at the end of the epoch?</summary>
+# <details><summary>A training loop makes an all-reduce per batch. Rank 5 has one batch fewer than the others. What happens at the end of the epoch?</summary>
 #
 # The others wait in an all-reduce that rank 5 never calls. If rank 5 goes on to another collective,
 # such as one of the evaluation, the two are matched with each other, which is worse.

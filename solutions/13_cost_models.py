@@ -42,9 +42,8 @@ from grader.simulation.clusters import Nodes
 # | $\beta$ | cost of a byte, one divided by the bandwidth | seconds per **byte** |
 # | $S$ | size | bytes |
 #
-# This is the **alpha-beta model**
-# ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) compare all collectives with it). It is not
-# the most exact one, but it is simple enough to think with.
+# This is the **alpha-beta model** ([Chan and others 2007](https://doi.org/10.1002/cpe.1206) compare all
+# collectives with it). There are more exact models, but this one is simple enough to think with.
 #
 # Take $\alpha = 10$ µs and a link of 80 Gbit/s. Networks are sold in *bits* per second, and there
 # are 8 in a byte: 80 Gbit/s is 10 GB/s, so $\beta = 0.1$ ns per byte.
@@ -60,7 +59,7 @@ for nbytes in (0, 1, 1000, 10**5, 10**6, 10**9):
     print(f"{nbytes:13,} bytes: {1e6 * seconds:12,.1f} µs, of which latency {ALPHA / seconds:7.2%}")
 
 # %% [markdown]
-# Well below some size only the *number* of messages counts, well above it only the *bytes*. The border
+# Well below some size only the *number* of messages counts, well above it only the *bytes*. The boundary
 # is where both cost the same, $S = \alpha/\beta$: here 100,000 bytes. What lies well below it is a
 # "small" message on this network.
 #
@@ -193,7 +192,7 @@ if ring_known:
 # A binomial tree reduces to rank 0 and then broadcasts from it. Every message is the whole tensor. On
 # the way down, the number of ranks that have the result at most doubles in every round.
 #
-# **Predict:** how many rounds does the way down take on 4 ranks, on 5, on 8?
+# **Predict:** how many rounds does the way down take on 2 ranks, on 3, on 8?
 
 # %%
 for n in (1, 2, 3, 4, 5, 8):
@@ -335,9 +334,9 @@ if ring_known and tree_known and crossing_known:
 # on bytes exactly, and takes many more rounds.
 #
 # Is there an algorithm that is good at both? If $n$ is a power of two, yes. In the first round you
-# exchange *halves* with a rank that is $n/2$ away, and each of you adds up the half that it keeps. Then
-# you exchange quarters with a rank that is $n/4$ away, and so on: that is a reduce-scatter. The same
-# way back is an all-gather.
+# exchange *halves* with a rank that is $n/2$ away, and each of the two adds up the half that it keeps.
+# Then you exchange quarters with a rank that is $n/4$ away, and so on: that is a reduce-scatter. Going
+# back the same way is an all-gather.
 #
 # **Predict:** how many bytes are in each round on 8 ranks, if the tensor has 3360?
 
@@ -405,12 +404,13 @@ if ring_known and tree_known:
 #
 # ## The numbers of your machine
 #
-# So far $\alpha$ and $\beta$ were made up. To measure them, play ping-pong: rank 0 sends a message,
-# rank 1 sends it back, and half of that time is one message. Repeat it and take the median, so that
-# a moment in which the computer was busy with something else does not count. The first two turns warm
-# up and are discarded.
+# So far $\alpha$ and $\beta$ were made up. To measure them, play ping-pong: rank 0 sends a message, rank
+# 1 sends it back, and half of that time is one message. Repeat it and take the median, so that a moment
+# in which the computer was busy with something else does not count. The first two rounds only warm up,
+# and are discarded.
 #
-# **Predict:** from which size on does your machine need visibly longer than for a single byte?
+# **Predict:** at what size does a message begin to take visibly longer than a single byte on your
+# machine?
 
 # %% tags=["nbval-ignore-output"]
 def ping_pong_seconds(sizes, turns):
@@ -619,11 +619,11 @@ for n in (4, 8):
 #
 # ## Hundreds of ranks on your computer
 #
-# A formula is one way to use the model. Another is to *execute* it. `simulate` runs a function as
-# `run` does, but all ranks live in one process, and time is a number that the simulator counts up: a
-# message of $S$ bytes takes $\alpha + \beta S$, a rank has one port to send and one to receive, and
-# computing takes no time. Those are the rules from above. Your program is *not* made up: it runs on
-# every rank, and its sums are added.
+# A formula is one way to use the model. Another is to *execute* it. `simulate` runs a function as `run`
+# does, but all ranks live in one process, and time is a number that the simulator counts up: a message of
+# $S$ bytes takes $\alpha + \beta S$, a rank has one port to send and one to receive, and computing takes
+# no time. Those are the rules from above. Your program is *not* made up: it runs on every rank and
+# computes its sums.
 #
 # Here is the ring once more, the same `ring_sum` as at the beginning. (The `ring_all_reduce` that you
 # wrote in [chapter 11](11_ring_all_reduce.ipynb) runs here without a change, too.)
@@ -665,7 +665,7 @@ if ring_known:
 #
 # You know where they cross on paper. Now look at two programs that do not know the formulas.
 #
-# **Predict:** from which number of ranks on does the tree win with 4 kB? And with 262 kB?
+# **Predict:** from how many ranks on does the tree win with 4 kB? And with 262 kB?
 
 # %%
 def simulated_seconds(algorithm, n, nbytes):
@@ -805,7 +805,7 @@ for sharing in ("max-min", "fifo"):
 # %% [markdown]
 # Each megabyte needs 800 µs of the card, so the last of $k$ has arrived after $\alpha + k \beta S$,
 # whether the card is shared fairly, by all at once (`max-min`), or serves one after the other (`fifo`).
-# The latencies pass at the same time and count once.
+# The latencies overlap, so they count only once.
 #
 # Now the ring. In each step a rank sends a chunk of $S/n$ bytes. If the ranks are laid out one computer
 # after the other, a card carries one chunk a step; if they are dealt like cards, it carries eight.
@@ -855,8 +855,8 @@ for nbytes in (2**14, 2**18, 2**22):
 #
 # With the numbers from the beginning, 10 µs and 10 GB/s, you can now answer the three questions.
 #
-# **Predict:** what takes longer on 1024 GPUs than on 512, and by how much: a ring or a tree, of 4 kB or
-# of a gigabyte of gradients?
+# **Predict:** go from 512 GPUs to 1024. By how much do the ring and the tree slow down, with 4 kB and
+# with a gigabyte of gradients?
 
 # %%
 if ring_known and tree_known and crossing_known:
@@ -869,7 +869,7 @@ if ring_known and tree_known and crossing_known:
 
 # %% [markdown]
 # The gradients take a fifth of a second, and the ring is the right choice for them. Twice as many GPUs
-# make their all-reduce slower, not faster, but only by a few percent. For 4 kB the ring takes twice as
+# make their all-reduce slower, not faster, but only by five per cent. For 4 kB the ring takes twice as
 # long, the tree one level more. Put your own network's $\alpha$ and $\beta$ into it before you book.
 #
 # ## Summary

@@ -46,8 +46,7 @@ print(f"2³⁰ beside 10⁹: {2**30 / 10**9 - 1:.1%} more, so 80 · 2³⁰ bytes
 
 # %% [markdown]
 # ## Exercise: algorithm_bandwidth
-#
-# Return the bytes per second, for `nbytes` bytes in `seconds` seconds.
+# It takes `seconds` to move `nbytes`. Return the bandwidth in bytes per second.
 
 # %%
 def algorithm_bandwidth(nbytes: int, seconds: float) -> float:

@@ -163,8 +163,8 @@ if server_works:
 
 # %% [markdown]
 # In each direction the server's link carries $(n-1)S$, and a link of the ring less than $2S$, however
-# many ranks there are. The server serves its ranks one after the other, and those at the end of the
-# queue wait for all before them.
+# many ranks there are. The server serves its ranks one after the other, and those at the end of the queue
+# wait for everyone ahead of them.
 #
 # How long does that take? Give every link 10 GB/s and 10 µs, and take the gradients of a small model:
 # 100 MB.
@@ -295,7 +295,7 @@ if averaging_works:
 # But it is the same algorithm: **$n$ ranks with $B/n$ samples each train like one with $B$**, as long
 # as no layer mixes the samples of a batch, as batch normalisation does.
 #
-# Two things have to hold for that, and both are easily lost:
+# Two things have to hold for that, and both are easy to lose:
 #
 # - All ranks start from **the same weights**. Above, each rank made them from the same seed.
 #   `DistributedDataParallel` does not rely on that; it broadcasts rank 0's.
@@ -396,8 +396,8 @@ print(f"one all-reduce of 8 MB:   {1e3 * ring_seconds(8e6):5.1f} ms")
 # %% [markdown]
 # **Why not one for all of them, then?** It could not begin before the *last* gradient is ready, so
 # nothing would overlap. The compromise is a **bucket**: gradients that are ready at about the same time
-# are put into one tensor and reduced together. (This is the design of torch's DDP, described by
-# [Li et al. 2020](https://arxiv.org/abs/2006.15704).)
+# are put into one tensor and reduced together. (This is the design of torch's `DistributedDataParallel`,
+# DDP for short, described by [Li et al. 2020](https://arxiv.org/abs/2006.15704).)
 #
 # The size of a bucket in torch's DDP is
 # [`bucket_cap_mb`](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html),
@@ -448,8 +448,8 @@ buckets_work
 # `p.grad`:
 # [`register_post_accumulate_grad_hook`](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html).
 #
-# **Predict:** in which order are the two names printed? And if a parameter is used twice, how often is
-# its hook called?
+# **Predict:** if a parameter is used twice, how often is its hook called, and when: before the hook of
+# the last layer, or after it?
 
 # %%
 small = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
@@ -573,7 +573,8 @@ ddp_works
 #
 # The same step as above, with your buckets. The thin bars below a lane are collectives in flight.
 #
-# **Predict:** what changes in the step, and which all-reduce can never be hidden?
+# **Predict:** a layer has 590 kB of gradients. With buckets of 1 MiB, how many all-reduces does a step
+# take instead of 14? And which of them begin before backward ends?
 
 # %%
 predict("")
@@ -604,18 +605,19 @@ else:
 shown
 
 # %% [markdown]
-# When backward is over, only the buckets that are still in flight have to be waited for. The last
-# bucket, which holds the *first* layers, becomes ready when backward ends, so nothing is left to hide
-# it behind. (A rank that is ahead waits longer: for the other rank's gradients, whatever the bucket.)
+# A step takes 6 all-reduces now, one for each layer of 384 × 384. When backward is over, only the buckets
+# that are still in flight have to be waited for. The last bucket, which holds the *first* layers, becomes
+# ready when backward ends, so nothing is left to hide it behind. (A rank that is ahead waits longer: for
+# the other rank's gradients, whatever the bucket.)
 #
 # ### What it saves
 #
 # The whole step need not have become shorter, and backward may even take longer than before: your two
-# ranks share a processor with the bytes they send, since gloo copies them on the same cores that
-# compute. To see what overlap is worth where a network carries the bytes, take the virtual clock of
-# chapter 13. The model has 48 gradients of 2 MB each, and backward needs half a millisecond for each.
-# The class that trains is *yours*; only the time of computing is made up, by `time.sleep`. Beside it
-# stands a step with the same buckets, all of them reduced after backward.
+# ranks share a processor with the bytes they send, since gloo copies them on the same cores that compute.
+# To see what overlap is worth where a network carries the bytes, take the virtual clock of chapter 13.
+# The model has 48 gradients of 2 MB each, and backward needs half a millisecond for each. The class that
+# trains is *yours*; only the time of computing is made up, by `time.sleep`. For comparison, there is a
+# step with the same buckets, all of them reduced after backward.
 #
 # **Predict:** backward takes 24 ms. On 8 ranks with links of 10 GB/s and 20 µs, buckets of 8 MB
 # take about 20 ms in all. How long is the step with overlap? Is it better with large buckets or with
@@ -684,10 +686,10 @@ if ddp_works:
 # each pays its latency, and they queue up. In between, nearly all of the communication disappears behind
 # the computation, and what remains is about one bucket.
 #
-# That is the answer to the question of the beginning: averaging costs the step only what does not fit
-# behind backward, and that is at least the last bucket. But it can hide no more than backward takes.
-# On a slower network or with fewer samples for each rank, communication outlasts computation, and
-# then overlap shortens the step without hiding all of the communication.
+# That answers the question from the beginning: averaging costs the step only what does not fit behind
+# backward, and that is at least the last bucket. But it can hide no more than backward takes. On a slower
+# network or with fewer samples for each rank, communication outlasts computation, and then overlap
+# shortens the step without hiding all of the communication.
 #
 # ## Accumulation: not every backward should communicate
 #
@@ -732,7 +734,7 @@ for name, ran in (("each time", each), ("once", once)):
 #
 # `torch.nn.parallel.DistributedDataParallel` does what yours does, in C++: a broadcast at the start,
 # hooks, and buckets in reverse order, which it
-# [rebuilds after the first step](https://arxiv.org/abs/2006.15704) in the order in which the gradients
+# [rebuilds after the first step](https://github.com/pytorch/pytorch/pull/35137) in the order in which the gradients
 # really came. It waits for its buckets at the end of `backward`, so it needs no
 # `finish_gradient_synchronization`.
 

@@ -2,8 +2,8 @@
 # # 16 · Scale math
 #
 # You have 64 GPUs of 80 GB each, and want to train a model of 65 billion parameters on 1.4 trillion
-# tokens. Does it fit? How many days will it take? And which of its messages are too slow for the
-# network between the machines? A page of arithmetic answers all three before anything runs.
+# tokens. Does it fit? How many days will it take? And which of its messages take too long on the network
+# between the machines? A page of arithmetic answers all three before anything runs.
 #
 # **You will learn** to work out on paper how large a model is, how much memory its training takes, how
 # long it computes, and which communication can be hidden behind that computation: for data parallelism,
@@ -324,9 +324,9 @@ if state_known:
 # > those units, and wrong by a factor of 2 as bytes and of $\frac{8}{5}$ as numbers. Always say the
 # > unit.
 #
-# Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the
-# replicas *split* what stays among them: each keeps $1/DP$ of it, and fetches the rest when it needs it.
-# Stage 1 splits the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
+# Data parallelism does not help here, because each replica keeps everything. **ZeRO** does: the replicas
+# *split* among them what stays. Each keeps $1/DP$ of it, and fetches the rest when it needs it. Stage 1
+# splits the optimizer's state, stage 2 the gradients too, and stage 3 the weights as well.
 #
 # ![Bytes of one parameter on each of 8 replicas, as stacked bars. Without ZeRO: weights 2, gradients 2, optimizer 12, together 16. ZeRO-1: 2, 2 and 1.5, together 5.5. ZeRO-2: 2, 0.25 and 1.5, together 3.75. ZeRO-3: 0.25, 0.25 and 1.5, together 2](../imgs/zero_stages.png)
 #
@@ -374,10 +374,11 @@ for name, times in (("everything kept", 16), ("inputs only", 1)):
 # A gate keeps 8 more: the first matrix's output is twice as wide (4 more), and the product of the two
 # halves needs both of its factors, the activated gate too (4 more).
 #
-# In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (Megatron's authors
-# count 34: their block has two dropouts, whose masks take a byte each ([Korthikanti and others
-# 2022](https://arxiv.org/abs/2205.05198)). They also count the scores of the attention.
-# Kernels such as FlashAttention never store those, and neither does the one used here.)
+# In bfloat16 that is 32 bytes for each of the $sbh$ numbers, and 48 with a gate. (The authors of
+# Megatron-LM, NVIDIA's library for training transformers, count 34: their block has two dropouts, whose
+# masks take a byte each ([Korthikanti and others 2022](https://arxiv.org/abs/2205.05198)). They also
+# count the scores of the attention. Kernels such as FlashAttention never store those, and neither does
+# the one used here.)
 #
 # If that is too much, keep only the *input* of each block, and compute the rest again when backward
 # gets there. This **recomputation** leaves $1 \cdot sbh$ a block, and costs one more forward pass.
@@ -815,11 +816,11 @@ if pp_known:
 #
 # ### In which order?
 #
-# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage
-# does all its forward passes and then all its backward passes. In the second, **1F1B**, it turns to
-# backward as early as it can, and then alternates ([Narayanan and others
-# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still
-# to come keeps its activations.
+# There are two well-known orders. In the first, [GPipe](https://arxiv.org/abs/1811.06965)'s, a stage does
+# all its forward passes and then all its backward passes. In the second, **1F1B** (one forward, one
+# backward), it turns to backward as early as it can, and then alternates ([Narayanan and others
+# 2021](https://arxiv.org/abs/2104.04473)). Each micro-batch whose backward pass is still to come keeps
+# its activations.
 #
 # Here are both on 4 stages with 6 micro-batches. A forward pass takes 1 ms and a backward pass 2.
 #
@@ -883,13 +884,13 @@ print(f"bytes from stage 0 to 1 and back: {sent}; m · e · s · b · h = {m * 2
 #
 # All four assume the same things, and each of them hides a cost:
 #
-# - **Both sides reach their peak.** Real matrix products reach a part of $F$ (then more is hidden than
-#   the ratio says), and real links a part of $B$.
+# - **Both sides reach their peak.** Real matrix products reach only a part of $F$ (then more is hidden
+#   than the ratio says), and real links only a part of $B$.
 # - **Nothing else uses the link.** Where data, tensor and pipeline parallelism run at the same time, they share it.
 # - **Side by side costs nothing.** On a GPU, a collective takes some of the processors that compute.
 # - **There is always something to compute meanwhile.** The *last* gradients, those of the first layer,
-#   have no backward pass left to hide behind, and before the first all-gather of ZeRO-3 there is none
-#   yet.
+#   have no backward pass left to hide behind, and the first all-gather of ZeRO-3 comes before there is
+#   anything to compute.
 # - **A message has no latency.** Chapter 13 knows better: a plain ring over 1024 ranks pays 2046
 #   latencies for each bucket, which is why libraries use trees or hierarchies there.
 #
@@ -946,7 +947,7 @@ if flops_known and state_known:
 
 # %% [markdown]
 # So there are the three answers. It fits, with ZeRO-3 and recomputation. It takes the better part of a
-# year if the GPUs reach half of their peak. And the gathered weights can just be hidden, with 20,480
+# year if the GPUs reach half of their peak. And the all-gathers can just about be hidden, with 20,480
 # tokens in a micro-batch. Nothing has run yet, but you know which experiment to try first.
 #
 # ## Summary

@@ -44,8 +44,8 @@ from grader import check, hint, predict, run
 # The front face is $Y$, the right one $X$, the top one $W$. A number is the rank that holds this piece.
 # Grey is what no rank has to itself: "all" of them have it, or each has one term of 0+1+2.
 #
-# **Predict:** here are the three cuts for four ranks. What has to be done with the parts to make $Y$ of
-# them, and for which cut does no rank have a single finished number of $Y$?
+# **Predict:** here are the three cuts for four ranks, with $M = 6$, $K = 8$ and $N = 10$. Which shapes do
+# the four parts of the product have in each?
 
 # %%
 n = 4
@@ -125,9 +125,9 @@ for axis in "mnk":
     print(f"{axis:5}", *[f"{entry:15}" for entry in row])
 
 # %% [markdown]
-# This table holds the whole chapter, and every entry in it has been computed. **A product has to be
-# added up over ranks exactly if the cut runs along the axis that it sums over.** The all-reduce in the
-# first row is the one of data-parallel training: it averages the gradients of the weights.
+# This table holds the whole chapter, and every entry in it has been computed. **A product has to be added
+# up over ranks exactly when the cut runs along the axis that it sums over.** The all-reduce in the first
+# row is the one of data-parallel training: it averages the gradients of the weights.
 #
 # ## Columns, the naive way
 #
@@ -159,7 +159,7 @@ print("unsharded:", (x_all @ weight).tolist())
 
 # %% [markdown]
 # The value is right, but `requires_grad` is `False`. A collective fills buffers, and autograd does not
-# know where their numbers came from. With this, no weight would ever learn.
+# know where their numbers came from. This way no weight would ever learn.
 #
 # A small trick helps: the rank's *own* columns do have a history, so put them back in their place.
 #
@@ -458,7 +458,7 @@ predict("")
 #
 # ![Two ranks, each with X. A line named Share: forward nothing, backward all-reduce. Then rank r multiplies with its columns of A, takes the relu, and multiplies with its rows of B; nothing is sent in between. A line named Add: forward all-reduce, backward nothing. Then both have Z](../imgs/column_then_row.png)
 #
-# What is left are two functions, one at each end. They mirror each other:
+# Two functions are left, one at each end. They mirror each other:
 #
 # | | forward | backward |
 # |---|---|---|
@@ -660,8 +660,8 @@ if cut and joined:
 # %% [markdown]
 # ## Both together
 #
-# Now put that before the MLP: norm your own positions, put them together, and go on with `Share` and
-# `Add`. It works, but it wastes. After `Add` every rank has all of $Z$, and throws most of it away.
+# Now put that before the MLP: normalise your own positions, put them together, and go on with `Share` and
+# `Add`. It works, but it is wasteful. After `Add` every rank has all of $Z$, and throws most of it away.
 # Remember chapter 07: **an all-reduce is a reduce-scatter and an all-gather.** So stop after the
 # reduce-scatter, which leaves each rank the *sum* at its own positions, and do the all-gather where the
 # next pair of products begins.
@@ -752,8 +752,8 @@ print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 # passes through a hook, as in chapter [16](16_scale_math.ipynb). Three forms compete, each a norm and
 # an MLP:
 #
-# - `replicated`: every rank norms all positions; `Share` and `Add`.
-# - `sharded`: every rank norms its own positions; `GatherPositions` and `ScatterSums`.
+# - `replicated`: every rank normalises all positions; `Share` and `Add`.
+# - `sharded`: every rank normalises its own positions; `GatherPositions` and `ScatterSums`.
 # - `gathered_again`: the same, but the gathered tensor is dropped after the product, and gathered once
 #   more in backward, where the gradient of $A$ needs it.
 #

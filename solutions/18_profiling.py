@@ -88,8 +88,8 @@ device.synchronize()
 print(f"after synchronizing:   {1e3 * (time.perf_counter() - started):7.3f} ms")
 
 # %% [markdown]
-# A clock on the host, read around an asynchronous call, measures the **launch**. You recognise it by
-# this: make the work a hundred times larger, and the number stays the same.
+# A clock on the host, read around an asynchronous call, measures the **launch**. Here is how to tell:
+# make the work a hundred times larger, and the number stays the same.
 #
 # Waiting for the device helps, but then you measure the launch, the kernel *and* the waiting. It is
 # better to let the device note the time itself, in its own queue, before the kernel and after it. Such
@@ -170,8 +170,8 @@ while True:
 print("missing:", missing)
 
 # %% [markdown]
-# Run a listing before you believe its numbers. In this course every listing is a cell that has been
-# run, or it says that it has not.
+# Run a listing before you believe its numbers. That goes for ours as well: those in cells have been run
+# unless they say otherwise, those in the text are sketches.
 #
 # ## Warm up, and take the median
 #
@@ -567,8 +567,8 @@ plt.show()
 
 # %% [markdown]
 # Now the picture says what to mend: the disk of rank 1. A network twice as fast would save half of the
-# transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that the
-# program has given no name, such as copying the gradients into one tensor.)
+# transfer at best, and nothing of the waiting. (The gaps before the all-reduce are work that has no name
+# in the program, such as copying the gradients into one tensor.)
 #
 # The three ranks share a machine, and so a clock. The clocks of different machines disagree. Then
 # compare durations instead. All ranks finish at about the same time, so the shortest all-reduce belongs
@@ -714,7 +714,7 @@ if can_build:
 # ```
 #
 # that returns the sum of two `float32` tensors of the same shape, element by element, in a loop of your
-# own. It must accept any shape, also one without elements, and any strides. It must **raise** for
+# own. It must accept any shape, even one without elements, and any strides. It must **raise** for
 # everything else: for shapes that differ, even if torch could broadcast one of them, and for other
 # dtypes. The binding is made for you.
 #

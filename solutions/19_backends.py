@@ -7,14 +7,14 @@
 #
 # **You will learn** what is below `torch.distributed`: gloo, MPI and NCCL, what each is for, who starts
 # its ranks, and how each can trip you up. You will run one program on several of them. At the end comes
-# the **capstone**: you train a model with nothing but what you have written in this course.
+# the **capstone**: you train a model whose gradients are averaged by nothing but your own code.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) and [15](15_data_parallel.ipynb), with your
 # answers in them, and [18](18_profiling.ipynb) for the word *stream*. For MPI you need two more
 # packages, `mpi4py` and `mpich`; for NCCL one GPU for each rank. `python -m grader doctor` says what
 # you have. Cells that lack something say so and go on.
 #
-# **Time:** 120 minutes, with 2 exercises, and the capstone in the last 50.
+# **Time:** 2 hours, and 2 exercises; the last 50 minutes are for the capstone.
 
 # %%
 import contextlib
@@ -508,8 +508,8 @@ else:
 #
 # ## MPI's trap: a send that is too kind
 #
-# Two ranks want to swap tensors, and both send before they receive: chapter
-# [12](12_deadlock_clinic.ipynb)'s head-to-head. On gloo this hangs every time.
+# Two ranks want to swap tensors, and both send before they receive, like the first patient of chapter
+# [12](12_deadlock_clinic.ipynb). On gloo this hangs every time.
 #
 # MPI's standard leaves it open. A plain `MPI_Send` ["may
 # buffer"](https://netlib.org/mpi/mpi-report/node40.html) the message and return before the receive
@@ -575,7 +575,7 @@ for name in ("gloo", "mpi"):
         print(f"{name:4} {failure.diagnosis if failure else 'it ran'}")
 
 # %% [markdown]
-# Both hang, and the grader calls it by its name. What could hang does hang in the course's MPI worlds, and
+# Both hang, and the grader calls it a deadlock. What could hang does hang in the course's MPI worlds, and
 # so the grader can say which rank waits for which. With plain sends this MPI would have let it run.
 #
 # ## NCCL's traps
@@ -603,7 +603,7 @@ for name in ("gloo", "mpi"):
 # hang](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.batch_isend_irecv) too.
 # With `init_process_group(..., device_id=device)` NCCL also [connects at
 # once](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group), not
-# in the first collective, so that mistakes come up early. Here is what the ranks need:
+# in the first collective, so that mistakes show up early. Here is what the ranks need:
 
 # %%
 if devices_known:
@@ -692,9 +692,10 @@ else:
 # ## Capstone: train a model with what you have written
 #
 # You have a ring all-reduce (chapter [11](11_ring_all_reduce.ipynb)) and a `BucketedDDP` (chapter
-# [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is gloo's. Let it call
-# the first instead, and train. Then everything from the message to the loss curve is yours. There are
-# no points for this, and no grader; the cells test what you write.
+# [15](15_data_parallel.ipynb)). The second one calls `dist.all_reduce`, which is gloo's. Let it call the
+# first instead, and train. Then your own code averages the gradients all the way, from the hook in
+# backward down to the single message. There are no points for this, and no grader; the cells test what
+# you write.
 
 # %%
 ddp = yours("15_data_parallel", "BucketedDDP")
@@ -982,7 +983,7 @@ if trained:
         print(f"{name:32} {1e3 * seconds:7.1f} ms, {seconds / torchs:.2f} times torch's")
 
 # %% [markdown]
-# Expect torch's to win, and be glad if it does not win by more. What does it have that yours lacks?
+# Expect torch's to win. What does it have that yours lacks?
 #
 # - **C++.** Its hooks and its gloo run outside Python. On four ranks your ring takes 6 steps for each
 #   bucket, with several Python calls in each, and Python runs one thread at a time: while your ring has
@@ -992,7 +993,8 @@ if trained:
 # - **A single entry in the record.** In `run` every message of yours is **recorded**, 6 sends and 6
 #   receives for each bucket; torch's all-reduce is one entry. That costs your ring, and not gloo's.
 #
-# And all three lack processors: four ranks with two busy threads each would like eight cores. What is hidden behind backward still has to be computed.
+# And all three lack processors: four ranks with two busy threads each would like eight cores. What is
+# hidden behind backward still needs a core to run on.
 #
 # What you do have is the same *algorithm*: the bytes, the buckets, the order and the overlap. On a
 # machine whose network is the bottleneck, those are what counts.
@@ -1011,10 +1013,10 @@ if trained:
 # - An NCCL result is ready for the stream that waits for it, and not yet for your clock.
 # - Your ring runs unchanged on other transports, and trains a model.
 #
-# And the two programs of the beginning? The eight processes crowd onto one GPU because none of them
-# sets its device: the **local rank** chooses it, before anything else. The MPI program hangs because
-# its longer messages are no longer sent eagerly: test with **synchronous** sends, and on NCCL batch
-# what belongs together.
+# And the two programs of the beginning? The eight processes crowd onto one GPU because none of them sets
+# its device: the **local rank** chooses it, before anything else. The MPI program hangs because its
+# messages have grown too long to be sent eagerly: test with **synchronous** sends, and on NCCL batch what
+# belongs together.
 #
 # ### Check yourself
 #
@@ -1023,7 +1025,7 @@ if trained:
 # Ranks 16 to 23 are on the third machine, so its local rank is 2 and its device `cuda:2`.
 # </details>
 #
-# <details><summary>A program exchanges halos with MPI. It has run for years, and hangs since the grid was made finer. What do you suspect?</summary>
+# <details><summary>A program for the weather exchanges the borders of its grid with MPI. It ran for years, and has hung since the grid was made finer. What do you suspect?</summary>
 #
 # All ranks send before they receive. The messages used to be short enough to be sent eagerly. Now each
 # send waits for a receive that no rank gets to. With `MPI_Ssend` it would have hung on the first day.

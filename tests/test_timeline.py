@@ -192,7 +192,7 @@ def test_a_receive_from_anybody_is_told_without_whom_it_got():
         else:
             dist.send(x, 0)
 
-    assert "2 × recv from anybody (line" in repr(timeline(run(anybody, 3)))
+    assert "2 × recv from any rank (line" in repr(timeline(run(anybody, 3)))
 
 
 def test_a_notebook_gets_a_picture_its_words_and_a_table():

@@ -334,7 +334,7 @@ def _text(op: Operation, site: Site) -> str:
     if op.kind == "send":
         what = f"send to {op.peer}"
     elif op.kind == "recv":
-        what = "recv from anybody" if op.wildcard else f"recv from {op.peer}"
+        what = "recv from any rank" if op.wildcard else f"recv from {op.peer}"
     else:
         what = op.kind
     return f"{what} ({site})"

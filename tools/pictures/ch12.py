@@ -49,17 +49,17 @@ def wait_for_graph() -> Sheet:
     sheet.text(7.5, 1.16, "runs", 10, colour=FAINT)
     sheet.text(2.2, 3.1, "✗ stuck: 0, 1, 2, 3, 4", 11, bold=True)
     sheet.text(6.4, 3.1, "✓ can go on: 5, 6, 7", 11, bold=True)
-    sheet.text(3.1, 1.6, "the circle", 10, colour=FAINT)
+    sheet.text(3.1, 1.6, "the cycle", 10, colour=FAINT)
     sheet.text(0.8, 1.6, "wait for it", 10, colour=FAINT)
     sheet.axes.plot([4.5, 4.5], [0.3, 3.0], color="#cccccc", lw=1)
     return sheet
 
 
 def and_or() -> Sheet:
-    """A receive from anybody needs one live rank, a collective needs all."""
+    """A receive from any rank needs one live rank, a collective needs all."""
     sheet = Sheet(8, 3.3)
     panels = (
-        (0.0, "OR: rank 0 receives from anybody", "✓ rank 3 is enough", False),
+        (0.0, "OR: rank 0 receives from any rank", "✓ rank 3 is enough", False),
         (4.0, "AND: ranks 0 and 3 are in all_reduce", "✗ all four are stuck", True),
     )
     red, green = colour_of(_STUCK), colour_of(_FREE)

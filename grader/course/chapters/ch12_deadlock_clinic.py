@@ -466,7 +466,7 @@ stuck_ranks = Exercise(
     ),
     advice={
         Diagnosis.TIMEOUT: "Take the case that is named, and go through the loop of that line by"
-        " hand. What changes in each turn, and what should end it?",
+        " hand. What changes each time round, and what should end it?",
         Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for belongs to the caller: change a copy, dict(waits_for).",
         Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. The stuck ranks are exactly"
@@ -603,7 +603,7 @@ stuck_ranks_any_all = Exercise(
         " round: which ranks can certainly go on? And which others can go on because of them?",
         "Keep a set of ranks that can go on. At first it holds those that run: neither waiting nor"
         " gone. Then look again and again for a rank whose wait the set satisfies, any of its ranks"
-        " or all of them, and put it in. When a whole turn finds none, the ranks that still wait"
+        " or all of them, and put it in. When a whole pass finds none, the ranks that still wait"
         " are stuck. A rank that is gone is never put in.",
         "Or keep the others: let stuck begin with all ranks that wait and are not gone, and take"
         " out each whose wait is over. The key line is live = [p not in stuck and p not in gone for"
@@ -658,7 +658,7 @@ stuck_ranks_any_all = Exercise(
         ),
         Mistake(
             "You go through the ranks only once. A rank that is freed late may free others that"
-            " you have looked at before: repeat until a whole turn changes nothing.",
+            " you have looked at before: repeat until a whole pass changes nothing.",
             gives=(_mistaken(turns=1), _swept(sorted), _swept(list)),
         ),
         Mistake(
@@ -684,7 +684,7 @@ stuck_ranks_any_all = Exercise(
         *_KEYS,
     ),
     advice={
-        Diagnosis.TIMEOUT: "Stop when a whole turn over the ranks changes nothing.",
+        Diagnosis.TIMEOUT: "Stop when a whole pass over the ranks changes nothing.",
         Diagnosis.WRONG_TYPE: "Return a list of ranks: sorted(...) makes one, from a set too.",
         Diagnosis.INPUT_CHANGED: "waits_for and gone belong to the caller: change copies.",
         Diagnosis.WRONG_SHAPE: "Some ranks are missing or too many. Work the case out by hand:"

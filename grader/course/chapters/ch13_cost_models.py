@@ -283,8 +283,8 @@ CROSSOVER = (
         gives=_crossing(lambda n, a, b: a / b),
     ),
     Mistake(
-        "alpha and beta are swapped: a larger latency speaks against the ring, so alpha belongs on"
-        " top.",
+        "alpha and beta are swapped: the higher the latency, the larger the size must be, so alpha"
+        " belongs in the numerator.",
         gives=_crossing(lambda n, a, b: _ring(n, b, a, costs.tree_levels(n), _sent(n))),
     ),
     Mistake(
@@ -585,7 +585,7 @@ tree_all_reduce_seconds = Exercise(
     advice=_SECONDS_ADVICE
     | {
         Diagnosis.TIMEOUT: "Take the n of the message, and go through the loop of that line by"
-        " hand. What changes in each turn, and what is to end it?",
+        " hand. What changes each time round, and what should end it?",
         Diagnosis.WRONG_VALUE: "Take 3 ranks: two rounds up and two rounds down, each with one"
         " whole tensor.",
     },
@@ -651,7 +651,7 @@ crossover_bytes = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return one number: the size in bytes, 0 if the ring is never slower,"
         " math.inf if it always is.",
-        Diagnosis.TIMEOUT: "A search can take very many steps, and ends nowhere if there is no such"
+        Diagnosis.TIMEOUT: "A search can take very many steps, and never ends if there is no such"
         " size. Set the two formulas equal, and solve for the size.",
         Diagnosis.WRONG_VALUE: "Put your result into your two functions: at this size both must"
         " give the same number of seconds.",
@@ -735,8 +735,9 @@ fit_alpha_beta = Exercise(
         Diagnosis.WRONG_SHAPE: "Return two numbers: (alpha, beta).",
         Diagnosis.INPUT_CHANGED: "sizes and seconds belong to the caller: sort a copy, if at all."
         " A fit does not need them sorted.",
-        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t for your two numbers and"
-        " for those expected: of all pairs without a negative one, theirs give the smallest sum.",
+        Diagnosis.WRONG_VALUE: "Add up the squares of alpha + beta·S − t, once for your pair and"
+        " once for the expected one: of all pairs without a negative number, the expected pair"
+        " gives the smallest sum.",
         Diagnosis.FORBIDDEN_CALL: _NOTHING_IS_SENT,
     },
 )

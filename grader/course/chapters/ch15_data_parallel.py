@@ -579,8 +579,9 @@ assign_buckets = Exercise(
         Diagnosis.WRONG_TYPE: "A list of buckets, each of them a list of indices: integers.",
         Diagnosis.WRONG_VALUE: "Which index should stand at the place that the message names? Go"
         " through the sizes by hand, the last one first.",
-        Diagnosis.WRONG_SHAPE: "Every parameter belongs to exactly one bucket. Go through the sizes"
-        " by hand, the last one first.",
+        Diagnosis.WRONG_SHAPE: "Go through the sizes by hand, the last one first: does the next"
+        " parameter still fit into the bucket that is being filled? In the end every parameter is"
+        " in exactly one bucket.",
     },
 )
 

@@ -46,7 +46,7 @@ def _rounded(right: Callable[..., int]) -> Mistake:
         return abs(e.actual[0] - count) <= count / 10**12
 
     return Mistake(
-        "Right up to the last digits: a float holds 16 of them, and the count has more. Stay"
+        "Only the last digits are wrong: a float holds 16 digits, and the count has more. Stay"
         " with whole numbers all the way: // instead of /, 16 instead of 16.0.",
         when=nearly,
     )
@@ -321,7 +321,7 @@ def _ratio(right: Callable[..., float], *own: Mistake) -> tuple[Mistake, ...]:
             gives=wrong(upside_down),
         ),
         times(
-            "F and B have changed places. Time is bytes / B and operations / F, so their ratio"
+            "F and B are swapped. Time is bytes / B and operations / F, so their ratio"
             " goes with F / B.",
             right,
             lambda *a: (a[-2] / a[-3]) ** 2,

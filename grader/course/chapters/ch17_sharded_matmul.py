@@ -225,14 +225,14 @@ _MATRICES = Mistake(
 )
 
 _LEFT_OUT_EMPTY = Mistake(
-    "All goes well until a rank has an empty shard: that rank leaves out a call that the others"
+    "Everything works until a rank has an empty shard: that rank leaves out a call that the others"
     " make. It has to take part all the same, with an empty tensor.",
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _only_empty(e),
 )
 
 _LEFT_OUT_BACKWARD = Mistake(
-    "Forward alone goes well: it is in backward that some rank leaves out a call that the others"
-    " make, or makes one more. There, too, all ranks make the same calls in the same order.",
+    "Forward alone works: it is in backward that some rank leaves out a call that the others make,"
+    " or makes one more. There, too, all ranks make the same calls in the same order.",
     when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and not _only_empty(e) and _only_backward(e),
 )
 
@@ -521,7 +521,7 @@ column_parallel = Exercise(
         ),
         Mistake(
             "No gradient comes back at all: all_gather fills buffers that autograd knows nothing"
-            " of. Put the rank's own columns, which have a gradient, into their place among what"
+            " about. Put the rank's own columns, which have a gradient, into their place among what"
             " was gathered; or write a torch.autograd.Function whose backward takes the rank's"
             " columns of the gradient.",
             when=lambda e: e.calls("all_gather") and _without_any(e),
@@ -1077,7 +1077,8 @@ sequence_unshard = Exercise(
             when=lambda e: e.case.along != 0 and e.says("match except in dimension 0"),
         ),
         Mistake(
-            "No gradient comes back: all_gather fills buffers that autograd knows nothing of. Put"
+            "No gradient comes back: all_gather fills buffers that autograd knows nothing about."
+            " Put"
             " the rank's own part, which has a gradient, into its place among what was gathered;"
             " or write a torch.autograd.Function whose backward takes the rank's part of the"
             " gradient.",

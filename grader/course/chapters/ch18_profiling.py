@@ -681,8 +681,8 @@ VECTOR_ADD_CPP = Exercise(
         "vector_add(torch::Tensor a, torch::Tensor b): is it there, under "
         "this name?",
         Diagnosis.WRONG_TYPE: "VECTOR_ADD_CPP is a str; its vector_add returns a torch::Tensor.",
-        Diagnosis.EXCEPTION: "These two tensors fit and must be added. Any shape is allowed, also "
-        "one without elements, and so are any strides.",
+        Diagnosis.EXCEPTION: "These two tensors fit and must be added. Any shape is allowed, even"
+        " one without elements, and so are any strides.",
         Diagnosis.CRASHED: "A crash in C++ is often an index or a pointer beyond the memory that "
         "is there: compare the shapes before the loop, and let it end at "
         "numel().",

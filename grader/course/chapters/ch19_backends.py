@@ -108,11 +108,11 @@ pick_backend = Exercise(
             when=lambda e: e.case.refused and e.says("KeyError"),
         ),
         Mistake(
-            "For a device type without a backend it has to be a ValueError that is raised.",
+            "For a device type without a backend, raise a ValueError and no other exception.",
             when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
         ),
         Mistake(
-            "'cuda' and 'cpu' raise nothing, even on a machine without a GPU.",
+            "For 'cuda' and 'cpu' raise nothing, even on a machine without a GPU.",
             when=lambda e: not e.case.refused and e.says("ValueError"),
         ),
         Mistake(
@@ -202,16 +202,16 @@ device_for = Exercise(
             gives=_on_cuda("nccl", "gloo", "mpi"),
         ),
         Mistake(
-            "torch.device('cuda', 1) can be named on every machine: ask no GPU whether it is"
+            "torch.device('cuda', 1) can be named on any machine: do not ask whether the GPU is"
             " there.",
             when=lambda e: e.diagnosis is Diagnosis.EXCEPTION and _asks_the_machine(e),
         ),
         Mistake(
-            "'gloo' and 'mpi' raise nothing: their tensors are on the CPU.",
+            "For 'gloo' and 'mpi' raise nothing: their tensors are on the CPU.",
             when=lambda e: e.case.backend in ("gloo", "mpi") and e.says("ValueError"),
         ),
         Mistake(
-            "What is raised for an unknown backend has to be a ValueError.",
+            "For an unknown backend, raise a ValueError and no other exception.",
             when=lambda e: e.case.refused and e.diagnosis is Diagnosis.EXCEPTION,
         ),
         Mistake(

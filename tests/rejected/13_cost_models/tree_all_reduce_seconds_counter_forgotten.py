@@ -1,6 +1,6 @@
 # exercise: tree_all_reduce_seconds
 # diagnosis: timeout
-# hint: What changes in each turn
+# hint: What changes each time round
 # not: power of two | reached
 def tree_all_reduce_seconds(n, nbytes, alpha, beta):
     rounds, have = 0, 1

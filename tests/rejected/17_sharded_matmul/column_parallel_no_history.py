@@ -1,6 +1,6 @@
 # exercise: column_parallel
 # diagnosis: wrong_gradient
-# hint: buffers that autograd knows nothing of
+# hint: buffers that autograd knows nothing about
 # not: No gradient reaches
 import torch
 import torch.distributed as dist

@@ -1,7 +1,7 @@
 # exercise: sequence_unshard
 # diagnosis: deadlock
 # hint: empty shard
-# not: Forward alone goes well
+# not: Forward alone works
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: sequence_unshard
 # diagnosis: wrong_gradient
-# hint: buffers that autograd knows nothing of
+# hint: buffers that autograd knows nothing about
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: device_for
 # diagnosis: exception
-# hint: What is raised for an unknown backend
+# hint: For an unknown backend, raise a ValueError
 # not: raise nothing
 import torch
 

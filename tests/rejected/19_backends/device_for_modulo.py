@@ -1,6 +1,6 @@
 # exercise: device_for
 # diagnosis: exception
-# hint: ask no GPU
+# hint: do not ask whether the GPU is there
 # not: raise nothing
 import torch
 

@@ -1,7 +1,7 @@
 # exercise: device_for
 # diagnosis: exception
-# hint: 'gloo' and 'mpi' raise nothing
-# not: ask no GPU | unknown backend has
+# hint: For 'gloo' and 'mpi' raise nothing
+# not: do not ask whether | unknown backend, raise
 import torch
 
 

@@ -1,6 +1,6 @@
 # exercise: pick_backend
 # diagnosis: exception
-# hint: a ValueError that is raised
+# hint: For a device type without a backend, raise a ValueError
 # not: KeyError
 def pick_backend(device_type):
     if device_type not in ("cuda", "cpu"):

@@ -1,6 +1,6 @@
 # exercise: pick_backend
 # diagnosis: exception
-# hint: 'cuda' and 'cpu' raise nothing
+# hint: For 'cuda' and 'cpu' raise nothing
 # not: KeyError
 import torch
 
