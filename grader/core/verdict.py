@@ -445,16 +445,16 @@ class Bound:
     def asks(self) -> str:
         """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
-        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked}"
+        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked:,}"
 
     @property
     def missed(self) -> str:
         """The same in a sentence: "2 rounds instead of 1"."""
         words = {"=": "", "≤": "at most ", "≥": "at least "}
-        return f"{self.measured} {self.quantity} instead of {words[self.relation]}{self.asked}"
+        return f"{self.counted} instead of {words[self.relation]}{self.asked:,}"
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {self.measured} ({self.asks})"
+        return f"{self.quantity}: {self.measured:,} ({self.asks})"
 
 
 @dataclass(frozen=True)
