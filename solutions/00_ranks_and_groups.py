@@ -2,11 +2,11 @@
 # # 00 · Ranks and groups
 #
 # Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
-# alone are 810 GB, at two bytes each: ten times the memory of one of these GPUs. And training it took
-# $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU managed, one
-# GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a process of
-# its own, with its part of the data and of the model, and in every step the processes tell each other
-# what they have computed. This course is about that conversation.
+# alone are 810 GB, at two bytes each: ten times the 80 GB of memory that each of these GPUs has. And
+# training it took $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU
+# managed, one GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a
+# process of its own, with its part of the data and of the model, and in every step the processes tell each
+# other what they have computed. This course is about that conversation.
 #
 # **You will learn** what a rank is, how one program becomes many processes, how these
 # processes find each other, and how this course checks what you write.

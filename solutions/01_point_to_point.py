@@ -150,8 +150,8 @@ print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stde
 
 # %% [markdown]
 # Too little room ends the process, with a message that says so. That is the harmless case. A receiver
-# with *too much* room notices nothing: the first three numbers are new, and the tail is silently the
-# old one. And where the dtypes differ, the bits are taken for something else without a word.
+# with *too much* room notices nothing: the first three numbers are new, and the tail silently stays as it
+# was. And where the dtypes differ, the bits are taken for something else without a word.
 #
 # `torch.empty_like(x)` makes a tensor of the same shape and dtype. It is the usual way to get
 # something to receive into.

@@ -196,7 +196,7 @@ for algorithm in (flat, tree_of_four):
 # this exercise: the loop gives the right result, and earns half.
 #
 # Three questions will get you there. In the picture, in which round does rank 5 receive, and from
-# which rank? If there were 16 ranks, to which one would it send next? And what changes if the source is
+# which rank? If there were 16 ranks, to which one would rank 5 send next? And what changes if the source is
 # not rank 0? (You can start counting at any rank, if you wrap around at the end.) Mind the worlds
 # whose size is not a power of two: with five ranks, only one message travels in the last round.
 

@@ -423,7 +423,7 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends
 # $\frac{n-1}{n} S$ and receives as much. On many ranks that is nearly the whole layer, and more ranks do not
 # make it less. If forward and backward each gather every layer, that comes to nearly twice the model, on
-# every rank. With point-to-point messages, no all-gather can be cheaper. But it can be hidden: FSDP
+# every rank. With point-to-point messages, no all-gather sends less in all. But it can be hidden: FSDP
 # [gathers the next layer while this one computes](https://docs.pytorch.org/docs/stable/notes/fsdp.html),
 # and chapter [16](16_scale_math.ipynb) works out when that is enough.
 #

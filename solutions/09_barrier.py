@@ -104,8 +104,8 @@ print("after wait():", run(barrier_instead_of_wait, 2)[1])
 # ## Often you do not need one
 #
 # An all-reduce cannot end on any rank before every rank has entered, since the sum depends on what the last
-# one brings. So it holds every rank back, just as a barrier does. **Predict** the outcome of the first run
-# with an all-reduce in place of the barrier.
+# one brings. So it holds every rank back, just as a barrier does. Here is the first run again, with an
+# all-reduce in place of the barrier:
 
 # %%
 def sleep_then_add():
@@ -310,8 +310,8 @@ for n in (4, 5, 8, 16):
     print(f"{n:2} ranks: a barrier: {complete}, {counts}")
 
 # %% [markdown]
-# It takes as few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. But half
-# of the rounds go up and half come down, and near the root few ranks have anything to do.
+# It takes as few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. But the
+# news has to go up first and then come down, and near the root few ranks have anything to do.
 #
 # ## Dissemination: every rank tells another
 #
