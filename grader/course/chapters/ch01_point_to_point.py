@@ -140,7 +140,7 @@ def _pairings(draw: Draw) -> Iterator[Case]:
     mirror = [n - 1 - r for r in draw.ranks]
     ends = [n - 1 if r == 0 else 0 if r == n - 1 else r for r in draw.ranks]
     alone = list(draw.ranks)
-    plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "nobody": alone}
+    plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "alone": alone}
     for kind, (name, peers) in zip(kinds(n), cycle(plans.items()), strict=False):
         yield draw.case(f"{kind}, {name}", x=draw.per_rank(kind), peer=PerRank(peers))
 
