@@ -2,18 +2,18 @@
 # # 00 · Ranks and groups
 #
 # Llama 3 405B was trained on [up to 16,000 GPUs at once](https://arxiv.org/abs/2407.21783). Its weights
-# alone are 810 GB, at two bytes each: ten times the memory of one of these GPUs. And training it took
-# $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU managed, one
-# GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a process of
-# its own, with its part of the data and of the model, and in every step the processes tell each other
-# what they have found. This course is about that conversation.
+# alone are 810 GB, at two bytes each: ten times the 80 GB of memory that each of these GPUs has. And
+# training it took $3.8 \cdot 10^{25}$ operations. At about 400 trillion a second, which is what each GPU
+# managed, one GPU alone would have been at it for 3,000 years. So the work is divided. Every GPU has a
+# process of its own, with its part of the data and of the model, and in every step the processes tell each
+# other what they have computed. This course is about that conversation.
 #
 # **You will learn** what a rank is, how one program becomes many processes, how these
 # processes find each other, and how this course checks what you write.
 #
 # **You need** some Python and a little PyTorch: what a tensor is. Nothing about networks or GPUs.
 #
-# **Time:** 55 minutes, and 2 short exercises.
+# **Time:** 40 minutes, with 2 short exercises.
 #
 # Every chapter works the same way: you read a little, *predict* what a cell will print, run it, and
 # compare. Then you write a function yourself and call `check`. It runs your function on real
@@ -38,7 +38,8 @@ from grader import check, hint, predict, progress, run
 # print, in the order of the ranks.
 #
 # **Predict:** the next cell runs `hello` on 4 ranks. What will it print? Write your guess between the
-# quotes and run the cell; the run after it shows your guess again, beside what happened.
+# quotes and run the cell; the run after it shows your guess again, beside what happened. (Later, not
+# every prediction has a cell of its own. Then make it in your head, before you run the next cell.)
 
 # %%
 predict("")
@@ -202,8 +203,8 @@ if done.returncode:
 # *broadcast*, *scatter*, *gather* and *reduce* are also what the
 # [MPI standard](https://www.mpi-forum.org/docs/), first published in 1994, calls them. What each
 # backend can do is listed in the
-# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends). Which one is
-# ours?
+# [documentation](https://docs.pytorch.org/docs/stable/distributed.html#backends). Any rank can ask which
+# one it has:
 
 # %%
 def which_backend():
@@ -247,7 +248,8 @@ check(who_am_i)
 #
 # The two ends are where mistakes are made. In a world of 5, what are the neighbours of rank 4? And in
 # a world of 1, what are those of rank 0? One detail of Python helps: `i % n` lies between 0 and
-# $n-1$ for every positive `n`, even if `i` is negative. (In C and in `torch.fmod` it does not.)
+# $n-1$ for every positive `n`, even if `i` is negative. (In C and with `torch.fmod`, a negative `i` gives
+# a remainder that is negative or 0.)
 
 # %%
 print([(i, i % 5) for i in range(-2, 7)])
@@ -339,9 +341,10 @@ run(only_rank_0_makes_the_group, 2, may_fail=True)
 # | all-reduce | everyone has an x | everyone has the sum | yes | yes | averaging gradients |
 # | all-to-all | rank r has a piece for each rank | rank r has a piece from each rank | no | no | mixture of experts |
 #
-# The last column is where they are used in training. In every step, those 16,000 GPUs add up gradients,
-# gather what is sharded, and pass on activations. The time of a step depends on how well these few
-# patterns are done, and that is why you are going to write them yourself.
+# The last column says where they are used in training. (Parameters are *sharded* if they are cut up and
+# spread over the ranks.) In every step, those 16,000 GPUs add up gradients, gather what is sharded, and pass
+# on the outputs of layers. The time of a step depends on how well these few patterns are done, and that is
+# why you are going to write them yourself.
 #
 # ## Summary
 #

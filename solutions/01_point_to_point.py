@@ -11,7 +11,7 @@
 #
 # **You need** chapter [00](00_ranks_and_groups.ipynb).
 #
-# **Time:** 90 minutes, and 3 exercises.
+# **Time:** 80 minutes, with 3 exercises.
 
 # %%
 import pathlib
@@ -150,8 +150,8 @@ print("8 sent, room for 5, in bytes:", aborted.group() if aborted else done.stde
 
 # %% [markdown]
 # Too little room ends the process, with a message that says so. That is the harmless case. A receiver
-# with *too much* room notices nothing: the first three numbers are new, and the tail is silently the
-# old one. And where the dtypes differ, the bits are taken for something else without a word.
+# with *too much* room notices nothing: the first three numbers are new, and the tail silently stays as it
+# was. And where the dtypes differ, the bits are taken for something else without a word.
 #
 # `torch.empty_like(x)` makes a tensor of the same shape and dtype. It is the usual way to get
 # something to receive into.
@@ -209,9 +209,9 @@ run(both_send_first, 2, may_fail=True)
 # *its* send. Neither will ever reach the line below.
 #
 # Plain gloo would wait until its timeout, which is 30 minutes unless you set another. Here the answer
-# came at once: before each call, a rank reports what it is about to do. From the reports the grader
-# draws who waits for whom, the *wait-for graph*. If every rank on a cycle of this graph is waiting,
-# none of them will ever go on.
+# came at once: before each call, a rank reports what it is about to do. From these reports the grader
+# draws a graph of who waits for whom, the *wait-for graph*. Here it has a cycle: each rank on it waits for
+# the next, and none of them will ever go on.
 #
 # There are two ways out. In the picture, the arrows on the left mean "waits for"; the others are
 # messages.
@@ -246,7 +246,7 @@ print(polite)
 # is a **request**. The message is on its way, or will be; `request.wait()` blocks until it is
 # done. `dist.irecv` does the same for a receive.
 #
-# Here rank 1 is late again. This time rank 0 does not wait in its send, but has time for other things:
+# Here rank 1 is late again. This time rank 0 does not wait in its send, and is free to do other things:
 
 # %%
 def late_again():
@@ -292,8 +292,9 @@ def change_while_sending():
 run(change_while_sending, 2, may_fail=True)
 
 # %% [markdown]
-# There is no answer: it depends on which is faster. That is a **race**, and the grader reports the race
-# itself, whatever the value was this time. It also reports a request that is never waited for:
+# There is no answer: it depends on which comes first, the change or the transfer. That is a **race**, and
+# the grader reports the race itself, whatever the value was this time. It also reports a request that is
+# never waited for:
 
 # %%
 def forget_to_wait():
@@ -324,11 +325,11 @@ print(polite.trace)
 #
 # ## Exercise: exchange
 #
-# Every rank is given a `peer`, and the two of a pair swap their `x`. The pairing is symmetric: if
+# Every rank is given a `peer`, and the two ranks of a pair swap their `x`. The pairing is symmetric: if
 # your peer is 3, then 3's peer is you. A rank whose peer is itself returns a copy.
 #
 # Both messages of a pair should travel in **one round**. That is the point of the exercise: taking
-# turns, as in way out 1, is right and earns half.
+# turns, as in way out 1, gives the right result and earns half.
 
 # %%
 def exchange(x: torch.Tensor, peer: int) -> torch.Tensor:
@@ -371,8 +372,10 @@ print(run(as_a_batch, 2))
 # %% [markdown]
 # ## Which message meets which receive?
 #
-# A pipeline sends one micro-batch after the other over the same link. How does the receiver know which
-# is which? Here rank 0 starts three messages before any of them has arrived.
+# A pipeline cuts each batch into *micro-batches*, so that all its GPUs have work: while the second one
+# works on the first micro-batch, the first one starts on the second. So message after message goes over
+# the same link. How does the receiver know which is which? Here rank 0 starts three messages before any of
+# them has arrived.
 #
 # **Predict:** in which order will rank 1 get them? Always, or only most of the time?
 
@@ -496,8 +499,8 @@ print("in this order:", run(whoever_comes, 4)[0])
 # fastest comes first, and that changes from run to run. To give you the same answer every time, `run`
 # takes the highest rank's message first. Then it tries other orders without showing them, and if your
 # function hangs or raises in one of those, that is what it reports. `check` compares the values in the
-# other orders as well. So a program that needs one particular order fails here at once, and
-# not once a month on a cluster.
+# other orders as well. So an answer that needs one particular order fails at once, rather than once a
+# month on a cluster.
 #
 # ## Python objects
 #
@@ -534,7 +537,7 @@ print("messages:", result.trace.traffic.messages)
 # - Between two ranks, messages with the same tag **do not overtake** each other.
 # - **Rounds** count how much time messages need when independent ones travel together.
 #
-# You now have all that pipeline parallelism needs to pass activations from stage to stage. [Ring
+# You now have all that pipeline parallelism needs to pass activations from GPU to GPU. [Ring
 # attention](https://arxiv.org/abs/2310.01889) passes keys and values around a ring in the same way, and
 # every collective is made of messages like these.
 #

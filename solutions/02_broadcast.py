@@ -3,15 +3,16 @@
 #
 # In data-parallel training every GPU has a copy of the model, works on its own samples, and averages
 # its gradients with the others. That only makes sense if all copies are the same. But each process
-# draws its own random starting weights, and a checkpoint is often read from disk by one process only. So
-# before the first step, one rank has to hand its weights to all the others.
+# draws its own random starting weights (unless all have the same seed), and a checkpoint is often read
+# from disk by one process only. So before the first step, one rank has to hand its weights to all the
+# others.
 #
 # **You will learn** to give every rank what one rank has, to count what that costs, and why a tree
 # beats a loop.
 #
 # **You need** chapter [01](01_point_to_point.ipynb): `send`, `recv`, requests, rounds.
 #
-# **Time:** 85 minutes, and 3 exercises.
+# **Time:** 70 minutes, with 3 exercises.
 
 # %%
 import torch
@@ -30,12 +31,8 @@ from grader import check, hint, predict, run, simulate
 # A dashed frame marks what does not travel: on the left, what is not sent; on the right, what did not
 # arrive in a message. The source can be *any* rank; in the picture it is rank 1.
 #
-# PyTorch has it built in. Every rank of the group makes the same call, and names the same source.
-#
-# **Predict:** three ranks; rank 0 holds 1 to 5, the others zeros. What does each hold afterwards?
-
-# %%
-predict("")
+# PyTorch has it built in. Every rank of the group makes the same call, and names the same source. Here
+# rank 0 holds 1 to 5, and the others hold zeros:
 
 # %%
 def built_in():
@@ -50,7 +47,7 @@ def built_in():
 run(built_in, 3)
 
 # %% [markdown]
-# The call looks the same on all ranks, but it does not do the same. On rank 0 it only reads `x`; on
+# The call looks the same on all ranks, but it does not do the same thing. On rank 0 it only reads `x`; on
 # the others it overwrites `x`, which has to exist *before* the call, with the right size and dtype.
 # What they held is gone:
 
@@ -66,7 +63,11 @@ for rank, (before, after) in enumerate(run(each_has_its_own, 4)):
     print(f"rank {rank}: {before} before, {after} after")
 
 # %% [markdown]
-# A collective is called by **every rank** of the group. If one leaves it out, the others wait:
+# **Predict:** the next cell runs on three ranks, and rank 2 never calls `dist.broadcast`. What happens to
+# ranks 0 and 1?
+
+# %%
+predict("")
 
 # %%
 def one_leaves_it_out():
@@ -78,7 +79,8 @@ def one_leaves_it_out():
 run(one_leaves_it_out, 3, may_fail=True)
 
 # %% [markdown]
-# And all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
+# They wait for rank 2, which never comes. A collective has to be called by **every rank** of the group. And
+# all have to agree on what they call. Here two ranks name rank 0 as the source, and one names rank 1:
 
 # %%
 def two_sources():
@@ -91,11 +93,11 @@ run(two_sources, 3, may_fail=True)
 # %% [markdown]
 # ## How many messages does it take?
 #
-# The other $n-1$ ranks do not have the data, and a message brings it to one of them. So with
+# None of the other $n-1$ ranks has the data, and a message brings it to just one of them. So with
 # point-to-point messages **at least $n-1$** are needed. If $x$ has $S$ bytes, at least $(n-1)\,S$
 # bytes are sent in all.
 #
-# The simplest broadcast is a loop on the source that reaches this bound. Before you write it, answer
+# The simplest broadcast that reaches this bound is a loop on the source. Before you write it, answer
 # for yourself: how often does the source call `send`, and how often does each of the others call
 # `recv`? What does the source do when the loop comes to its own number?
 #
@@ -154,7 +156,7 @@ print("after write_into:", b.item())
 # *binomial* tree. MPICH, a widely used MPI library, sends short messages in this way:
 # [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521).
 #
-# Here are both on four ranks, with the source 0. The tree is written out message by message:
+# Here are both on four ranks, with rank 0 as the source. The tree is written out message by message:
 
 # %%
 def flat(x):
@@ -194,8 +196,8 @@ for algorithm in (flat, tree_of_four):
 # this exercise: the loop gives the right result, and earns half.
 #
 # Three questions will get you there. In the picture, in which round does rank 5 receive, and from
-# which rank? If there were 16 ranks, to which one would it send next? And what changes if the source is
-# not rank 0? (You can count the ranks from any rank on, if you wrap around at the end.) Mind the worlds
+# which rank? If there were 16 ranks, to which one would rank 5 send next? And what changes if the source is
+# not rank 0? (You can start counting at any rank, if you wrap around at the end.) Mind the worlds
 # whose size is not a power of two: with five ranks, only one message travels in the last round.
 
 # %%
@@ -251,7 +253,7 @@ if check(tree_broadcast):
 #
 # $$\text{time of a message} = \alpha + \text{bytes} \cdot \beta$$
 #
-# Here $\alpha$ is the **latency**, what even an empty message takes, and $\beta$ the time that each
+# Here $\alpha$ is the **latency**, which even an empty message takes, and $\beta$ the time that each
 # byte adds, which is one over the **bandwidth**. You will meet them again and again, and in chapter
 # [13](13_cost_models.ipynb) you measure them. The loop takes $(n-1)(\alpha + S\beta)$ and the
 # tree $\lceil \log_2 n \rceil (\alpha + S\beta)$.
@@ -367,9 +369,9 @@ if check(sync_parameters):
 #   ones.
 # - *In place* means: the caller's own tensor holds the result.
 #
-# So one broadcast per tensor gives all replicas the same start. The same is done with a checkpoint that
-# one rank has read, and with settings from a file. But a broadcast brings *everything* to every rank; for
-# a data set, each rank should get its own part.
+# So one broadcast per tensor gives all copies of the model the same start. A checkpoint that one rank has
+# read is handed out in the same way, and so are settings from a file. But a broadcast brings *everything*
+# to every rank. Of a data set, each rank should get only its own part.
 #
 # ### Check yourself
 #

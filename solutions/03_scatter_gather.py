@@ -11,7 +11,7 @@
 #
 # **You need** chapter [02](02_broadcast.ipynb).
 #
-# **Time:** 50 minutes, and 2 exercises.
+# **Time:** 45 minutes, with 2 exercises.
 
 # %%
 import torch
@@ -204,7 +204,7 @@ print("tensor_split(4):", [piece.tolist() for piece in numbers.tensor_split(4)])
 # `chunk` first fixes the size of a piece, $\lceil 9/4 \rceil = 3$, and then needs only **three** of
 # them. The fourth rank gets nothing, not even an empty piece, and `chunks[3]` raises an
 # `IndexError`. The [documentation](https://docs.pytorch.org/docs/stable/generated/torch.chunk.html)
-# warns of it. The trap is that nothing goes wrong as long as $n$ divides the length, as it usually does
+# warns of this. The trap is that nothing goes wrong as long as $n$ divides the length, as it usually does
 # in a first test.
 #
 # `tensor_split` always gives exactly $n$ pieces, whose sizes differ by at most one. It is what you
@@ -246,7 +246,7 @@ if check(scatter) and check(gather):
 # ## Count the elements
 #
 # Suppose you read: "each of four ranks $r$ holds $[r]$; after a gather, rank 0 has four numbers from
-# each". Both cannot be true. A gather neither makes nor loses elements: $n$ ranks with $k$ elements each
+# each". The two cannot both be true. A gather neither makes nor loses elements: $n$ ranks with $k$ elements each
 # give $n \cdot k$. Counting on both sides is a quick test of any example, and of your own code.
 
 # %%
@@ -268,8 +268,8 @@ for k in (1, 4):
 # ## Summary
 #
 # - **Scatter** hands out piece $r$ to rank $r$; **gather** collects them in rank order.
-# - Both take $n-1$ messages of one piece each. The **root**, as the source or the destination is called,
-#   copies its own piece and never sends it.
+# - Both take $n-1$ messages of one piece each. The **root** (the source of a scatter, the destination of a
+#   gather) copies its own piece and never sends it.
 # - No rank sends to itself: `dist.send` refuses it, and a synchronous send would wait for itself.
 # - Rank order is not order of arrival.
 # - Cut with `tensor_split(n)`. `chunk(n)` may give fewer than $n$ pieces.

@@ -12,7 +12,7 @@
 #
 # **You need** chapter [03](03_scatter_gather.ipynb).
 #
-# **Time:** 75 minutes, and 2 exercises.
+# **Time:** 65 minutes, with 2 exercises.
 
 # %%
 import math
@@ -86,8 +86,8 @@ print(*dist.ReduceOp.RedOpType.__members__)
 #
 # No backend does all of them for all numbers; the
 # [documentation](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.ReduceOp) says
-# what NCCL leaves out. It also calls `AVG` NCCL's alone, which does not hold for every version. Here is
-# what gloo does in yours:
+# what NCCL leaves out. It also says that only NCCL has `AVG`, which is not true of every version. Here is
+# what gloo can do in yours:
 
 # %% tags=["nbval-ignore-output"]
 def supported(dtype):
@@ -172,7 +172,7 @@ for name, x in thousands.items():
 #
 # where $u$ is half the distance from 1 to the next number, $6 \cdot 10^{-8}$ in float32
 # ([Higham 1993](https://doi.org/10.1137/0914050)). `check` uses a bound of this kind for each element,
-# and allows that and no more. For integers it allows nothing.
+# and allows no larger error. For integers it allows none.
 #
 # ## What it costs
 #
@@ -269,7 +269,7 @@ for n in (2, 4, 8):
 # it is evaluated in rank order.
 #
 # **Predict:** four ranks hold 1, 10, 100 and 1000. Which two numbers travel in the first round, which one
-# in the second, and what does each rank's partial sum end as?
+# in the second, and what is each rank's partial sum in the end?
 
 # %%
 predict("")

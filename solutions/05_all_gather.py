@@ -1,18 +1,19 @@
 # %% [markdown]
 # # 05 · All-gather
 #
-# A large model does not fit on one GPU, so [FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
-# leaves each rank only a part of every layer's weights. But to compute with a layer, a rank needs all of
-# it. So just before, the ranks hand one another their parts, and just after, each throws away what is not
-# its own. Backward needs the weights once more: with 80 layers, one forward and backward makes up to 160
-# such exchanges. How cheap can they be?
+# A large model does not fit on one GPU. So *fully sharded data parallel* training
+# ([FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)) leaves each rank only a
+# part of every layer's weights, its *shard*. But to compute with a layer, a rank needs all of it. So just
+# before, the ranks hand one another their shards, and just after, each throws away what is not its own. The
+# backward pass needs the weights once more: with 80 layers, one step makes up to 160 such exchanges. How
+# cheap can they be?
 #
 # **You will learn** to give every rank the pieces of all the others, directly and around a ring; to read
 # a ring from its record; and to say what the ring saves and what it costs.
 #
 # **You need** chapters [02](02_broadcast.ipynb) and [03](03_scatter_gather.ipynb).
 #
-# **Time:** 80 minutes, and 2 exercises.
+# **Time:** 75 minutes, with 2 exercises.
 
 # %%
 import torch
@@ -52,7 +53,7 @@ for rank, parts in enumerate(run(built_in, 4)):
 # The same list everywhere, in **rank order**: entry $j$ is what rank $j$ had. You make the list and its
 # tensors beforehand, and `dist.all_gather` fills them.
 #
-# A second form fills one large tensor instead of a list. It is the one that you will meet in libraries:
+# A second form fills one large tensor instead of a list. It is the one that FSDP calls:
 
 # %%
 def into_one_tensor():
@@ -170,8 +171,8 @@ print(naive.trace)
 #
 # Return the list in rank order, on every rank, and without a root: no rank may send more than $n-1$
 # pieces, where rank 0 above sends $n(n-1)$. That is the point of this exercise, and an answer with a root
-# earns at most half of it. Otherwise the way is up to you. $n(n-1)$ messages are enough: each of the $n$
-# ranks lacks $n-1$ pieces.
+# earns at most half of its points. How else you do it is up to you. $n(n-1)$ messages are enough: each of
+# the $n$ ranks lacks $n-1$ pieces.
 #
 # Your own entry must be a copy of `x`. The built-in collectives are refused.
 
@@ -261,8 +262,8 @@ check(ring_all_gather)
 # ## What your ring did
 #
 # The record of a run has every message, its size, and the round in which it would travel if each message
-# took one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded. But
-# a rank that passes on in each round what came in the round before sends the piece in brackets.
+# took one unit of time. From it we can print your ring as a table. What is *in* a message is not recorded.
+# But if every rank passes on in each round what came in the round before, it is the piece in brackets.
 
 # %%
 def step_table(trace):
@@ -422,7 +423,7 @@ run(one_leaves, 4, torch.ones(1), may_fail=True)
 # Back to FSDP. If a layer has $S$ bytes, a rank holds $S/n$ of them, and to gather the layer it sends
 # $\frac{n-1}{n} S$ and receives as much. On many ranks that is nearly the whole layer, and more ranks do not
 # make it less. If forward and backward each gather every layer, that comes to nearly twice the model, on
-# every rank. With point-to-point messages, no all-gather can be cheaper. But it can be hidden: FSDP
+# every rank. With point-to-point messages, no all-gather sends less in all. But it can be hidden: FSDP
 # [gathers the next layer while this one computes](https://docs.pytorch.org/docs/stable/notes/fsdp.html),
 # and chapter [16](16_scale_math.ipynb) works out when that is enough.
 #

@@ -12,7 +12,7 @@
 #
 # **You need** chapters [04](04_reduce.ipynb) and [05](05_all_gather.ipynb).
 #
-# **Time:** 75 minutes, and 2 exercises.
+# **Time:** 75 minutes, with 2 exercises.
 
 # %%
 import torch
@@ -63,7 +63,7 @@ for rank, result in enumerate(run(built_in, 3)):
 #
 # ![Two rows. Scatter: rank 1 holds x0 to x3; afterwards rank r holds xr. Reduce-scatter: every rank holds four chunks; afterwards rank r holds the sum of all chunks r](../imgs/scatter_and_reduce_scatter.png)
 #
-# So the plain way is the one of chapters 03 and 04: reduce the lists to rank 0, then scatter the result
+# So the plain way puts chapters 04 and 03 together: reduce the lists to rank 0, then scatter the result
 # from there. **Predict:** how many bytes does rank 2 send, if a chunk has 8 bytes and there are 4 ranks?
 # And how many of these does rank 0 need for its own result?
 
@@ -411,7 +411,7 @@ if check(reduce_scatter) and check(ring_reduce_scatter):
 # - The ring's "scatter-reduce" is a reduce-scatter; `torch.scatter_reduce` is something else.
 #
 # Back to the gradients: of $S$ bytes each rank sends $\frac{n-1}{n} S$, which is the least that is possible,
-# and ends with the sum of just those whose parameters it updates. ZeRO
+# and ends with the sums for just those parameters that it updates. ZeRO
 # ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)) and
 # [FSDP](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) do this.
 #

@@ -12,7 +12,7 @@
 # **You need** chapters [02](02_broadcast.ipynb), [04](04_reduce.ipynb) and
 # [06](06_reduce_scatter.ipynb).
 #
-# **Time:** 80 minutes, and 2 exercises.
+# **Time:** 75 minutes, with 2 exercises.
 
 # %%
 import torch
@@ -153,8 +153,8 @@ if rooted:
 # (These are the numbers of the simple way. If you wrote a tree or a chain, yours differ.)
 #
 # Everything goes through one rank. It receives $n-1$ full tensors, one after the other, and then sends
-# $n-1$. Each of the others sends one and receives one in that time, and waits. Twice the ranks make about
-# twice the queue: adding machines makes it *slower*.
+# $n-1$. In that time, each of the others sends one and receives one, and otherwise waits. Twice as many ranks
+# make the queue about twice as long: adding machines makes it *slower*.
 #
 # Trees help with the rounds: $\lceil \log_2 n \rceil$ up and $\lceil \log_2 n \rceil$ down. But each message
 # is still the whole tensor, and about half of the ranks do no more than send once and receive once.
@@ -233,7 +233,7 @@ for n in (2, 3, 4, 8):
     print(f"{n} ranks: right: {right}, one rank sends {elements:4} = {elements / 840:.3f} × 840")
 
 # %% [markdown]
-# It is one tensor with two ranks, and it grows towards two. It comes in two phases:
+# With two ranks it is one tensor, and with more it grows towards two. It is sent in two phases:
 #
 # - in the reduce-scatter, a rank sends every piece but its own: $\frac{n-1}{n}$ of the tensor;
 # - in the all-gather, it sends its own sum, $\frac{1}{n}$ of the tensor, to $n-1$ ranks: again
@@ -378,9 +378,9 @@ if sharded:
 # %% [markdown]
 # ## Start now, wait later
 #
-# The sum of 14 GB takes a while. Must the rank be idle in the meantime? No: each collective of this course
-# takes `async_op=True`. Then it returns at once, with a request like that of `isend`, and you can compute
-# something else before you call `wait()`. Until then, leave `x` alone.
+# The sum of 14 GB takes a while. Must the rank be idle in the meantime? No: each of PyTorch's collectives
+# that you have met takes `async_op=True`. Then it returns at once, with a request like that of `isend`, and
+# you can compute something else before you call `wait()`. Until then, leave `x` alone.
 
 
 # %%

@@ -12,7 +12,7 @@
 # **You need** chapters [01](01_point_to_point.ipynb) to [03](03_scatter_gather.ipynb), and
 # [05](05_all_gather.ipynb).
 #
-# **Time:** 95 minutes, and 2 exercises.
+# **Time:** 95 minutes, with 2 exercises.
 
 # %%
 import torch
@@ -71,7 +71,7 @@ print("a transpose:", torch.equal(after, before.T))
 #
 # ## It is not an all-gather
 #
-# There is a tempting short cut: send *all* your chunks to every rank, as in an all-gather, and let each rank
+# There is a tempting shortcut: send *all* your chunks to every rank, as in an all-gather, and let each rank
 # pick what is meant for it. **Predict:** does it give the right result? What does it cost?
 
 # %%
@@ -118,22 +118,11 @@ for dtype in (torch.bfloat16, torch.float32, torch.int64):
 # ## Who sends to whom first?
 #
 # Every rank sends $n-1$ chunks and receives $n-1$. If it sends one chunk and receives one at a time, that
-# takes at least **$n-1$ rounds**. A blocking send cannot come first on every rank, as you know from chapter
-# 01:
-
-# %%
-def all_send_first():
-    rank, n = dist.get_rank(), dist.get_world_size()
-    x, y = torch.ones(2), torch.empty(2)
-    for step in range(1, n):
-        dist.send(x, (rank + step) % n)
-        dist.recv(y, (rank - step) % n)
-
-
-run(all_send_first, 3, may_fail=True)
-
-# %% [markdown]
-# So use `isend`. The plain way is a loop over the ranks, from 0 to the last.
+# takes at least **$n-1$ rounds**.
+#
+# A blocking send cannot come first on every rank, as you know from chapter [01](01_point_to_point.ipynb): all
+# would be in `send`, and none would receive. So use `isend`. The plain way is a loop over the ranks, from 0 to
+# the last.
 #
 # **Predict:** on 4 ranks, all send to rank 0 first, then to rank 1, and so on. How many rounds does it take?
 # (The fewest possible are 3.)
@@ -307,7 +296,7 @@ for n in (4, 5, 8, 16):
 # $\log_2 n \cdot (\alpha + \frac{n}{2} b \beta)$, where the rotation takes $(n-1)(\alpha + b\beta)$. For
 # small $b$ Bruck's way is faster, for large $b$ the rotation.
 #
-# It does not answer the exercise, which lets each chunk travel once only.
+# As an answer to the exercise above it would not pass: there, each chunk may travel only once.
 #
 # ## The same tensor, cut another way
 #
@@ -456,8 +445,8 @@ check(all_to_all_uneven)
 # ![Three ranks with four tokens each. Dispatch: the tokens go to experts 0, 1 and 2, which get three, two and seven of them. Combine: each rank has its four tokens back in the old order](../imgs/moe_dispatch.png)
 #
 # Here it is on 3 ranks. Rank 0 has the tokens 10 to 13, rank 1 has 20 to 23, and rank 2 has 30 to 33.
-# Expert $e$ is no network, but adds $100(e+1)$, so that we can see which expert has worked on what. The
-# router is a table:
+# Expert $e$ is not a network here: it only adds $100(e+1)$, so that we can see which expert has worked on
+# what. The router is a table:
 
 # %%
 ROUTER = [  # ROUTER[rank][token] is the expert

@@ -6,12 +6,12 @@
 # How can they know?
 #
 # **You will learn** what a barrier promises and what it does not, what it costs to wait for the
-# slowest, and how $n$ ranks can learn in $\lceil \log_2 n \rceil$ rounds that all of them have come.
+# slowest, and how $n$ ranks can learn in $\lceil \log_2 n \rceil$ rounds that all of them have arrived.
 #
 # **You need** chapters [01](01_point_to_point.ipynb), [02](02_broadcast.ipynb) (trees, `simulate`) and
 # [07](07_all_reduce.ipynb) (streams).
 #
-# **Time:** 70 minutes, and 1 exercise.
+# **Time:** 65 minutes, with 1 exercise.
 
 # %%
 import time
@@ -30,9 +30,7 @@ from grader import check, hint, predict, run, simulate, timeline
 # ![A time line of three ranks that sleep 0, 1 and 2 seconds. Rank 0 waits 2 seconds, rank 1 waits 1 second, and when rank 2 enters after 2 seconds all three leave together](../imgs/barrier.png)
 #
 # In the picture, rank $r$ sleeps for $r$ seconds and then enters. All three leave after about 2 seconds, when
-# the *last* one has come. We run it ten times as fast, so that you wait less.
-#
-# **Predict:** which of the three ranks leave after rank 2 has entered?
+# the *last* one has come. Here it runs ten times as fast, so that you wait less:
 
 # %%
 def sleep_then_meet(with_barrier):
@@ -53,7 +51,7 @@ def show_who_leaves_late(times):
 show_who_leaves_late(run(sleep_then_meet, 3, True))
 
 # %% [markdown]
-# **Predict:** and without the barrier?
+# **Predict:** which of them leave after rank 2 has entered, if there is no barrier?
 
 # %% tags=["nbval-ignore-output"]
 show_who_leaves_late(run(sleep_then_meet, 3, False))
@@ -106,8 +104,8 @@ print("after wait():", run(barrier_instead_of_wait, 2)[1])
 # ## Often you do not need one
 #
 # An all-reduce cannot end on any rank before every rank has entered, since the sum depends on what the last
-# one brings. So it holds every rank back, just as a barrier does. **Predict** the outcome of the first run
-# with an all-reduce in place of the barrier.
+# one brings. So it holds every rank back, just as a barrier does. Here is the first run again, with an
+# all-reduce in place of the barrier:
 
 # %%
 def sleep_then_add():
@@ -218,7 +216,7 @@ for every in (1, 10, 100, 1000):
 # %% [markdown]
 # Nothing. A rank that is always slow has to be repaired, or given less to do.
 #
-# It does not take a `barrier` to make ranks wait for the slowest. Every collective does so in which each rank
+# It does not take a `barrier` to make ranks wait for the slowest. So does every collective in which each rank
 # needs something from every other. Data-parallel training has one in each step, the all-reduce of the
 # gradients, and so one slow machine can slow down a thousand.
 #
@@ -272,7 +270,7 @@ for function in (central, without_an_answer):
 
 # %% [markdown]
 # Without the answer, ranks 1, 2 and 3 leave without having heard from any other rank. A function is a barrier
-# exactly if each rank, when it leaves, has heard from all the others, however fast or slow any of them is.
+# exactly when each rank, as it leaves, has heard from all the others, however fast or slow any of them is.
 # That is how `check` will judge yours: it needs no stopwatch, and luck does not help.
 #
 # The central barrier is right, and takes only $2(n-1)$ messages. But rank 0 handles them one by one, in
@@ -312,8 +310,8 @@ for n in (4, 5, 8, 16):
     print(f"{n:2} ranks: a barrier: {complete}, {counts}")
 
 # %% [markdown]
-# It takes as few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. But half
-# of the rounds go up and half come down, and near the root few ranks have anything to do.
+# It takes as few messages as the central one, $2(n-1)$, in at most $2 \lceil \log_2 n \rceil$ rounds. But the
+# news has to go up first and then come down, and near the root few ranks have anything to do.
 #
 # ## Dissemination: every rank tells another
 #

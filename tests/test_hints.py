@@ -190,6 +190,13 @@ def test_a_lost_value_in_a_helper_is_named_with_its_line_of_code():
     assert "`a = a + b` in add makes a new tensor" in hint(declare(), own, source)
 
 
+def test_a_lost_value_in_a_function_inside_the_answer_is_named_too():
+    text = "def from_the_right(x):\n    def add(a, b):\n        a = a + b\n    add(x, x)\n"
+    parts = outline([text], ["from_the_right"])["from_the_right"]
+    assert [(part.name, part.line) for part in parts] == [("from_the_right", 1), ("add", 2)]
+    assert "`a = a + b` in add makes a new tensor" in hint(declare(), own, parts)
+
+
 def test_an_outline_of_a_file_and_of_a_live_function_say_the_same():
     def helper(a):
         for i in range(1, 3):

@@ -185,7 +185,7 @@ def test_the_same_as_json(command):
     assert found["messages"] == 8 * 14
     assert {case["name"] for case in found["cases"]} == {
         "SUM of one number a chunk (simulated)",
-        "messages to ranks that are no neighbours (simulated)",
+        "messages to ranks that are not neighbours (simulated)",
         "elements sent by one rank (simulated)",
     }
 

@@ -465,6 +465,40 @@ def test_the_trees_of_the_pictures_are_those_of_the_solutions():
     assert edges(up) == [[(r + step, r) for r in range(0, 8, 2 * step)] for step in (1, 2, 4)]
 
 
+def one_receives_first():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = torch.ones(1), torch.empty(1)
+    if rank == 0:
+        dist.recv(y, n - 1)
+        dist.send(x, 1)
+    else:
+        dist.send(x, (rank + 1) % n)
+        dist.recv(y, rank - 1)
+
+
+def test_a_ring_in_which_one_rank_receives_first_takes_a_round_for_each_message():
+    assert simulate(one_receives_first, 3, alpha=1.0, beta=0.0).seconds == 3
+
+
+def test_gathers_to_every_rank_send_as_many_messages_as_a_ring_in_more_rounds():
+    gather = solution("03", "gather")
+
+    def gather_everywhere():
+        for dst in range(dist.get_world_size()):
+            gather(torch.ones(1), dst)
+
+    for n in (2, 3, 5):
+        done = simulate(gather_everywhere, n, alpha=1.0, beta=0.0)
+        assert done.messages == n * (n - 1)
+        assert done.seconds > n - 1
+
+
+def test_pairs_found_by_an_exclusive_or_all_meet_for_powers_of_two_only():
+    for n in range(2, 65):
+        apart = [(a, b) for a in range(n) for b in range(a) if a ^ b >= n]
+        assert bool(apart) == bool(n & (n - 1))
+
+
 def chain_of_pieces(x):
     rank, n, requests = dist.get_rank(), dist.get_world_size(), []
     for piece in x.tensor_split(100):

@@ -40,7 +40,7 @@ class UnusedAssignment(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """One function of an answer, or one method of its class.
+    """One function of an answer, one method of its class, or a function inside one of them.
 
     Attributes:
         name: its name; a method's is ``Class.method``.
@@ -149,13 +149,15 @@ def _reach(name: str, find: Callable[[str], _Function | ast.ClassDef | None]) ->
         node = find(coming.pop(0))
         if node is None:
             continue
+        functions: list[tuple[_Function, str]]
         if isinstance(node, ast.ClassDef):
-            methods = [
-                n for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
-            ]
-            found += [_outline(method, f"{node.name}.{method.name}") for method in methods]
+            methods = (n for n in node.body if isinstance(n, _Function))
+            functions = [(method, f"{node.name}.{method.name}") for method in methods]
         else:
-            found.append(_outline(node, node.name))
+            functions = [(node, node.name)]
+        for function, full_name in functions:
+            inner = (n for n in function.body if isinstance(n, _Function))
+            found += [_outline(function, full_name), *(_outline(n, n.name) for n in inner)]
         for used in ast.walk(node):
             if isinstance(used, ast.Name) and used.id not in seen:
                 seen.add(used.id)

@@ -94,7 +94,7 @@ class Diagnosis(str, Enum):
         "forbidden_call",
         "a call that is not allowed here",
         "calls what it should write itself",
-        "Leave this call out, and do with those that the message allows.",
+        "Leave this call out, and make do with those that the message allows.",
         True,
     )
     OUTPUT_LIMIT = (
@@ -219,8 +219,8 @@ class Diagnosis(str, Enum):
         "wrong_shape",
         "wrong shape",
         "ends with a tensor of another shape",
-        "Which line of yours makes the result, and which shape has it there? The message has the"
-        " one that is asked for.",
+        "Which of your lines makes the result, and what shape does it have there? The message names"
+        " the one that is asked for.",
     )
     WRONG_DTYPE = (
         "wrong_dtype",
@@ -293,7 +293,7 @@ class Diagnosis(str, Enum):
     NOT_NEIGHBOUR = (
         "not_neighbour",
         "not a neighbour",
-        "sends to a rank that is no neighbour on the ring",
+        "sends to a rank that is not a neighbour on the ring",
         "On a ring a rank sends to (rank ± 1) % world_size only.",
     )
     NO_OVERLAP = (
@@ -445,16 +445,16 @@ class Bound:
     def asks(self) -> str:
         """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
-        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked}"
+        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked:,}"
 
     @property
     def missed(self) -> str:
         """The same in a sentence: "2 rounds instead of 1"."""
         words = {"=": "", "≤": "at most ", "≥": "at least "}
-        return f"{self.measured} {self.quantity} instead of {words[self.relation]}{self.asked}"
+        return f"{self.counted} instead of {words[self.relation]}{self.asked:,}"
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {self.measured} ({self.asks})"
+        return f"{self.quantity}: {self.measured:,} ({self.asks})"
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
         messages: the number of messages received, in all.
         sent: bytes sent, by rank.
         elements: elements sent, by rank.
-        strangers: messages to ranks that are no neighbours on the ring.
+        strangers: messages to ranks that are not neighbours on the ring.
     """
 
     messages: int
@@ -114,7 +114,7 @@ class Tally(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def stranger_count(self) -> int:
-        """Messages to ranks that are no neighbours on the ring."""
+        """Messages to ranks that are not neighbours on the ring."""
         return self.strangers
 
     @property

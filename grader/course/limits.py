@@ -227,7 +227,7 @@ def rounds(relation: str, asked: Callable[[Case], int]) -> Limit:
 def neighbours_only() -> Limit:
     """Require that each rank sends only to its left and right neighbours on the ring."""
     return Limit(
-        "messages to ranks that are no neighbours",
+        "messages to ranks that are not neighbours",
         lambda trace: trace.stranger_count,
         "=",
         lambda case: 0,

@@ -89,8 +89,8 @@ ping_pong = Exercise(
             ),
         ),
         Mistake(
-            "Rank 1 returns what it bounced back; only rank 0 does. Every other rank, rank 1"
-            " included, returns a copy of its own x.",
+            "Rank 1 returns what it sent back. Only rank 0 returns that; all others, rank 1"
+            " included, return a copy of their own x.",
             gives=lambda c: [c.x[0] + 1, c.x[0] + 1, *c.x[2:]],
         ),
         Mistake(
@@ -140,14 +140,14 @@ def _pairings(draw: Draw) -> Iterator[Case]:
     mirror = [n - 1 - r for r in draw.ranks]
     ends = [n - 1 if r == 0 else 0 if r == n - 1 else r for r in draw.ranks]
     alone = list(draw.ranks)
-    plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "nobody": alone}
+    plans = {"neighbours": neighbours, "mirror": mirror, "ends": ends, "alone": alone}
     for kind, (name, peers) in zip(kinds(n), cycle(plans.items()), strict=False):
         yield draw.case(f"{kind}, {name}", x=draw.per_rank(kind), peer=PerRank(peers))
 
 
 exchange = Exercise(
     signature="exchange(x: Tensor, peer: int) -> Tensor",
-    summary="swap x with peer; alone when peer is the rank itself",
+    summary="swap x with peer; a copy when peer is the rank itself",
     inputs=_pairings,
     expected=lambda c: [c.x[c.peer[r]] for r in c.ranks],
     least=moved,
@@ -157,7 +157,7 @@ exchange = Exercise(
     ),
     demo=lambda n: demo(n, x=tags(n, 1), peer=PerRank(n - 1 - r for r in range(n))),
     hints=(
-        "Both of a pair send and both receive. What happens if both send first?",
+        "Both ranks of a pair send, and both receive. What happens if both send first?",
         "Either the lower rank sends first and the higher receives first, or both start their send"
         " with isend. One of the two keeps both directions busy at once.",
         "This is the whole answer:\n"

@@ -107,8 +107,8 @@ broadcast = Exercise(
             ],
         ),
         Mistake(
-            "The loop is cut at the wrong end: with range(1, n), rank 0 gets nothing when it is not"
-            " src.",
+            "The loop leaves out the wrong rank: with range(1, n), rank 0 gets nothing when it is"
+            " not src.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DEADLOCK
                 and e.loops(r"range\(1, .*\)")
@@ -209,7 +209,7 @@ tree_broadcast = Exercise(
         " that call at all? A rank receives in one round, the first in which it has a partner that"
         " has x, and only sends from then on.",
         Diagnosis.TOO_MANY_ROUNDS: "In every round, each rank that has x sends to one that has not:"
-        " 1, 2, 4, 8 ranks have it. Which rank stands idle in yours although it has x?",
+        " 1, 2, 4, 8 ranks have it. Which rank in yours has x and sends nothing?",
         Diagnosis.TOO_MANY_MESSAGES: _ENOUGH_MESSAGES,
         Diagnosis.UNWAITED_REQUEST: "isend returns a request: call wait() on each before you"
         " return.",

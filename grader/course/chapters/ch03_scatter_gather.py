@@ -59,13 +59,13 @@ scatter = Exercise(
     ),
     mistakes=(
         Mistake(
-            "src has not got its own chunk: copy it with out.copy_(chunks[src]). A line"
+            "src does not have its own chunk: copy it with out.copy_(chunks[src]). A line"
             " out = ... only gives the name out to another tensor.",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
             when=lambda e: evidence.rebinds(e, "out"),
         ),
         Mistake(
-            "src has not got its own chunk: copy it with out.copy_(chunks[src]).",
+            "src does not have its own chunk: copy it with out.copy_(chunks[src]).",
             gives=lambda c: [c.out[r] if r == c.src else c.chunks[c.src][r] for r in c.ranks],
             when=lambda e: not evidence.rebinds(e, "out"),
         ),
@@ -92,8 +92,8 @@ scatter = Exercise(
             gives=lambda c: list(c.out),
         ),
         Mistake(
-            "A rank cannot send to itself or receive from itself: torch calls it an error. src"
-            " copies its own chunk into out.",
+            "A rank cannot send to itself or receive from itself: torch refuses both. src copies"
+            " its own chunk into out.",
             when=evidence.to_itself,
         ),
         Mistake(
@@ -181,16 +181,16 @@ gather = Exercise(
     ),
     mistakes=(
         Mistake(
-            "The list is in the order of arrival. A receive from any rank says who it was, by its"
-            " return value: put the tensor in that place, or receive from a named rank.",
+            "The list is in the order of arrival. A receive from any rank returns the rank that the"
+            " message came from: put the tensor in that place, or receive from a named rank.",
             when=lambda e: e.wildcards and _in_another_order(e),
         ),
         Mistake(
-            "dst's own x stands first, and the others follow: entry r belongs to rank r.",
+            "dst's own x comes first, and the others follow: entry r belongs to rank r.",
             gives=lambda c: _on_dst(c, [c.x[c.dst], *(c.x[r] for r in c.ranks if r != c.dst)]),
         ),
         Mistake(
-            "dst's own x stands last: entry r belongs to rank r.",
+            "dst's own x comes last: entry r belongs to rank r.",
             gives=lambda c: _on_dst(c, [*(c.x[r] for r in c.ranks if r != c.dst), c.x[c.dst]]),
         ),
         Mistake(

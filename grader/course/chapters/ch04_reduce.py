@@ -53,6 +53,11 @@ def _others_changed(e: Evidence) -> bool:
     )
 
 
+def _lost(*names: str) -> Callable[[Case], list[torch.Tensor]]:
+    """Make the results if x stays as it was for these operations, and is right for the others."""
+    return lambda c: list(c.x) if op_name(c.op) in names else _on_dst(c, reduced)
+
+
 _ONLY_AVG_DIVIDES = Mistake(
     "Only AVG divides, and it is asked for on floating-point numbers alone: integers cannot be"
     " divided in place.",
@@ -122,7 +127,7 @@ reduce = Exercise(
             gives=lambda c: _instead(c, "SUM", "MIN", "MAX", "PRODUCT"),
         ),
         Mistake(
-            "MIN and MAX are exchanged.",
+            "MIN and MAX are swapped.",
             gives=lambda c: _instead(c, "MAX", "MIN") or _instead(c, "MIN", "MAX"),
         ),
         Mistake(
@@ -163,6 +168,12 @@ reduce = Exercise(
             "dst is right, but another rank's x has changed. On a tree or a chain, combine in a"
             " copy: x.clone().",
             when=_others_changed,
+        ),
+        Mistake(
+            "SUM is right, but with another operation x on dst is as it was. torch.minimum(x,"
+            " buffer) and x * buffer make new tensors that the caller never sees: write into x, as"
+            " with torch.minimum(x, buffer, out=x) or x *= buffer.",
+            gives=(_lost("MIN", "MAX"), _lost("MIN", "MAX", "PRODUCT")),
         ),
         Mistake(
             "x on dst is as it was. `x = x + buffer` makes a new tensor that the caller never"

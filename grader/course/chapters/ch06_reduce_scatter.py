@@ -131,7 +131,7 @@ ARITHMETIC = (
         gives=_instead("SUM", "AVG"),
     ),
     Mistake(
-        "The average is divided twice: sum the chunks as they are, and divide by n once, at the"
+        "The sum is divided twice: add up the chunks as they are, and divide by n once, at the"
         " end.",
         gives=_divided_twice,
     ),
@@ -145,7 +145,7 @@ ARITHMETIC = (
         gives=_instead("SUM", "MIN", "MAX"),
     ),
     Mistake(
-        "MIN and MAX are exchanged.",
+        "MIN and MAX are swapped.",
         gives=(_instead("MAX", "MIN"), _instead("MIN", "MAX")),
     ),
     Mistake(
@@ -160,6 +160,13 @@ ARITHMETIC = (
         when=lambda e: e.says("can't be cast"),
     ),
     evidence.AVERAGE_ALONE,
+)
+
+MIN_MAX_LOST = Mistake(
+    "SUM is right, so the chunks reach the right ranks. But MIN and MAX give your own chunks[rank]:"
+    " torch.minimum(a, b) makes a new tensor, and leaves a as it was. Keep what it makes, as with"
+    " torch.minimum(a, b, out=a).",
+    gives=lambda c: _only_own(c) if op_name(c.op) in ("MIN", "MAX") else _expected(c),
 )
 
 NOTHING_COMBINED = Mistake(
@@ -234,11 +241,12 @@ reduce_scatter = Exercise(
             gives=_without_own,
         ),
         Mistake(
-            "From some ranks nothing arrives: the distance doubles, and passes over them. Every"
-            " other rank has a chunk for you, at each of the distances 1, 2, 3, … up to n − 1.",
+            "From some ranks nothing arrives: the distance doubles, and skips them. Every other"
+            " rank has a chunk for you, at each of the distances 1, 2, 3, … up to n − 1.",
             gives=_doubled_distances,
         ),
         NOTHING_COMBINED,
+        MIN_MAX_LOST,
         CHUNK_ZERO,
         Mistake(
             "You end with your neighbour's chunk, but rank r should end with chunk r. What rank j"
@@ -310,7 +318,7 @@ ring_reduce_scatter = Exercise(
         *ARITHMETIC,
         Mistake(
             "Your own chunk is not in the result. In every round, the last one too, combine what"
-            " came with your own chunk of that number; to replace it is what an all-gather does.",
+            " came with your own chunk of that number; replacing it is what an all-gather does.",
             gives=(_without_own, lambda c: _of(c, lambda r: [c.chunks[(r + 1) % c.n][r]])),
         ),
         Mistake(
@@ -327,6 +335,7 @@ ring_reduce_scatter = Exercise(
             when=lambda e: e.trace.traffic.messages > 0,
         ),
         NOTHING_COMBINED,
+        MIN_MAX_LOST,
         CHUNK_ZERO,
         Mistake(
             "Your ring is one chunk off: rank r ends with chunk r + 1, complete. That ring sends"

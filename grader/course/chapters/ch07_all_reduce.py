@@ -54,11 +54,32 @@ def _divided(root: Callable[[int], float], others: Callable[[int], float]) -> _G
     return guess
 
 
+def _on_most_ranks(symptom: Callable[[Evidence], bool]) -> Callable[[Evidence], bool]:
+    """Make a test of whether a symptom shows in the largest world in which a value is wrong.
+
+    On two ranks, the rank that is wrong and the rank that is right may each be the root.
+    """
+
+    def seen(e: Evidence) -> bool:
+        wrong = [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE]
+        largest = max(wrong, key=lambda one: one.case.n)
+        return symptom(Evidence((largest,), e.source))
+
+    return seen
+
+
 def _only_one_right(e: Evidence) -> bool:
     """Return whether one rank has the result, and the others still have their own x."""
     right = reduced(e.case.op, e.case.x)
     changed = [t for r, t in enumerate(e.actual) if not torch.equal(t, e.case.x[r])]
     return e.case.n > 1 and len(changed) == 1 and _same(changed[0], right)
+
+
+def _all_but_one_right(e: Evidence) -> bool:
+    """Return whether all ranks but one have the result, and that one still has its own x."""
+    right = reduced(e.case.op, e.case.x)
+    others = [t for r, t in enumerate(e.actual) if not torch.equal(t, e.case.x[r])]
+    return len(others) == e.case.n - 1 and all(_same(t, right) for t in others)
 
 
 def _without(root: int, zeros: bool) -> _Guess:
@@ -161,8 +182,8 @@ def _too_few_pieces(e: Evidence) -> bool:
 
 
 _MIN_MAX = (
-    Mistake("MIN and MAX are exchanged.", gives=_instead("MAX", "MIN")),
-    Mistake("MIN and MAX are exchanged.", gives=_instead("MIN", "MAX")),
+    Mistake("MIN and MAX are swapped.", gives=_instead("MAX", "MIN")),
+    Mistake("MIN and MAX are swapped.", gives=_instead("MIN", "MAX")),
 )
 _DIVIDED_TWICE = Mistake(
     "The sum is divided by n twice. An average needs one division, in one place.",
@@ -245,12 +266,22 @@ all_reduce_rooted = Exercise(
         Mistake(
             "The result reaches every rank, but it is received into another tensor and stays"
             " there. Receive it into x itself.",
-            when=lambda e: _only_one_right(e) and e.trace.traffic.messages == 2 * (e.case.n - 1),
+            when=_on_most_ranks(
+                lambda e: _only_one_right(e) and e.trace.traffic.messages == 2 * (e.case.n - 1)
+            ),
+        ),
+        Mistake(
+            "Every rank but the root ends with the result. The root has sent it, but its own x is"
+            " as it was. Combine into x itself (`x = x + buffer` makes a new tensor, `x += buffer`"
+            " does not), or write the result back at the end, with x.copy_(...).",
+            when=_on_most_ranks(_all_but_one_right),
         ),
         Mistake(
             "One rank has the result, and the others have what they began with. The second half is"
             " missing, which is the broadcast.",
-            when=lambda e: _only_one_right(e) and e.trace.traffic.messages < 2 * (e.case.n - 1),
+            when=_on_most_ranks(
+                lambda e: _only_one_right(e) and e.trace.traffic.messages < 2 * (e.case.n - 1)
+            ),
         ),
         Mistake(
             "One x is missing from the result, and it is the root's own: start from x, not from"
@@ -261,8 +292,8 @@ all_reduce_rooted = Exercise(
             ),
         ),
         Mistake(
-            "The root answers each rank before it has heard all of them, so the first ones get a"
-            " partial result. Receive from all ranks first, and then broadcast.",
+            "The root answers each rank before it has heard from all of them, so the first ones get"
+            " a partial result. Receive from all ranks first, and then broadcast.",
             gives=_partial,
         ),
         Mistake(

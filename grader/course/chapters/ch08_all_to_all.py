@@ -217,15 +217,15 @@ all_to_all = Exercise(
             gives=lambda c: [[c.chunks[(r - s) % c.n][r] for s in c.ranks] for r in c.ranks],
         ),
         Mistake(
-            "Your own chunk stands first, and the others follow. Entry j belongs to rank j.",
+            "Your own chunk comes first, and the others follow. Entry j belongs to rank j.",
             gives=lambda c: [
                 [c.chunks[j][r] for j in sorted(c.ranks, key=lambda j: (j != r, j))]
                 for r in c.ranks
             ],
         ),
         Mistake(
-            "Every rank sends its chunks[rank] to all. That is the one to keep for itself; for rank"
-            " dst it has chunks[dst].",
+            "Every rank sends its chunks[rank] to all the others. That is the one to keep; what is"
+            " meant for rank dst is chunks[dst].",
             gives=lambda c: [[c.chunks[j][j] for j in c.ranks] for _ in c.ranks],
         ),
         Mistake(
@@ -383,7 +383,7 @@ all_to_all_uneven = Exercise(
             when=empty_message_alone,
         ),
         Mistake(
-            "A place for k rows is not a place for k elements: a row may have many elements. Use"
+            "Room for k elements is not enough for k rows: a row may have many elements. Use"
             " rows.new_empty((k, *rows.shape[1:])).",
             when=forgets_the_row_shape,
         ),
@@ -418,7 +418,7 @@ all_to_all_uneven = Exercise(
             gives=lambda c: _arrived(c, lambda r: [(r - s) % c.n for s in c.ranks]),
         ),
         Mistake(
-            "Your own rows stand first, but they belong in rank order like all the others.",
+            "Your own rows come first, but they belong in rank order like all the others.",
             gives=lambda c: _arrived(c, lambda r: sorted(c.ranks, key=lambda j: (j != r, j))),
         ),
         Mistake(

@@ -182,7 +182,7 @@ barrier = Exercise(
         *evidence.BUFFER_RACES,
     ),
     advice={
-        Diagnosis.WRONG_TYPE: "A barrier gives nothing back; it only makes the ranks wait.",
+        Diagnosis.WRONG_TYPE: "A barrier returns nothing; it only makes the ranks wait.",
         Diagnosis.DEADLOCK: "In every round each rank sends and receives. If all send first, all"
         " wait forever: start the send with isend, receive, then wait for the send.",
         Diagnosis.TOO_FEW_MESSAGES: "Draw which ranks each rank has heard from after every round."

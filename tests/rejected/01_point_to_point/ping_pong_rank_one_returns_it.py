@@ -1,6 +1,6 @@
 # exercise: ping_pong
 # diagnosis: wrong_value
-# hint: only rank 0 does
+# hint: Only rank 0 returns that
 import torch
 import torch.distributed as dist
 

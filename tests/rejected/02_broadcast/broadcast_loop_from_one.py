@@ -1,6 +1,6 @@
 # exercise: broadcast
 # diagnosis: deadlock
-# hint: wrong end
+# hint: wrong rank
 # says: rank 0 waits to receive
 import torch.distributed as dist
 

@@ -1,7 +1,7 @@
 # exercise: broadcast
 # diagnosis: deadlock
 # hint: before it has received anything
-# not: range(1, n) | wrong end
+# not: range(1, n) | wrong rank
 import torch.distributed as dist
 
 

@@ -1,6 +1,6 @@
 # exercise: gather
 # diagnosis: wrong_value
-# hint: stands first
+# hint: comes first
 import torch
 import torch.distributed as dist
 

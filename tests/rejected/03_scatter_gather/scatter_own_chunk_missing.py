@@ -1,6 +1,6 @@
 # exercise: scatter
 # diagnosis: wrong_value
-# hint: has not got its own chunk
+# hint: does not have its own chunk
 import torch.distributed as dist
 
 

@@ -1,6 +1,6 @@
 # exercise: reduce
 # diagnosis: wrong_value
-# hint: MIN and MAX are exchanged
+# hint: MIN and MAX are swapped
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: all_reduce_rooted
 # diagnosis: wrong_value
-# hint: before it has heard all
+# hint: before it has heard from all
 # Answers each rank as soon as it has come.
 import torch
 import torch.distributed as dist

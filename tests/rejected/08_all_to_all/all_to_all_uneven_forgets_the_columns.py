@@ -1,6 +1,6 @@
 # exercise: all_to_all_uneven
 # diagnosis: size_mismatch
-# hint: is not a place for k elements
+# hint: is not enough for k rows
 import torch
 import torch.distributed as dist
 

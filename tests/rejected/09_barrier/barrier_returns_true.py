@@ -1,6 +1,6 @@
 # exercise: barrier
 # diagnosis: wrong_type
-# hint: gives nothing back
+# hint: A barrier returns nothing
 import torch
 import torch.distributed as dist
 
