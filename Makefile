@@ -30,7 +30,7 @@ $(VENV)/.tools: $(VENV)/.course
 
 lab: $(VENV)/.course ## open the course in JupyterLab
 	@# the server's root is the course: chapters show ../imgs, and link to ../docs
-	$(BIN)/jupyter lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
+	$(BIN)/python -m tools.lab $(ROOTED) --ServerApp.root_dir="$(CURDIR)" \
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
 test: $(VENV)/.tools ## every test: the code, the answers, the notebooks

@@ -322,6 +322,7 @@ _STYLE = """<style>
 .gather-plan { max-width: 60em; line-height: 1.5; color: var(--jp-ui-font-color1, inherit); }
 .gather-plan table { margin: 0.4em 0; border-collapse: collapse; }
 .gather-plan :is(th, td) { padding: 1px 14px 1px 0; text-align: left; font-weight: normal; }
+.gather-plan th { white-space: nowrap; }
 .gather-plan .gather-bar { position: relative; display: flex; height: 1.6em;
   margin: 0.5em 4px 1.7em 0; box-shadow: inset 0 0 0 1px var(--jp-border-color1, #9e9e9e); }
 .gather-plan .gather-bar > span { margin-right: 2px; min-width: 1px; }

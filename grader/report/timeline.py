@@ -392,11 +392,13 @@ def timeline_svg(png: bytes) -> str:
         f"href='data:image/png;base64,{base64.b64encode(picture).decode('ascii')}'"
         for picture in (darkened(png), png)
     )
-    # the light one on top: what does not know styles shows that
+    # the light one on top: what does not know styles shows that; elsewhere the other one is not
+    # there at all, since it would show through where a corner is round
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} viewBox='0 0 {width} {height}'>"
-        "<style>@media (prefers-color-scheme:dark){.light{display:none}}</style>"
-        f"<image {size} {dark}/><image class='light' {size} {light}/></svg>"
+        "<style>.dark{display:none}@media (prefers-color-scheme:dark)"
+        "{.dark{display:inline}.light{display:none}}</style>"
+        f"<image class='dark' {size} {dark}/><image class='light' {size} {light}/></svg>"
     )
 
 

@@ -16,7 +16,7 @@ from tests.browser.lab import ROOT, Reader, Server
 FAILURES = ROOT / "build" / "browser-failures"
 
 #: A browser that asks nobody on the network for anything.
-_FLAGS = (
+FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -27,7 +27,8 @@ _FLAGS = (
 )
 
 
-def _chromium() -> str:
+def chromium() -> str:
+    """Return where Chromium is; without it, the test that asks is skipped."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("Chromium is not installed; on Debian: apt install chromium")
@@ -36,9 +37,9 @@ def _chromium() -> str:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    path = _chromium()
+    path = chromium()
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield found
         found.close()
 
@@ -48,6 +49,14 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     found = Server(tmp_path_factory.mktemp("lab"))
     yield found
     found.close()
+
+
+@pytest.fixture(params=["Light", "Dark"])
+def themed(request: pytest.FixtureRequest, server: Server) -> Iterator[Server]:
+    """The server, whose pages are light, then dark."""
+    server.wear(request.param)
+    yield server
+    server.wear("Light")
 
 
 @pytest.fixture
@@ -77,9 +86,8 @@ def _nothing_left() -> None:
 def _no_kernel_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """The test's kernels end with it, and leave no rank behind."""
     yield
-    for name in ("server", "themed"):
-        if name in request.fixturenames:
-            request.getfixturevalue(name).end_kernels()
+    if "server" in request.fixturenames:
+        request.getfixturevalue("server").end_kernels()
 
 
 @pytest.hookimpl(wrapper=True)

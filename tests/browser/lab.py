@@ -15,6 +15,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import psutil
 from playwright.sync_api import Locator, Page, expect
@@ -45,24 +46,28 @@ class Server:
 
     Args:
         home: an empty folder; the course is copied into it.
-        theme: ``Light`` or ``Dark``.
         port: where the server begins to look for a free port; 0 lets the system choose.
 
     Attributes:
-        theme: ``Light`` or ``Dark``.
+        theme: of its pages, ``Light`` or ``Dark``.
         course: the copy.
+        started: when ``make lab`` was called, on the monotonic clock.
         pid: the process of JupyterLab itself, below ``make``.
         printed: the address that a learner is told to open, as it stands in the terminal.
     """
 
-    def __init__(self, home: Path, theme: str = "Light", port: int = 0) -> None:
-        self.theme = theme
+    def __init__(self, home: Path, port: int = 0) -> None:
         self.course = home / "course"
         for name in ("notebooks", "solutions", "imgs", "docs"):
             shutil.copytree(ROOT / name, self.course / name)
         shutil.copy(ROOT / "Makefile", self.course)
-        self._environment = self._prepare(home, theme)
+        self._settings = home / "settings"
+        for name, values in _SETTINGS.items():
+            self._set(name, values)
+        self.wear("Light")
+        self._environment = self._prepare(home)
         self._log = (home / "jupyter.log").open("wb")
+        self.started = time.monotonic()
         # The environment is the one that these tests run in.  To make, it counts as made, however
         # old its mark is (-o), so that a test never installs anything.
         self._process = subprocess.Popen(
@@ -80,14 +85,17 @@ class Server:
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token = urllib.parse.parse_qs(parts.query)["token"][0]
 
-    @staticmethod
-    def _prepare(home: Path, theme: str) -> dict[str, str]:
-        settings = home / "settings"
-        themes = {"@jupyterlab/apputils-extension/themes": {"theme": f"JupyterLab {theme}"}}
-        for name, values in {**_SETTINGS, **themes}.items():
-            path = settings / f"{name}.jupyterlab-settings"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(values))
+    def wear(self, theme: str) -> None:
+        """Choose the theme of pages that are opened from now on: ``Light`` or ``Dark``."""
+        self.theme = theme
+        self._set("@jupyterlab/apputils-extension/themes", {"theme": f"JupyterLab {theme}"})
+
+    def _set(self, name: str, values: dict[str, Any]) -> None:
+        path = self._settings / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+
+    def _prepare(self, home: Path) -> dict[str, str]:
         hide(home / "site", ROOT / "requirements.txt")
         switched_off = dict.fromkeys(hidden_extensions(ROOT / "requirements.txt"), True)
         page_config = home / "config" / "labconfig" / "page_config.json"
@@ -97,7 +105,7 @@ class Server:
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
-            "JUPYTERLAB_SETTINGS_DIR": str(settings),
+            "JUPYTERLAB_SETTINGS_DIR": str(self._settings),
             "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
             "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"),
@@ -151,13 +159,18 @@ class Server:
                 continue
         return found
 
+    def sessions(self) -> list[dict[str, Any]]:
+        """Return the notebooks that have a kernel, as the server tells them."""
+        found: list[dict[str, Any]] = json.loads(self._ask("GET", "api/sessions"))
+        return found
+
     def end_kernels(self) -> None:
         """Shut every kernel down, as its reader would, and see that all its processes end.
 
         Raises:
             AssertionError: some do not.
         """
-        for session in json.loads(self._ask("GET", "api/sessions")):
+        for session in self.sessions():
             self._ask("DELETE", f"api/sessions/{session['id']}")
         _, alive = psutil.wait_procs(
             psutil.Process(self.pid).children(recursive=True), timeout=PATIENCE

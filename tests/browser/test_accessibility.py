@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image, ImageStat
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from grader import replay, run, timeline
 from grader.core.verdict import Wait
@@ -83,15 +82,6 @@ def findings(page: Page, where: str | None = None) -> list[str]:
         f"{v['impact']}: {v['help']}: {[node['html'] for node in v['nodes']]}"
         for v in response["violations"]
     ]
-
-
-@pytest.fixture(scope="module", params=["Light", "Dark"])
-def themed(
-    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    found = Server(tmp_path_factory.mktemp(request.param), theme=request.param)
-    yield found
-    found.close()
 
 
 def test_all_that_is_shown_in_jupyterlab(themed: Server, page: Page) -> None:

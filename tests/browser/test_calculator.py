@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from grader.api.calculator import TrainingPlan
 from tests.browser.lab import Reader, Server
@@ -13,15 +11,6 @@ from tests.browser.test_accessibility import findings
 
 #: One worker has the browser and the server.
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
-
-
-@pytest.fixture(scope="module", params=["Light", "Dark"])
-def themed(
-    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    found = Server(tmp_path_factory.mktemp(request.param), theme=request.param)
-    yield found
-    found.close()
 
 
 def memory(plan: TrainingPlan) -> str:
