@@ -28,7 +28,8 @@ def course(tmp_path):
         shutil.copy(ROOT / name, home / name)
     shutil.copy(ROOT / "requirements.lock", home)
     (home / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "install.py", home / "tools")
+    for name in ("install.py", "lab.py"):
+        shutil.copy(ROOT / "tools" / name, home / "tools")
     return home
 
 
@@ -42,7 +43,12 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     bundle = tmp_path / "bundle"
     assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
     # what make lab needs, and nothing else of the tools
-    assert [path.name for path in (bundle / "tools").iterdir()] == ["install.py"]
+    assert {path.name for path in (bundle / "tools").iterdir()} == {"install.py", "lab.py"}
+    started = subprocess.run(
+        [sys.executable, "-m", "tools.lab", "--version"],
+        cwd=bundle, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert started.returncode == 0, started.stderr
     assert (bundle / "requirements.lock").is_file()
     assert not list(bundle.rglob("__pycache__"))
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}

@@ -33,6 +33,7 @@ _CONTENTS = (
     "requirements.lock",
     "requirements.txt",
     "tools/install.py",  # what make lab runs
+    "tools/lab.py",
     ".binder",
     "docs",
     "grader",
