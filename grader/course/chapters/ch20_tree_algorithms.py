@@ -1095,7 +1095,7 @@ best_pieces = Exercise(
             ),
         ),
         Mistake(
-            "On two ranks nobody passes anything on, so more pieces only cost more latencies: one"
+            "On two ranks nothing is passed on, so more pieces only cost more latencies: one"
             " is best. On one rank nothing is sent at all.",
             when=lambda e: e.case.columns["n"] <= 2 and type(e.actual[0]) is int,
         ),

@@ -1,6 +1,6 @@
 # exercise: best_pieces
 # diagnosis: wrong_value
-# hint: nobody passes anything on
+# hint: On two ranks nothing is passed on
 import math
 
 
