@@ -667,7 +667,8 @@ shown
 # $$t \;=\; \left(\lceil\log_2 n\rceil + n - 1\right)\alpha \;+\; 2\,\frac{n-1}{n}\,S\beta.$$
 #
 # Twice the bytes of the pipeline, and still $n-1$ latencies. (With recursive doubling in place of the ring
-# there are $\log_2 n$, where $n$ is a power of two.)
+# there are $\log_2 n$, where $n$ is a power of two.) So it is for large tensors. The table beside your verdict is
+# of 8000 bytes, and there the tree is faster; but compare the bytes that the busiest rank sends.
 #
 # ## Two trees
 #
@@ -683,7 +684,7 @@ shown
 predict("")
 
 # %% [markdown]
-# Half of the ranks send twice as much as they receive, the other half sends nothing at all. So take
+# About half of the ranks send twice as much as they receive, and the others nothing at all. So take
 # **two trees** over the same ranks, and send one half of the tensor down each of them. If every rank that
 # has children in one tree is a *leaf* in the other, it receives two halves and sends one half twice: as much
 # as it receives. All ports are busy, all the time. That is the idea of

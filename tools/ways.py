@@ -97,16 +97,6 @@ def central_barrier() -> None:
             dist.recv(token, 0)
 
 
-def whole_along_a_chain(x: torch.Tensor, src: int, pieces: int) -> None:
-    """Pass all of x from rank to rank."""
-    n, rank = dist.get_world_size(), dist.get_rank()
-    place = (rank - src) % n
-    if place > 0:
-        dist.recv(x, (rank - 1) % n)
-    if place < n - 1:
-        dist.send(x, (rank + 1) % n)
-
-
 # The ways of each exercise: the name of one whose solution it is, or a function. -----
 
 _Ways = Mapping[str, str | Callable[..., Any]]
@@ -145,10 +135,6 @@ WAYS: Mapping[str, _Ways] = {
     "barrier": {"through one rank": central_barrier, "dissemination": "barrier"},
     "recursive_doubling_all_reduce": _ALL_REDUCES,
     "halving_doubling_all_reduce": _ALL_REDUCES,
-    "pipelined_broadcast": {
-        "x as a whole": whole_along_a_chain,
-        "in pieces": "pipelined_broadcast",
-    },
     "scatter_all_gather_broadcast": {
         **_TREES,
         "scatter, all-gather": "scatter_all_gather_broadcast",
@@ -173,7 +159,6 @@ _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "barrier": lambda c: None,
     "recursive_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "halving_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
-    "pipelined_broadcast": lambda c: nbytes(c.x[0]),
     "scatter_all_gather_broadcast": lambda c: nbytes(c.x[0]),
 }
 
