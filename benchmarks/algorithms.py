@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -52,12 +53,19 @@ _CHAPTER = "20_tree_algorithms"
 Collective = Callable[[torch.Tensor], Any]
 
 
+def _loaded(name: str, chapter: str) -> Callable[..., Any]:
+    """Return a function of a solved chapter that can be sent to simulated ranks by value."""
+    function = from_chapter(name, chapter)
+    cloudpickle.register_pickle_by_value(sys.modules[function.__module__])
+    return function
+
+
 def all_reduces() -> dict[str, Collective]:
     """Return the all-reduces of the course, by name."""
     found = {
-        "ring": from_chapter("ring_all_reduce"),
-        "recursive doubling": from_chapter("recursive_doubling_all_reduce", _CHAPTER),
-        "halving, doubling": from_chapter("halving_doubling_all_reduce", _CHAPTER),
+        "ring": _loaded("ring_all_reduce", "11_ring_all_reduce"),
+        "recursive doubling": _loaded("recursive_doubling_all_reduce", _CHAPTER),
+        "halving, doubling": _loaded("halving_doubling_all_reduce", _CHAPTER),
     }
     return {name: partial(_reduced, run) for name, run in found.items()}
 
@@ -68,7 +76,7 @@ def _reduced(run: Callable[..., Any], x: torch.Tensor) -> None:
 
 def broadcasts(n: int, nbytes: int) -> dict[str, Collective]:
     """Return the broadcasts of the course, by name, with the pieces that suit a size."""
-    chapter = partial(from_chapter, chapter=_CHAPTER)
+    chapter = partial(_loaded, chapter=_CHAPTER)
     pieces = chapter("best_pieces")(n, nbytes, ALPHA, BETA)
     # as on a chain, where a first piece passes about two rounds for each level of a tree
     levels = 2 * (n - 1).bit_length()
@@ -76,7 +84,7 @@ def broadcasts(n: int, nbytes: int) -> dict[str, Collective]:
     parents = chapter("parents_below_source")(n, chapter("double_trees")(n - 1))
     program = chapter("tree_program")(parents, chapter("first_rounds")(parents), halves)
     return {
-        "binomial tree": partial(_from_zero, from_chapter("tree_broadcast", "02_broadcast")),
+        "binomial tree": partial(_from_zero, _loaded("tree_broadcast", "02_broadcast")),
         f"chain, {pieces} pieces": partial(_in_pieces, chapter("pipelined_broadcast"), pieces),
         "scatter, all-gather": partial(_from_zero, chapter("scatter_all_gather_broadcast")),
         f"two trees, {halves} pieces": partial(
