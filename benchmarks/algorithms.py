@@ -85,9 +85,9 @@ def broadcasts(n: int, nbytes: int) -> dict[str, Collective]:
     program = chapter("tree_program")(parents, chapter("first_rounds")(parents), halves)
     return {
         "binomial tree": partial(_from_zero, _loaded("tree_broadcast", "02_broadcast")),
-        f"chain, {pieces} pieces": partial(_in_pieces, chapter("pipelined_broadcast"), pieces),
+        f"chain, k = {pieces}": partial(_in_pieces, chapter("pipelined_broadcast"), pieces),
         "scatter, all-gather": partial(_from_zero, chapter("scatter_all_gather_broadcast")),
-        f"two trees, {halves} pieces": partial(
+        f"two trees, k = {halves}": partial(
             _on_trees, chapter("broadcast_on_trees"), program, halves
         ),
     }

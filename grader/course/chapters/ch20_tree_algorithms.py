@@ -1168,11 +1168,11 @@ def _report_in_rank(double_trees: Callable[[int], Any], n: int, look: str) -> di
     returned = double_trees(n)
     fault = _malformed(returned, n)
     if look == "roles":
-        facts = {"the result": fault, "ranks with children in both trees": "unknown"}
-        if fault == _sound(n):
-            parents = [{p for p in tree if p is not None} for tree in returned]
-            facts["ranks with children in both trees"] = _named(parents[0] & parents[1])
-        return facts
+        # lists without a single parent would do for this, so only trees are looked at
+        if fault != _sound(n) or not all(map(_is_tree, returned)):
+            return {}
+        inner = [{p for p in tree if p is not None} for tree in returned]
+        return {"ranks with children in both trees": _named(inner[0] & inner[1])}
     facts = {"the result": fault}
     for name, place in zip(_NAMES, range(2), strict=True):
         tree = returned[place] if fault == _sound(n) else [None] * n
@@ -1222,6 +1222,11 @@ def _depths(tree: Sequence[int | None]) -> list[int | None]:
     return found
 
 
+def _is_tree(tree: Sequence[int | None]) -> bool:
+    """Return whether there is one root, and every rank leads to it."""
+    return tree.count(None) == 1 and None not in _depths(tree)
+
+
 def _named(ranks: Any) -> str:
     """Return ranks in words, the first few of many."""
     few = sorted(ranks)
@@ -1231,9 +1236,9 @@ def _named(ranks: Any) -> str:
 
 def _right(c: Case) -> list[dict[str, str]]:
     """Return the report on trees that are right."""
-    facts = {"the result": _sound(c.n_ranks)}
     if c.look == "roles":
-        return [facts | {"ranks with children in both trees": "none"}]
+        return [{"ranks with children in both trees": "none"}]
+    facts = {"the result": _sound(c.n_ranks)}
     for name in _NAMES:
         facts |= {
             f"roots of the {name} tree": "1",
@@ -1279,7 +1284,8 @@ double_trees = Exercise(
     world_sizes=(1,),
     adapter=_report_in_rank,
     expected=_right,
-    point=lambda c, diagnosis: c.look == "roles",
+    # what is no tree, or ends in an exception, says nothing of who passes on
+    point=lambda c, diagnosis: c.look == "roles" and diagnosis is Diagnosis.WRONG_VALUE,
     hints=(
         "In a binary tree of n ranks, how many have children? If those are the first half of the"
         " ranks in one tree, which ranks are left to have children in the other?",
