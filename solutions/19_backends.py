@@ -1044,10 +1044,13 @@ if trained:
 # one bucket to the other.
 # </details>
 #
-# This was the last chapter. You began with `dist.get_rank()`, and you have trained a model on your own
+# This was the last chapter of part one. You began with `dist.get_rank()`, and you have trained a model on your own
 # all-reduce. Now read the source of a real one,
 # [gloo's](https://github.com/facebookincubator/gloo/blob/9cabb5aaa4f02356bc8db05e5630cb550b3f5b5c/gloo/allreduce.cc),
 # [NCCL's](https://github.com/NVIDIA/nccl/blob/761454383f0e6cd77e72805cb53517867d3f97f1/src/device/all_reduce.h)
 # or
 # [RCCL's](https://github.com/ROCm/rccl/blob/5ae60006a01ca46f5c8b28cb77386e25d1851bbb/src/device/all_reduce.h):
 # you know all its words.
+#
+# **Next:** [20 · Tree algorithms](20_tree_algorithms.ipynb), the first chapter of part two: what libraries do
+# where a ring is too slow.

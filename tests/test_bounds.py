@@ -30,6 +30,7 @@ SILENT = {
     "dp_overlap_ratio", "zero3_overlap_ratio", "tp_overlap_ratio", "pp_overlap_ratio",
     "time_kernel", "hottest_ops", "VECTOR_ADD_CPP",
     "pick_backend", "device_for",
+    "best_pieces", "double_trees",
 }  # fmt: skip
 
 

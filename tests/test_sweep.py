@@ -216,6 +216,12 @@ SWEEPS = {
     "device_for": without("takes a number and a word", (1,)),
     "sequence_shard": Sweep(shared_out(lambda c: c.along, "x")),
     "sequence_unshard": Sweep(shared_out(lambda c: c.along, "x_shard")),
+    "recursive_doubling_all_reduce": X,
+    "halving_doubling_all_reduce": X,
+    "pipelined_broadcast": X,
+    "scatter_all_gather_broadcast": X,
+    "best_pieces": without("takes numbers", (1,)),
+    "double_trees": without("takes a number", (1,)),
 }
 
 

@@ -113,6 +113,11 @@ _SCATTERS: _Ways = {
     "around a ring": "ring_reduce_scatter",
 }
 _REDUCTIONS: _Ways = {"through a root": "all_reduce_rooted", "around a ring": "ring_all_reduce"}
+_ALL_REDUCES: _Ways = {
+    **_REDUCTIONS,
+    "recursive doubling": "recursive_doubling_all_reduce",
+    "halving, doubling": "halving_doubling_all_reduce",
+}
 _REDUCES: _Ways = {"a loop": "reduce", "a tree": "tree_reduce"}
 
 WAYS: Mapping[str, _Ways] = {
@@ -128,6 +133,12 @@ WAYS: Mapping[str, _Ways] = {
     "ring_all_reduce": _REDUCTIONS,
     "all_to_all": {"same order": in_the_same_order, "rotating peers": "all_to_all"},
     "barrier": {"through one rank": central_barrier, "dissemination": "barrier"},
+    "recursive_doubling_all_reduce": _ALL_REDUCES,
+    "halving_doubling_all_reduce": _ALL_REDUCES,
+    "scatter_all_gather_broadcast": {
+        **_TREES,
+        "scatter, all-gather": "scatter_all_gather_broadcast",
+    },
 }
 
 # Bytes that some rank must send at least, with messages between pairs of ranks: it holds data
@@ -146,6 +157,9 @@ _LEAST: Mapping[str, Callable[[Case], int | None]] = {
     "ring_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
     "all_to_all": lambda c: (c.n - 1) * nbytes(c.chunks[0][0]),
     "barrier": lambda c: None,
+    "recursive_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
+    "halving_doubling_all_reduce": lambda c: 2 * (c.n - 1) * nbytes(c.x[0]) // c.n,
+    "scatter_all_gather_broadcast": lambda c: nbytes(c.x[0]),
 }
 
 

@@ -17,10 +17,12 @@ from grader.trace.trace import Measured, Operation, Trace
 __all__ = [
     "LUCK",
     "Limit",
+    "along_chain",
     "calls",
     "combined",
     "given",
     "largest_call",
+    "largest_message",
     "messages",
     "moved",
     "neighbours_only",
@@ -47,9 +49,9 @@ __all__ = [
 #
 # No bound is declared where a rank computes the result from its own arguments
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
-# ``stuck_ranks_any_all``, and chapters 10, 13 and 16), where there is no result
-# (``barrier``), and where it is a single number (``unblock_branch``), which a wrong answer
-# can give by chance.
+# ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, and chapters 10, 13 and 16), where
+# there is no result (``barrier``), and where it is a single number (``unblock_branch``), which a
+# wrong answer can give by chance.
 
 #: Bits that each rank may have guessed.
 LUCK = 32
@@ -245,6 +247,33 @@ def through(root: int) -> Limit:
         lambda case: 0,
         Diagnosis.NOT_NEIGHBOUR,
         Diagnosis.NOT_NEIGHBOUR,
+    )
+
+
+def along_chain() -> Limit:
+    """Require that each rank sends only to the next one, and the last to rank 0."""
+    return Limit(
+        "messages off the chain",
+        lambda trace: sum(
+            (op.peer - op.rank) % len(_record(trace).operations) != 1
+            for op in _record(trace).sends()
+        ),
+        "=",
+        lambda case: 0,
+        Diagnosis.NOT_NEIGHBOUR,
+        Diagnosis.NOT_NEIGHBOUR,
+    )
+
+
+def largest_message(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the elements of the largest message."""
+    return Limit(
+        "elements in the largest message",
+        lambda trace: max((op.count for op in _record(trace).sends()), default=0),
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
     )
 
 

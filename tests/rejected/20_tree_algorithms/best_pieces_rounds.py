@@ -1,0 +1,11 @@
+# exercise: best_pieces
+# diagnosis: wrong_value
+# hint: rounded to the nearest
+import math
+
+
+def best_pieces(n, nbytes, alpha, beta):
+    if n <= 2:
+        return 1
+    root = math.sqrt((n - 2) * nbytes * beta / alpha)
+    return max(1, min(round(root), nbytes))

@@ -1,0 +1,19 @@
+# exercise: pipelined_broadcast
+# diagnosis: too_few_messages
+# hint: chunk(k) may give fewer
+import torch
+import torch.distributed as dist
+
+
+def pipelined_broadcast(x, src, pieces):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    place = (rank - src) % n
+    k = max(1, min(pieces, x.numel()))
+    requests = []
+    for piece in x.view(-1).chunk(k):
+        if place > 0:
+            dist.recv(piece, (rank - 1) % n)
+        if place < n - 1:
+            requests.append(dist.isend(piece, (rank + 1) % n))
+    for request in requests:
+        request.wait()

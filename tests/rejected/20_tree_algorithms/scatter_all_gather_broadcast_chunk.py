@@ -1,0 +1,20 @@
+# exercise: scatter_all_gather_broadcast
+# diagnosis: exception
+# hint: chunk(n) may give fewer
+import torch
+import torch.distributed as dist
+
+
+def scatter_all_gather_broadcast(x, src):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    v = (rank - src) % n
+    shares = x.view(-1).chunk(n)
+    if rank == src:
+        for place in range(1, n):
+            dist.send(shares[place], (src + place) % n)
+    else:
+        dist.recv(shares[v], src)
+    for s in range(n - 1):
+        request = dist.isend(shares[(v - s) % n], (rank + 1) % n)
+        dist.recv(shares[(v - s - 1) % n], (rank - 1) % n)
+        request.wait()
