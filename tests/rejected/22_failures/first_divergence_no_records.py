@@ -1,6 +1,6 @@
 # exercise: first_divergence
 # diagnosis: exception
-# hint: default=0 helps
+# hint: no records at all
 def first_divergence(records):
     for position in range(max(len(one) for one in records)):
         calls = [one[position] if position < len(one) else None for one in records]
