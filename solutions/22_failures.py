@@ -188,7 +188,7 @@ def leave_a_note():
     return store.get("note of 1").decode()
 
 
-print(run(leave_a_note, 3, kill=(1, 0)))
+print(run(leave_a_note, 3, kill=(1, 0)), end="\n\n")
 print(run(leave_a_note, 3, kill=(1, 1)))
 
 # %% [markdown]
@@ -296,8 +296,6 @@ if survives:
 # [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) **every rank writes
 # its own part**, and a small file says which part is where.
 #
-# ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. Arrows show that each row is read from where it was written.](../imgs/resharded.png)
-#
 # **Predict:** four ranks have written a matrix of ten rows. The machine comes back with three. How many rows does each
 # of them read, and from how many of the files?
 
@@ -352,6 +350,8 @@ with tempfile.TemporaryDirectory() as folder:
     launch(SAVE_OR_LOAD, 3, folder)
 
 # %% [markdown]
+# ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. Arrows show that each row is read from where it was written.](../imgs/resharded.png)
+#
 # Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. Nobody has asked how many ranks wrote
 # them. That is [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html). `.metadata` is
 # written **last**: a folder without it is a checkpoint that somebody died over, and nobody should load it.
@@ -417,8 +417,8 @@ with tempfile.TemporaryDirectory() as folder:
     launch(RESTARTED, 2, folder, "--max-restarts=1", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
 
 # %% [markdown]
-# The second attempt begins with step 4: the checkpoint of step 3 was complete. Had the death come one step earlier, in
-# step 3, two steps would have been done twice.
+# The second attempt begins with step 4: the checkpoint of step 3 was complete. Had the death come in step 3, before that
+# checkpoint, the second attempt would have begun with step 2 and done it again.
 #
 # And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks keeps their old addresses,
 # too. Without the variable, a restarted rank sometimes
@@ -499,16 +499,16 @@ for rank, calls in enumerate(records):
     print(f"rank {rank}:", *(f"{name} {elements}" for name, elements in calls[:5]), sep="  ")
 
 # %% [markdown]
-# Read it column by column, as in this picture. **Predict** before you write anything: at which position do the records
-# differ first, and which rank is to blame? What would you have said if you had seen only the last call of each rank?
-#
-# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. Rank 2's record ends there; the others go on.](../imgs/column_of_calls.png)
+# Read it column by column. **Predict** before you write anything: at which position do the records differ first, and
+# which rank is to blame? What would you have said if you had seen only the last call of each rank?
 
 # %%
 predict("")
 
 # %% [markdown]
-# Most entries have more fields: `state`, times, the stack, and `collective_seq_id`, the position among the calls of a
+# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. Rank 2's record ends there; the others go on.](../imgs/column_of_calls.png)
+#
+# Rank 0's last call is innocent: it waits for rank 2, which has gone on to another one. Entries have more fields: `state`, times, the stack, and `collective_seq_id`, the position among the calls of a
 # group. The [format](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) is documented, and torch
 # has an analyzer that does on thousands of dumps what you are going to write.
 #
@@ -632,7 +632,7 @@ for letters in ("ABC", "DEF"):
 
 # %% [markdown]
 # **Predict**, and write it down for each letter: the first step, stage, tensor and rank that is wrong, and which of the
-# six faults it is. Only the **first** ✗ of a block says something. After the next average, everything is wrong everywhere.
+# six faults it is. Only the **first** ✗ of a block says something. After the next average, that tensor is wrong everywhere.
 #
 # With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`.
 # Compare with what you have predicted.
