@@ -20,8 +20,9 @@ def who_notices() -> Sheet:
         sheet.axes.plot([x, u], [y, v], color=colour, lw=1.8, ls=line, zorder=0)
     for rank, (x, y) in places.items():
         owner = {0: _WAIT, 2: _WRONG}.get(rank, _FREE)
-        sheet.axes.fill([x - 0.34, x + 0.34, x + 0.34, x - 0.34],
-                        [y - 0.25, y - 0.25, y + 0.25, y + 0.25], color="white", zorder=1)  # fmt: skip
+        left, right, low, high = x - 0.34, x + 0.34, y - 0.25, y + 0.25
+        corners = [left, right, right, left], [low, low, high, high]
+        sheet.axes.fill(*corners, color="white", zorder=1)  # hides the lines behind it
         sheet.cell(x - 0.34, y - 0.25, 0.68, 0.5, Cell(str(rank), (owner,)))
     sheet.text(2.0, 0.2, "✗ killed", 10, bold=True)
     sheet.text(2.0, 3.05, "no connection to rank 2", 9, colour=FAINT)
@@ -41,7 +42,7 @@ def column_of_calls() -> Sheet:
     """Records in rows, read column by column up to the first that differs."""
     sheet = Sheet(8, 2.75)
     calls = ("reduce 6", "bcast 3", "gather 2", "reduce 6")
-    rows: list[list[str]] = [list(calls) + ["bcast 3", "gather 2"] for _ in range(4)]
+    rows: list[list[str]] = [[*calls, "bcast 3", "gather 2"] for _ in range(4)]
     rows[2] = [*calls, "gather 2", ""]
     wide, high, x0, top = 1.05, 0.38, 1.2, 2.0
     for position in range(6):
@@ -56,10 +57,15 @@ def column_of_calls() -> Sheet:
     for rank in range(4):
         sheet.text(0.6, top - rank * (high + 0.06) + high / 2, f"rank {rank}", 10, bold=rank == 2)
     x = x0 + 4 * (wide + 0.06)
-    sheet.axes.plot([x - 0.03, x + wide + 0.03, x + wide + 0.03, x - 0.03, x - 0.03],
-                    [0.6, 0.6, 2.44, 2.44, 0.6], color=INK, lw=2.2)  # fmt: skip
-    sheet.text(x0, 0.3, "the first column that differs: position 4, rank 2", 10, bold=True,
-               align="left")  # fmt: skip
+    sheet.axes.plot(
+        [x - 0.03, x + wide + 0.03, x + wide + 0.03, x - 0.03, x - 0.03],
+        [0.6, 0.6, 2.44, 2.44, 0.6],
+        color=INK,
+        lw=2.2,
+    )
+    sheet.text(
+        x0, 0.3, "the first column that differs: position 4, rank 2", 10, bold=True, align="left"
+    )
     sheet.text(x0 - 0.05, top + 0.5, "position", 9, colour=FAINT, align="right")
     return sheet
 
@@ -70,8 +76,14 @@ def lost_work() -> Sheet:
     x0, wide = 0.5, 0.78
     for step in range(5):
         again = step > 2
-        sheet.bar(x0 + step * wide, 1.55, wide, f"step {step}", colour_of(_WRONG if again else 0),
-                  hatch="//" if again else "")  # fmt: skip
+        sheet.bar(
+            x0 + step * wide,
+            1.55,
+            wide,
+            f"step {step}",
+            colour_of(_WRONG if again else 0),
+            hatch="//" if again else "",
+        )
     for step in (0, 2):
         x = x0 + (step + 1) * wide
         sheet.arrow((x, 2.1), (x, 1.75), colour=INK)

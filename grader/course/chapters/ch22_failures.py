@@ -271,14 +271,19 @@ _KINDS = (
 def _survival(draw: Draw) -> Iterator[Case]:
     x = draw.per_rank(Kind(torch.int64, (4,)), "SUM")
     yield draw.case("no rank is killed", x=x, seconds=_SECONDS)
+    nothing = draw.per_rank(Kind(torch.float64, (0,)))
+    yield draw.case("no rank is killed, and x is empty", x=nothing, seconds=_SECONDS)
     for kill, kind in zip(_KILLS.get(draw.n, (None,)), _KINDS, strict=False):
+        drawn = kill is None
         if kill is None:
             rank, step = draw.tensor(Kind(torch.int64, (2,))).tolist()
             kill = rank % draw.n, step % 10
         killed = Kill(*kill)
         # the first can be read, digit by digit
         given = x if kind is _KINDS[0] else draw.per_rank(kind)
-        yield replace(draw.case(str(killed), x=given, seconds=_SECONDS), killed=killed)
+        # a drawn one may be the same as another
+        name = f"{killed}, as drawn" if drawn else str(killed)
+        yield replace(draw.case(name, x=given, seconds=_SECONDS), killed=killed)
 
 
 def _living(c: Case) -> list[int]:

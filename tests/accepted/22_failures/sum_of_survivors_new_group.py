@@ -13,7 +13,8 @@ def sum_of_survivors(x, seconds):
         total = x.clone()
         try:
             if attempt:
-                group = dist.new_group(members, timeout=limit, use_local_synchronization=True)
+                # all of them have just voted; to connect may take a busy machine longer
+                group = dist.new_group(members, timeout=3 * limit, use_local_synchronization=True)
             dist.all_reduce(total, group=group, async_op=True).wait(limit)
             vote = "yes"
         except RuntimeError:
