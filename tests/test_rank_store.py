@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
+from torch.distributed import DistStoreError
 
 from grader.core.wire import BrokenFrame, Put
 from grader.rank import rank_store
@@ -33,6 +35,25 @@ def test_counting_is_common(stores):
     _, (first, second, third) = stores
     assert [first.add("n", 1), second.add("n", 2), third.add("n", -1)] == [1, 3, 2]
     assert first.get("n") == b"2"
+
+
+def test_the_first_of_several_that_compare_and_set_decides(stores):
+    _, (first, second, third) = stores
+    assert first.compare_set("decision", "", "mine") == b"mine"
+    assert second.compare_set("decision", "", "yours") == b"mine"
+    assert third.compare_set("decision", b"mine", b"ours") == b"ours"
+    assert third.compare_set("decision", "mine", "again") == first.get("decision") == b"ours"
+    # as torch's TCPStore answers
+    assert first.compare_set("nothing", "something", "new") == b"something"
+    assert not second.check(["nothing"])
+
+
+def test_a_wait_with_a_time_limit_ends(stores):
+    _, (first, second, _) = stores
+    first.set("there", b"")
+    second.wait(["there"], timedelta(milliseconds=1))
+    with pytest.raises(DistStoreError, match="wait timeout after 1ms, keys: there, absent"):
+        second.wait(["there", "absent"], timedelta(milliseconds=1))
 
 
 def test_who_looks_waits_until_it_is_there(stores):

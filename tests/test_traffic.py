@@ -378,6 +378,20 @@ def test_a_rank_with_a_thread_that_acts_is_not_stuck():
     assert stuck(s.matcher) == []
 
 
+def test_a_wait_for_the_store_ends_when_any_other_rank_is_live_or_the_entry_is_there():
+    s = Script(3)
+    waits = Inspected(False, [], [], [(0, ["a", "b"], "f.py", 7)])
+    s.matcher.take(0, waits)
+    s.matcher.take(1, waits)
+    assert stuck(s.matcher) == []
+    s.matcher.end(2)
+    assert stuck(s.matcher, certain=True) == [0, 1]
+    s.matcher.stored = {"a"}
+    assert stuck(s.matcher) == [0, 1]
+    s.matcher.stored = {"a", "b"}
+    assert stuck(s.matcher) == []
+
+
 def test_a_callback_lives_while_all_of_its_operations_can_complete():
     s = Script(3)
     s.recv(0, 1)

@@ -15,6 +15,7 @@ from grader.core.resource_limits import DEFAULTS, valid_sizes
 from grader.core.source_locations import live_line, with_source
 from grader.core.values import show
 from grader.core.verdict import ArrivalOrders, ExerciseVerdict, Failure, Status
+from grader.course.cases import Kill
 from grader.course.chapters import discover
 from grader.course.exercise import Exercise
 from grader.course.index import Catalogue, course_index
@@ -464,6 +465,7 @@ class Run(Sequence[Any]):
         failure: why the run failed, or ``None``.
         orders: how many orders of arrival were tried, of how many that are known;
             ``None`` if there is only one.
+        killed: the rank that was killed on request, if one was; its result is ``None``.
     """
 
     def __init__(
@@ -473,12 +475,14 @@ class Run(Sequence[Any]):
         output: Sequence[str],
         failure: Failure | None,
         orders: ArrivalOrders | None = None,
+        killed: int | None = None,
     ) -> None:
         self._results = tuple(results)
         self._trace = trace
         self.output = tuple(output)
         self.failure = None if failure is None else with_source(failure, live_line)
         self.orders = orders
+        self.killed = killed
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -508,9 +512,12 @@ class Run(Sequence[Any]):
     def __repr__(self) -> str:
         if self.failure is not None:
             return plain(failure_report(self.failure))
-        if all(value is None for value in self._results):
+        if all(value is None for value in self._results) and self.killed is None:
             return f"{len(self._results)} ranks, nothing returned"
-        return "\n".join(f"rank {rank}: {show(v, 160)}" for rank, v in enumerate(self._results))
+        return "\n".join(
+            f"rank {rank}: {'killed' if rank == self.killed else show(v, 160)}"
+            for rank, v in enumerate(self._results)
+        )
 
     def _repr_html_(self) -> str | None:
         return None if self.failure is None else failure_html(self.failure)
@@ -523,6 +530,7 @@ def run(
     seconds: float = DEFAULTS.run,
     may_fail: bool = False,
     backend: str = "gloo",
+    kill: tuple[int, int] | None = None,
 ) -> Run:
     """Run a function on every rank of a fresh world of processes.
 
@@ -544,16 +552,21 @@ def run(
             are meant to go wrong.
         backend: what carries the messages: ``gloo``, ``mpi`` or ``nccl``, see
             :func:`grader.backends`.
+        kill: a rank to kill, and the step at which it dies: 0 as it enters the function, and
+            after that one for each operation that it begins, for each that is complete, and for
+            each entry that it puts into the store; as it returns, if it makes fewer steps. On
+            gloo only.
 
     Raises:
         RunFailed: a rank raised, died, hung or broke a rule of communication.
         RequestError: the function cannot be sent to other processes; or the
-            backend is not to be had here.
+            backend is not to be had here; or there is no rank to kill.
     """
     (size,) = valid_sizes([world_size])
+    killed = None if kill is None else _to_kill(kill, size, backend)
     name = getattr(function, "__name__", "function")
     program = live_program(function, *arguments)
-    job = Job(name, ((),) * size, allowed=None, seconds=seconds)
+    job = Job(name, ((),) * size, allowed=None, seconds=seconds, killed=killed)
     with stoppable() as launcher:
         outcome, orders = _in_all_orders(launcher, size, program, job, backend)
     for rank, text in enumerate(outcome.output):
@@ -563,10 +576,27 @@ def run(
         print(f"warning: {warning}")
     results = [result.value for result in outcome.results]
     failure = outcome.failure or omission(outcome.results, job.answer_limit)
-    finished = Run(results, outcome.trace, outcome.output, failure, orders)
+    dead = None if killed is None else killed.rank
+    finished = Run(results, outcome.trace, outcome.output, failure, orders, dead)
     if not may_fail:
         finished._require_success()
     return finished
+
+
+def _to_kill(kill: tuple[int, int], size: int, backend: str) -> Kill:
+    """Return a request to kill a rank, checked.
+
+    Raises:
+        RequestError: it names no rank and step, or a backend that does not survive it.
+    """
+    if not entry_of(backend).survives:
+        raise RequestError(f"where a rank is killed on {entry_of(backend).title}, all others end")
+    if not (isinstance(kill, tuple) and len(kill) == 2 and all(type(one) is int for one in kill)):
+        raise RequestError(f"kill takes a rank and a step, as in kill=(2, 0), not {kill!r}")
+    rank, step = kill
+    if not 0 <= rank < size or step < 0:
+        raise RequestError(f"kill={kill!r}: the ranks are 0 to {size - 1}, and steps count from 0")
+    return Kill(rank, step)
 
 
 def _in_all_orders(

@@ -158,11 +158,14 @@ class Inspected(msgspec.Struct, array_like=True, tag="inspect", frozen=True):
             thread, file and line.
         callbacks: for each callback of a future that has yet to run, the operations that
             must be complete before it runs.
+        store: those that wait for entries of the store without a time limit: thread, keys, file
+            and line.
     """
 
     acting: bool
     idle: list[tuple[int, str, int]]
     callbacks: list[list[int]]
+    store: list[tuple[int, list[str], str, int]] = []
 
 
 class Polled(msgspec.Struct, array_like=True, tag="poll", frozen=True):

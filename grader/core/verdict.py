@@ -495,10 +495,11 @@ class Failure:
     detail: tuple[str, ...] = ()
     frames: tuple[SourceLine, ...] = ()
     #: of a deadlock: everyone who waits, the ranks of a cycle, if there is one,
-    #: and those that others wait for although they have returned
+    #: and those that others wait for although they have returned, or have been killed
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    killed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -551,6 +552,7 @@ class CaseVerdict:
     waits: tuple[Wait, ...] = ()
     cycle: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
+    killed: tuple[int, ...] = ()
     #: of receives from any rank: in how many orders they were matched; none if there is one only
     orders: ArrivalOrders | None = None
     #: whether its ranks were simulated

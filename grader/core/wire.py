@@ -14,11 +14,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from grader.core.events import Event, Matched, Outside, Signature
+from grader.core.events import Completed, Event, Left, Matched, Outside, Posted, Signature
 from grader.core.outline import Outline
 from grader.core.verdict import Diagnosis, Volume
 
 __all__ = [
+    "AT_RETURN",
     "Answered",
     "BrokenFrame",
     "FrameReader",
@@ -40,6 +41,7 @@ __all__ = [
     "Setup",
     "Simulate",
     "Simulated",
+    "StepCount",
     "Tally",
     "ToRank",
     "TooManyMessages",
@@ -188,6 +190,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
         answer_limit: bytes of tensors that may be sent back.
         library: the path of a built library whose function is called instead of the
             program's; empty for none.
+        killed_at: the step at which this rank is killed, see :class:`StepCount`; None for never.
     """
 
     entry: str
@@ -198,6 +201,7 @@ class RunCall(msgspec.Struct, tag="call", frozen=True):
     watched: int
     answer_limit: int
     library: str = ""
+    killed_at: int | None = None
 
 
 class StoreEntry(msgspec.Struct, tag="told", frozen=True):
@@ -206,12 +210,14 @@ class StoreEntry(msgspec.Struct, tag="told", frozen=True):
     Attributes:
         key, value: the entry.
         rank, number: the rank whose request has put it there, and the request's number.
+        changed: whether the entry is new; it is not where a comparison has failed.
     """
 
     key: str
     value: bytes
     rank: int
     number: int
+    changed: bool = True
 
 
 class Resolved(msgspec.Struct, tag="resolved", frozen=True):
@@ -235,12 +241,15 @@ class Put(msgspec.Struct, tag="put", array_like=True, frozen=True):
         key, value: the entry.
         amount: if given, it is added to the number that is there, and ``value`` is ignored.
         number: the number of the request among this rank's.
+        expected: if given, ``value`` is put there only if this is there, or nothing is there and
+            this is empty.
     """
 
     key: str
     value: bytes
     amount: int | None
     number: int
+    expected: bytes | None = None
 
 
 class Joined(msgspec.Struct, tag="joined", array_like=True, frozen=True):
@@ -403,6 +412,38 @@ class Simulated(msgspec.Struct, tag="simulated", array_like=True, frozen=True):
 
 
 FromRank = Answered | Event | Joined | Parsed | Put | Ready | Returned | Raised | Simulated
+
+
+# The step at which a rank is killed. -------------------------------------------------
+
+#: Stands for the last step of a rank, however many it makes: it is killed as it returns.
+AT_RETURN = 1 << 30
+
+
+class StepCount:
+    """A count of the steps of a rank, up to the one at which it is killed.
+
+    A step is what other ranks can learn of: an operation that begins or is complete, and an entry
+    that is put into the store.  Step 0 is the beginning of the call, and the last one its end.
+    What a rank does between two steps shows nowhere, so every moment of a death is a step.
+
+    The rank counts, and stops at the step; the judge counts what it hears, and kills it.  So a
+    rank dies at the same step every time, however fast it runs.
+
+    Args:
+        killed_at: the step.
+    """
+
+    def __init__(self, killed_at: int) -> None:
+        self._left = killed_at
+
+    def reached(self, message: object) -> bool:
+        """Return whether the rank has come to the step, with this message at the latest."""
+        if isinstance(message, (Posted, Completed, Put)):
+            self._left -= 1
+        elif isinstance(message, Left) and not message.raised:
+            self._left = 0
+        return self._left <= 0
 
 
 # Exceptions between the judge and a rank, for use inside this package. ------------

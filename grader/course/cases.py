@@ -13,8 +13,9 @@ import numpy.typing as npt
 import torch
 
 from grader.core.values import dtype_name, tagged, with_article
+from grader.core.wire import AT_RETURN
 
-__all__ = ["Case", "Draw", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
+__all__ = ["Case", "Draw", "Kill", "Kind", "PerRank", "demo", "kinds", "tag_lists", "tags"]
 
 
 #: Weight of each byte of a word in the sum of the bytes plus the word as a fraction.
@@ -26,6 +27,28 @@ _SPREAD = math.sqrt(3) / 256
 
 class PerRank(list[Any]):
     """An argument with a value for every rank."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """The rank that the grader kills in a case, and the moment.
+
+    Attributes:
+        rank: the rank.
+        step: the step at which it dies, see :class:`grader.core.wire.StepCount`: 0 as it enters
+            the function, :data:`~grader.core.wire.AT_RETURN` as it returns; it dies then, too, if
+            it makes fewer steps.
+    """
+
+    rank: int
+    step: int
+
+    def __str__(self) -> str:
+        if self.step == 0:
+            return f"rank {self.rank} is killed as it enters"
+        if self.step == AT_RETURN:
+            return f"rank {self.rank} is killed as it returns"
+        return f"rank {self.rank} is killed at its step {self.step}"
 
 
 @dataclass(frozen=True)
@@ -69,12 +92,14 @@ class Case:
     """One input of an exercise, for all ranks of a world of size ``n``.
 
     Arguments are attributes: lists over ranks if they were given as
-    :class:`PerRank`, the common value otherwise.
+    :class:`PerRank`, the common value otherwise.  ``killed`` is the rank that the grader kills,
+    if it does.
     """
 
     name: str
     n: int
     columns: Mapping[str, Any]
+    killed: Kill | None = None
 
     @property
     def ranks(self) -> range:

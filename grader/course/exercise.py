@@ -222,7 +222,7 @@ class Exercise:
             parameters. ``NAME: str`` asks for a text.
         summary: one line for lists.
         inputs: draws the cases of a world size.
-        expected: the oracle: what each rank must hold afterwards.
+        expected: the oracle: what each rank must hold afterwards; ``None`` for one that is killed.
         compiled: where a text is asked for, which is C++ source: the function in it
             that is judged, as Python sees it; all of its parameters are tensors.
         result: the parameter that holds the result in place, or ``None``
@@ -231,6 +231,8 @@ class Exercise:
         limits: limits on the traffic, each judged as its own case.
         growth: the simulated ranks that limits are judged on besides, if any.
         allowed: collectives that may be called.
+        also: other results that are as right: lists like the oracle's, of which all ranks must
+            hold the same one; ``None`` where there is one right result.
         hints: from the gentlest to the plainest.
         mistakes: hints for particular mistakes, tried in order.
         advice: hints by diagnosis, where no mistake is recognised.
@@ -283,6 +285,7 @@ class Exercise:
     demo: Callable[[int], Case] | None = None
     point: Callable[[Case, Diagnosis], bool] | None = None
     remark: Callable[[Case, Trace], str] | None = None
+    also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
     points: float = 1.0
     chapter: str = ""
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)

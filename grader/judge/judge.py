@@ -24,7 +24,7 @@ from grader.course.hints import choose_hint
 from grader.judge.assessment import assess, assess_again, assess_limit, ranks, rounding
 from grader.judge.case_order import CaseOrder, not_run, too_late
 from grader.judge.simulated_checks import grown, grown_cases
-from grader.launch.backends import require_backend
+from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.launchers import Launcher
 from grader.launch.process_world import SETUP_SECONDS, ProcessWorld, largest_world
@@ -240,6 +240,9 @@ _CROWD = 6
 #: The part of its time limit that a call may compute or sleep; the rest is for a busy machine.
 _EFFORT = 0.2
 
+#: The same where a rank is killed: the others have to wait until it counts as dead.
+_PATIENT_EFFORT = 0.6
+
 
 #: Orders of arrival tried of the first case of a world size that has several.
 _ORDERS = 12
@@ -351,6 +354,10 @@ class Judge:
         self, exercise: Exercise, submission: Submission, sizes: Sequence[int], count: Count
     ) -> ExerciseVerdict:
         plan = {n: exercise.cases(self._settings.seed, n) for n in sizes}
+        backend = entry_of(self.backend)
+        if not backend.survives and any(case.killed for cases in plan.values() for case in cases):
+            message = f"a rank is killed, and on {backend.title} that ends the others, too"
+            return self._verdict(exercise, Status.SKIPPED, (), message=message)
         grows = exercise.growth is not None and self._settings.world_sizes is None
         total = sum(map(len, plan.values())) + len(plan) * len(exercise.limits)
         total += grown_cases(exercise) if grows else 0
@@ -765,6 +772,7 @@ def _job(
         allowed=exercise.allowed,
         policy=policy,
         seconds=settings.seconds,
-        effort=settings.seconds * _EFFORT,
+        effort=settings.seconds * (_EFFORT if case.killed is None else _PATIENT_EFFORT),
         answer_limit=settings.answer,
+        killed=case.killed,
     )

@@ -256,6 +256,7 @@ class BackendEntry:
         call_seconds: wall clock that one call may take in a check.
         in_sandbox: whether a sandbox holds what it needs, so that a class may be graded on it.
         keeps_progress: whether a check on it counts for the learner's progress.
+        survives: whether the other ranks can go on when one of them has been killed.
     """
 
     name: str
@@ -269,6 +270,7 @@ class BackendEntry:
     call_seconds: float = DEFAULTS.call
     in_sandbox: bool = False
     keeps_progress: bool = True
+    survives: bool = False
 
 
 _ENTRIES = (
@@ -280,6 +282,7 @@ _ENTRIES = (
         found=lambda: "in this torch",
         used_in="",
         in_sandbox=True,
+        survives=True,
     ),
     BackendEntry(
         name="mpi",

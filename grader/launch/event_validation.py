@@ -162,6 +162,12 @@ class EventValidator:
         for thread, file, _ in event.idle:
             _thread(thread, 0)
             _name(file)
+        if sum(1 + len(keys) for _, keys, _, _ in event.store) > THREADS:
+            raise TooManyMessages(f"waits for more than {THREADS:,} entries of the store")
+        for thread, keys, file, _ in event.store:
+            _thread(thread, 0)
+            for text in (file, *keys):
+                _name(text)
 
     def _grouped(self, rank: int, event: Grouped) -> None:
         members, size = event.members, self._matcher.size

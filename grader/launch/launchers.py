@@ -128,8 +128,8 @@ class ProcessOwner(Protocol):
         """Enter the ranks that have ended in ``statuses``; wait up to ``patience`` seconds."""
         ...
 
-    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
-        """Send a signal to every rank that still runs."""
+    def signal(self, handle: ProcessGroupHandle, number: int, rank: int | None = None) -> None:
+        """Send a signal to every rank that still runs, or to one of them."""
         ...
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
@@ -185,9 +185,9 @@ class ProcessGroupHandle:
         """Return the ranks that still run, by rank, as far as they are known."""
         return self.owner.processes(self)
 
-    def signal(self, number: int) -> None:
-        """Send a signal to every rank that still runs."""
-        self.owner.signal(self, number)
+    def signal(self, number: int, rank: int | None = None) -> None:
+        """Send a signal to every rank that still runs, or to one of them."""
+        self.owner.signal(self, number, rank)
 
     def close(self) -> None:
         """Kill every process of the world; :meth:`Launcher.settle` waits until they are gone."""
@@ -504,9 +504,9 @@ class Client(ABC):
     def _last_line(self) -> str:
         """Return why the server has ended, as far as it said."""
 
-    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
-        """Ask for a signal to every rank of a world that still runs."""
-        request = {"signal": handle.name, "number": int(number)}
+    def signal(self, handle: ProcessGroupHandle, number: int, rank: int | None = None) -> None:
+        """Ask for a signal to every rank of a world that still runs, or to one of them."""
+        request = {"signal": handle.name, "number": int(number), "rank": rank}
         # the ranks of a server end with it
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -641,11 +641,12 @@ class Spawner:
             if status is not None:
                 handle.statuses[rank] = status
 
-    def signal(self, handle: ProcessGroupHandle, number: int) -> None:
-        """Send a signal to every rank of a world that still runs."""
-        for process in self._processes.get(handle.name, []):
-            # it does nothing to a process that has been reaped
-            process.send_signal(number)
+    def signal(self, handle: ProcessGroupHandle, number: int, rank: int | None = None) -> None:
+        """Send a signal to every rank of a world that still runs, or to one of them."""
+        for each, process in enumerate(self._processes.get(handle.name, [])):
+            if rank in (None, each):
+                # it does nothing to a process that has been reaped
+                process.send_signal(number)
 
     def processes(self, handle: ProcessGroupHandle) -> dict[int, psutil.Process]:
         """Return the ranks of a world that still run."""

@@ -11,7 +11,7 @@ import re
 import selectors
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -40,6 +40,7 @@ from grader.core.wire import (
     Returned,
     RunCall,
     Setup,
+    StepCount,
 )
 from grader.launch.backends import MpiJob, entry_of, require_backend
 from grader.launch.event_validation import NAME, EventValidator, clipped
@@ -223,6 +224,7 @@ class Supervisor:
         resolve: sends a rank the source of a deferred receive: ``resolve(rank, op, source)``.
         put: takes an entry that a rank puts into the store: ``put(rank, entry)``.
         inspect: asks a rank what its threads do.
+        stored: the keys of the store that have values.
     """
 
     def __init__(
@@ -231,6 +233,7 @@ class Supervisor:
         resolve: Callable[[int, int, int], None],
         put: Callable[[int, Put], None],
         inspect: Callable[[int], None],
+        stored: Container[str] = (),
     ) -> None:
         self.handle = handle
         #: the number of ranks that are listened to; those after them wait
@@ -238,6 +241,7 @@ class Supervisor:
         self._resolve = resolve
         self._put = put
         self._inspect = inspect
+        self._stored = stored
         self.subgroups = True
         # a new buffer for each read would cost more than the read; a buffer shared by supervisors
         # would be overwritten by one thread before another has used what it read
@@ -286,6 +290,7 @@ class Supervisor:
     def _begin(self, matcher: MessageMatcher, job: Job, longest: int) -> None:
         """Begin to read from ranks that do ``job``, in frames of up to ``longest`` bytes."""
         matcher.know_groups_of(self.matcher)
+        matcher.stored = self._stored
         self.matcher = matcher
         self._validator = EventValidator(
             matcher, job.allowed, self.subgroups, bool(job.watched), self._views
@@ -294,6 +299,8 @@ class Supervisor:
             reader.longest = longest
         self.causes = RootCause(matcher)
         self._policy = job.policy
+        self._killed = job.killed
+        self._steps = StepCount(job.killed.step) if job.killed is not None else None
         self._replies: dict[int, Returned] = {}
         self._printed = Printed(self.size, job.output_limit)
         self._watchdog = CpuWatchdog(self.handle.processes, job.effort)
@@ -310,12 +317,12 @@ class Supervisor:
 
     @property
     def returned(self) -> bool:
-        """Whether every rank has returned."""
-        return len(self._replies) == self.size
+        """Whether every rank has returned, except for one that was killed and is gone."""
+        return len(self._replies.keys() | self.matcher.killed & self._lost) == self.size
 
-    def replies(self) -> list[Returned]:
-        """Return the ranks' answers, in rank order."""
-        return [self._replies[rank] for rank in range(self.size)]
+    def replies(self) -> list[Returned | None]:
+        """Return the ranks' answers, in rank order; None for one that was killed."""
+        return [self._replies.get(rank) for rank in range(self.size)]
 
     def output(self) -> tuple[str, ...]:
         """Return the output of each rank."""
@@ -521,6 +528,7 @@ class Supervisor:
         if not isinstance(message, Inspected):
             self._heard[rank] = time.monotonic()
             self._watchdog.note_activity()
+            self._kill_if_due(rank, message)
         if isinstance(message, Inspected):
             self._validator.look(rank, message)
             self.matcher.take(rank, message)
@@ -537,6 +545,8 @@ class Supervisor:
             self._joined.add(rank)
         elif rank in self.matcher.ended:
             self.causes.forged(rank, "a second answer")
+        elif isinstance(message, Returned) and rank in self.matcher.killed:
+            self.causes.forged(rank, "an answer after the step at which it stops to be killed")
         elif isinstance(message, Returned):
             self._replies[rank] = message
             self.matcher.end(rank)
@@ -549,6 +559,14 @@ class Supervisor:
             self._ready.add(rank)
         else:
             raise BrokenFrame("an answer to what nobody has asked")
+
+    def _kill_if_due(self, rank: int, message: object) -> None:
+        """Kill the rank that the job names, once it has come to the step at which it dies."""
+        if self._killed is None or self._steps is None or rank != self._killed.rank:
+            return
+        if self._steps.reached(message) and rank not in self.matcher.killed:
+            self.matcher.killed.add(rank)
+            self.handle.signal(signal.SIGKILL, rank)
 
     def _cannot_join(self, rank: int, message: Raised) -> NoReturn:
         if rank in self._joined:
@@ -564,7 +582,9 @@ class Supervisor:
             key = self._selector.get_map().get(fd)
             while key is not None and self._read_pipe(fd, *key.data):
                 key = self._selector.get_map().get(fd)
-        if rank not in self.matcher.ended or rank in self._replies:
+        if rank in self.matcher.killed:
+            self.matcher.end(rank, time.monotonic_ns())
+        elif rank not in self.matcher.ended or rank in self._replies:
             self._replies.pop(rank, None)
             self.matcher.end(rank, time.monotonic_ns())
             status, printed = self.handle.statuses.get(rank), self._printed.by(rank)
@@ -667,7 +687,11 @@ class ProcessWorld:
                 self._job = entry.job(size)
                 environments = self._job.environments
             self._supervisor = Supervisor(
-                self._handle, self._send_resolution, self._store.take, self._inspect
+                self._handle,
+                self._send_resolution,
+                self._store.take,
+                self._inspect,
+                self._store.keys,
             )
         except OSError as error:
             self.close()
@@ -715,14 +739,16 @@ class ProcessWorld:
         after = self._launcher.counts() if failure is None else None
         moved = None
         if before is not None and after is not None:
-            failure = contradiction(matcher.trace(), after - before)
+            # what a killed rank had handed to the network may not have left it
+            if job.killed is None:
+                failure = contradiction(matcher.trace(), after - before)
             moved = (after - before).payload
         assert self._supervisor is not None
         results: tuple[RankResult, ...] = ()
         if self._supervisor.returned:
             try:
                 results = tuple(
-                    _result(reply, len(arguments))
+                    RankResult(None, arguments) if reply is None else _result(reply, len(arguments))
                     for reply, arguments in zip(
                         self._supervisor.replies(), job.arguments, strict=True
                     )
@@ -732,7 +758,7 @@ class ProcessWorld:
             except MemoryError as error:
                 raise WorldError("there is no memory here for what the ranks return") from error
         output = self._supervisor.output()
-        if failure is not None:
+        if failure is not None or job.killed is not None:
             self.close()
         seconds = time.monotonic() - started
         return Outcome(results, failure, matcher.trace(), output, seconds, moved)
@@ -757,7 +783,9 @@ class ProcessWorld:
 
     def _call(self, job: Job, matcher: MessageMatcher) -> Failure | None:
         assert self._supervisor is not None
+        self._store.forget()
         for rank, arguments in enumerate(job.arguments):
+            dies = job.killed is not None and job.killed.rank == rank
             self._tell(
                 rank,
                 RunCall(
@@ -769,6 +797,7 @@ class ProcessWorld:
                     watched=job.watched,
                     answer_limit=job.answer_limit,
                     library=job.library,
+                    killed_at=job.killed.step if job.killed is not None and dies else None,
                 ),
             )
         return self._supervisor.until_returned(matcher, job)

@@ -15,6 +15,7 @@ from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.resource_limits import DEFAULTS
 from grader.core.values import amount
 from grader.core.verdict import Diagnosis, Failure
+from grader.course.cases import Kill
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy
 
@@ -44,6 +45,7 @@ class Job:
         answer_limit: bytes of tensors that a rank may send back.
         library: the path of a library, built from the answer, that has the entry; see
             :mod:`grader.launch.cpp_build`.
+        killed: the rank that is killed, and when; the world cannot be used again then.
     """
 
     entry: str
@@ -58,11 +60,12 @@ class Job:
     output_limit: int = DEFAULTS.output
     answer_limit: int = DEFAULTS.answer
     library: str = ""
+    killed: Kill | None = None
 
 
 @dataclass(frozen=True)
 class RankResult:
-    """The result of one rank.
+    """The result of one rank; one that was killed has its arguments as they were, and no value.
 
     Attributes:
         value: the returned value.

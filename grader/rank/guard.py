@@ -14,6 +14,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -93,7 +94,13 @@ def join(
     """
     transports = {
         size: _private(
-            backend, c10d.PrefixStore(f"{size}", store), rank, size, range(size), size == max(sizes)
+            backend,
+            c10d.PrefixStore(f"{size}", store),
+            rank,
+            size,
+            range(size),
+            size == max(sizes),
+            FOREVER,
         )
         for size in sorted(sizes)
         if rank < size
@@ -159,10 +166,11 @@ def _subgroup(backend: Backend, options: Any, recorder: Recorder) -> RecordingGr
     rank, size, name = options.group_rank, options.group_size, str(options.group_id)
     members, limit = list(options.global_ranks_in_group), short_limit(options.timeout)
     group = RecordingGroup(None, backend, rank, size, members, name, recorder, limit)
-    group_event = recorder.post("new_group", name, peer=ANY, detail=str(members))
-    recorder.blocked(group_event)
+    group_event = recorder.post("new_group", name, peer=ANY, detail=str(members), limit=limit)
+    recorder.blocked(group_event, limit)
+    patience = options.timeout if limit else FOREVER
     try:
-        group._inner = _private(backend, options.store, rank, size, members, whole=False)
+        group._inner = _private(backend, options.store, rank, size, members, False, patience)
     except BaseException:
         recorder.refused(group_event)
         raise
@@ -178,10 +186,11 @@ def _private(
     size: int,
     members: Sequence[int],
     whole: bool,
+    limit: timedelta,
 ) -> Any:
     """Return a transport's own group; ``whole`` says whether all ranks are in it."""
     with _guard.opened():
-        return backend.connect(store, rank, size, members, whole)
+        return backend.connect(store, rank, size, members, whole, limit)
 
 
 def _close_private_gloo() -> None:

@@ -3,16 +3,18 @@
 gloo needs a store in which every rank puts its address and finds those of the others.  A file
 would do, but ranks could use it to exchange data without messages, and it needs a folder that
 they may write to.  This store lives in the judge, which sends every new entry to all ranks over
-their own sockets, so that a lookup needs no request.
+their own sockets, so that a lookup needs no request.  It outlives every rank, as the store of
+``torchrun``'s agent does.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import timedelta
 from typing import Any
 
+from torch.distributed import DistStoreError
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.verdict import Diagnosis
@@ -63,7 +65,13 @@ class RankStoreServer:
             what = f"puts more into the store than the {ROOM >> 20} MB that a world has there"
             raise Refused(what, Diagnosis.MEMORY_LIMIT)
         value = put.value
-        if put.amount is not None:
+        if put.expected is not None:
+            # as torch's own stores do it
+            there = self._entries.get(put.key, b"")
+            if there != put.expected:
+                self._tell(StoreEntry(put.key, there or put.expected, rank, put.number, False))
+                return
+        elif put.amount is not None:
             try:
                 value = str(int(self._entries.get(put.key, b"0")) + put.amount).encode()
             except ValueError:
@@ -71,6 +79,15 @@ class RankStoreServer:
                 raise Refused(what, Diagnosis.EXCEPTION) from None
         self._entries[put.key] = value
         self._tell(StoreEntry(put.key, value, rank, put.number))
+
+    @property
+    def keys(self) -> Container[str]:
+        """The keys that have values now."""
+        return self._entries
+
+    def forget(self) -> None:
+        """Forget all entries, since those of one call would mislead the next."""
+        self._entries.clear()
 
 
 class RankStore(c10d.Store):
@@ -90,20 +107,30 @@ class RankStore(c10d.Store):
         self._asked = 0
         self._open = True
         self._news = threading.Condition()
+        #: by thread, the keys that it waits for without a time limit
+        self.waits: dict[int, list[str]] = {}
 
     def hear(self, told: StoreEntry) -> None:
         """Store an entry that the judge sends; called by the listening thread."""
         with self._news:
-            self._entries[told.key] = told.value
+            if told.changed:
+                self._entries[told.key] = told.value
             if told.rank == self._rank:
                 self._answers[told.number] = told.value
             self._news.notify_all()
+
+    def forget(self) -> None:
+        """Forget all entries, as the judge has done; called by the listening thread."""
+        with self._news:
+            self._entries.clear()
 
     def close(self) -> None:
         """Refuse further entries, which would be a way around messages."""
         self._open = False
 
-    def _put(self, key: str, value: bytes, amount: int | None) -> bytes:
+    def _put(
+        self, key: str, value: bytes, amount: int | None = None, expected: bytes | None = None
+    ) -> bytes:
         if not self._open:
             raise RuntimeError("this exercise leaves the store closed; send messages instead")
         if len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE:
@@ -119,27 +146,33 @@ class RankStore(c10d.Store):
                 )
             self._asked += 1
             number = self._asked
-        self._send(Put(key, value, amount, number))
+        self._send(Put(key, value, amount, number, expected))
         with self._news:
             # when the call returns, the entry is in the store
-            self._news.wait_for(lambda: number in self._answers)
+            self._wait_for(lambda: number in self._answers, None)
             return self._answers.pop(number)
 
     # What torch calls. -------------------------------------------------------
 
     def set(self, key: str, value: Any) -> None:
         """Set the value of a key."""
-        self._put(key, value.encode() if isinstance(value, str) else bytes(value), None)
+        self._put(key, _bytes(value))
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number of a key, and return the sum."""
         return int(self._put(key, b"", amount))
 
+    def compare_set(self, key: str, expected: Any, desired: Any) -> bytes:
+        """Set a key that has the expected value, and return the value that it has now.
+
+        A key without a value has the expected value if that is empty.
+        """
+        return self._put(key, _bytes(desired), expected=_bytes(expected))
+
     def get(self, key: str) -> bytes:
         """Block until a key has a value, and return it."""
-        with self._news:
-            self._news.wait_for(lambda: key in self._entries)
-            return self._entries[key]
+        self.wait([key])
+        return self._entries[key]
 
     def check(self, keys: Sequence[str]) -> bool:
         """Return whether all keys have values."""
@@ -147,9 +180,37 @@ class RankStore(c10d.Store):
             return all(key in self._entries for key in keys)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Block until all keys have values.  Ranks that never join are found from the trace."""
+        """Block until all keys have values.  Ranks that never join are found from the trace.
+
+        Raises:
+            DistStoreError: they have none after ``timeout``.
+        """
+        ident = threading.get_ident()
         with self._news:
-            self._news.wait_for(lambda: all(key in self._entries for key in keys))
+            if timeout is None:
+                self.waits[ident] = list(keys)
+            try:
+                found = self._wait_for(lambda: self.check(keys), timeout)
+            finally:
+                self.waits.pop(ident, None)
+        if not found:
+            assert timeout is not None
+            # in the words of torch's own stores
+            raise DistStoreError(
+                f"wait timeout after {timeout.total_seconds() * 1000:.0f}ms,"
+                f" keys: {', '.join(keys)}"
+            )
+
+    def _wait_for(self, there: Callable[[], bool], limit: timedelta | None) -> bool:
+        """Wait until something is there, or the time is over; return whether it is there."""
+        # with a time limit in any case, by which a thread that waits for no other of its process
+        # is known from one that does
+        seconds = threading.TIMEOUT_MAX if limit is None else limit.total_seconds()
+        return self._news.wait_for(there, min(seconds, threading.TIMEOUT_MAX))
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Ignore the time limit: the judge finds waits that cannot end."""
+        """Ignore the time limit, as torch's stores do behind a prefix; ``wait`` takes its own."""
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)

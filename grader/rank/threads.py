@@ -19,14 +19,14 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch.futures import Future as TorchFuture
 
 from grader.core.events import Inspected
-from grader.core.source_locations import is_students, told
+from grader.core.source_locations import NAME, is_students, told
 from grader.rank.recorder import Recorder
 from grader.rank.requests import collect_all, wait_all
 
@@ -76,10 +76,12 @@ class Threads:
 
     Args:
         recorder: the rank's recorder, which knows the threads that wait for operations.
+        store_waits: by thread, the keys of the store that it waits for without a time limit.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, store_waits: Mapping[int, list[str]]) -> None:
         self._recorder = recorder
+        self._store_waits = store_waits
         #: by thread, the future that it waits for
         self._futures: dict[int, TorchFuture[Any]] = {}
         #: threads that have been started and have yet to run
@@ -141,11 +143,14 @@ class Threads:
             return Inspected(True, [], [])
         if any(first[ident] is not second[ident] for ident in first):
             return Inspected(True, [], [])
-        idle = []
+        idle, store = [], []
         for ident, held in first.items():
+            thread = self._recorder.thread(ident)
             if isinstance(held, types.FrameType):
-                idle.append((self._recorder.thread(ident), *_place(held)))
-        return Inspected(False, idle, self._recorder.awaited_by_callbacks())
+                idle.append((thread, *_place(held)))
+            elif isinstance(held, list):
+                store.append((thread, [key[-NAME:] for key in held], *_place(_frames()[ident])))
+        return Inspected(False, idle, self._recorder.awaited_by_callbacks(), store)
 
     def _look(self) -> dict[int, object] | None:
         """Return the wait of each thread, or ``None`` if one may go on by itself."""
@@ -162,6 +167,8 @@ class Threads:
                 if not recorder.in_flight(waiting.op):
                     return None
                 found[ident] = waiting
+            elif ident in self._store_waits:
+                found[ident] = self._store_waits[ident]
             elif self._is_idle(ident, frame, frames):
                 found[ident] = frame
             else:

@@ -295,14 +295,14 @@ class _Graph:
         nodes: ranks, those of the cycle first and in its order.
         waits: the waits of ranks that are drawn.
         ring: the arrows of the cycle.
-        ended: ranks that have returned.
+        over: by rank, how one that will post nothing more has ended.
         left_out: how many waiting ranks are not drawn.
     """
 
     nodes: list[int]
     waits: dict[int, Wait]
     ring: list[Edge]
-    ended: frozenset[int]
+    over: dict[int, str]
     left_out: int
 
     @property
@@ -315,33 +315,51 @@ class _Graph:
         ]
 
 
-def graph_image(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+def graph_image(
+    waits: Sequence[Wait],
+    cycle: Sequence[int] = (),
+    ended: Sequence[int] = (),
+    killed: Sequence[int] = (),
+) -> str:
     """Return the graph as an ``img`` element; empty if there is nothing to draw, or too much."""
-    graph = _chosen(waits, cycle, ended)
+    graph = _chosen(waits, cycle, ended, killed)
     return "" if graph is None else themed_image(_svg(graph), _words(graph))
 
 
-def graph_words(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+def graph_words(
+    waits: Sequence[Wait],
+    cycle: Sequence[int] = (),
+    ended: Sequence[int] = (),
+    killed: Sequence[int] = (),
+) -> str:
     """Return what the picture shows, for readers who cannot see it; empty without a picture."""
-    graph = _chosen(waits, cycle, ended)
+    graph = _chosen(waits, cycle, ended, killed)
     return "" if graph is None else _words(graph)
 
 
-def graph_svg(waits: Sequence[Wait], cycle: Sequence[int] = (), ended: Sequence[int] = ()) -> str:
+def graph_svg(
+    waits: Sequence[Wait],
+    cycle: Sequence[int] = (),
+    ended: Sequence[int] = (),
+    killed: Sequence[int] = (),
+) -> str:
     """Return the graph as SVG; empty if there is nothing to draw, or too much."""
-    graph = _chosen(waits, cycle, ended)
+    graph = _chosen(waits, cycle, ended, killed)
     return "" if graph is None else _svg(graph)
 
 
-def _chosen(waits: Sequence[Wait], cycle: Sequence[int], ended: Sequence[int]) -> _Graph | None:
+def _chosen(
+    waits: Sequence[Wait], cycle: Sequence[int], ended: Sequence[int], killed: Sequence[int]
+) -> _Graph | None:
     """Return all waiting ranks and their peers; of too many, those of the cycle alone."""
     by_rank = {wait.rank: wait for wait in waits}
+    over = dict.fromkeys(ended, "has returned") | dict.fromkeys(killed, "has been killed")
     every = {rank for wait in waits for rank in (wait.rank, *wait.peers)}
     for nodes in ([*cycle, *sorted(every - set(cycle))], list(cycle)):
         if 2 <= len(nodes) <= MOST_RANKS:
             drawn = {rank: by_rank[rank] for rank in nodes if rank in by_rank}
             ring = list(zip(cycle, [*cycle[1:], *cycle[:1]], strict=True))
-            return _Graph(nodes, drawn, ring, frozenset(ended), len(by_rank) - len(drawn))
+            return _Graph(nodes, drawn, ring, over, len(by_rank) - len(drawn))
     return None
 
 
@@ -352,7 +370,9 @@ def _words(graph: _Graph) -> str:
         peers = f"rank {wait.peers[0]}" if len(wait.peers) == 1 else f"ranks {listed(wait.peers)}"
         which = "" if len(wait.peers) == 1 else "any of " if wait.any_of else "all of "
         parts.append(f"Rank {rank} waits for {which}{peers} ({_call(wait)}).")
-    parts += [f"Rank {rank} has returned." for rank in sorted(graph.ended) if rank in graph.nodes]
+    parts += [
+        f"Rank {rank} {graph.over[rank]}." for rank in sorted(graph.over) if rank in graph.nodes
+    ]
     if graph.ring:
         cycle = [rank for rank, _ in graph.ring]
         parts.append(f"The cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
@@ -377,7 +397,7 @@ def _lines(graph: _Graph, rank: int) -> list[str]:
     """Return the lines of a box.  The call is on the arrow instead if there is only one arrow."""
     wait = graph.waits.get(rank)
     if wait is None:
-        return [f"rank {rank}", "has returned" if rank in graph.ended else "can go on"]
+        return [f"rank {rank}", graph.over.get(rank, "can go on")]
     if len(wait.peers) == 1:
         return [f"rank {rank}"]
     needs = "any one" if wait.any_of else "all"

@@ -300,7 +300,7 @@ def _all_cases(verdict: ExerciseVerdict) -> Iterator[str]:
 
 def _graph(of: Failure | CaseVerdict) -> Iterator[str]:
     if of.diagnosis is Diagnosis.DEADLOCK:
-        image = graph_image(of.waits, of.cycle, of.ended)
+        image = graph_image(of.waits, of.cycle, of.ended, of.killed)
         if image:
             yield f'<div style="margin: 4px 0">{image}</div>'
 

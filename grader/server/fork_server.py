@@ -12,7 +12,8 @@ Requests (JSON, one per line):
 
 - ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
   output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
-- ``{"signal": id, "number": s}``: send a signal to every rank that still runs.
+- ``{"signal": id, "number": s, "rank": r}``: send a signal to a rank, or, where ``r`` is null, to
+  every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and all that they left running.
   Answered by ``{"gone": id}``.
 
@@ -152,7 +153,7 @@ class _Server:
                 mine, self.fds = self.fds[:count], self.fds[count:]
                 self.fork(message["fork"], mine)
             elif "signal" in message:
-                self.signal(message["signal"], message["number"])
+                self.signal(message["signal"], message["number"], message["rank"])
             elif "kill" in message:
                 self.kill(message["kill"])
                 self.say({"gone": message["kill"]})
@@ -195,12 +196,13 @@ class _Server:
         finally:
             os._exit(70)
 
-    def signal(self, name: str, number: int) -> None:
-        """Signal the ranks of a world that have not been reaped."""
+    def signal(self, name: str, number: int, rank: int | None) -> None:
+        """Signal the ranks of a world that have not been reaped, or one of them."""
         world = self.worlds.get(name)
         for pid in world.alive if world is not None else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+            if world is not None and rank in (None, world.pids[pid]):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def reap(self, reader: int) -> None:
         """Reap the children that have ended, and report them."""

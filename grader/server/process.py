@@ -36,12 +36,14 @@ from grader.core.wire import (
     Load,
     Parse,
     Parsed,
+    Put,
     Ready,
     Resolved,
     Returned,
     RunCall,
     Setup,
     Simulate,
+    StepCount,
     StoreEntry,
     read_frames,
 )
@@ -153,6 +155,7 @@ class _Rank:
         self._recorder: Recorder | None = None
         self._threads: Threads | None = None
         self._store: RankStore | None = None
+        self._steps: StepCount | None = None
         self._device = torch.device("cpu")
 
     def serve(self) -> None:
@@ -226,8 +229,8 @@ class _Rank:
         self._recorder = Recorder(setup.rank, self._emit)
         self._recorder.subgroups = setup.subgroups
         remember_thread_starts()
-        self._store = RankStore(setup.rank, self._writer.write)
-        self._threads = Threads(self._recorder)
+        self._store = RankStore(setup.rank, self._send)
+        self._threads = Threads(self._recorder, self._store.waits)
         listener = threading.Thread(target=self._listen, daemon=True, name="grader")
         self._recorder.helpers.add(listener)
         listener.start()
@@ -247,7 +250,14 @@ class _Rank:
             seal(setup.subgroups)
 
     def _emit(self, event: Event, flush: bool) -> None:
-        self._writer.write(event, flush)
+        self._send(event, flush)
+
+    def _send(self, message: Event | Put, flush: bool = True) -> None:
+        """Write what counts as a step, or may; stop there if the judge kills this rank at it."""
+        last = self._steps is not None and self._steps.reached(message)
+        self._writer.write(message, flush or last)
+        while last:
+            time.sleep(60)  # the judge has been told, and kills this process
 
     def _listen(self) -> None:
         """Read from the judge while the student's code runs: it matches wildcards."""
@@ -261,8 +271,11 @@ class _Rank:
             elif isinstance(frame, Resolved):
                 recorder.resolve(frame.op, frame.source)
             elif isinstance(frame, Inspect):
-                self._emit(threads.inspect(), True)
+                self._writer.write(threads.inspect())
             elif isinstance(frame, (Load, RunCall)):
+                if isinstance(frame, RunCall):
+                    # the judge has done so, too, and sends no entry of this call before the call
+                    store.forget()
                 self._requests.put(frame)
         # the judge has closed the socket, and waits for no result any more
         _leave(0)
@@ -273,6 +286,7 @@ class _Rank:
         adapter = cloudpickle.loads(call.adapter) if call.adapter else None
         allowed = None if call.allowed is None else frozenset(call.allowed)
         self._recorder.begin(allowed, call.strict, call.watched)
+        self._steps = None if call.killed_at is None else StepCount(call.killed_at)
         snapshots = self._recorder.snapshots
         stage = "call"
         given = [tensors_in(argument) for argument in arguments]

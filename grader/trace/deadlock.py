@@ -3,7 +3,8 @@
 A rank is a set of threads.  A thread that waits for an operation can go on if the
 counterpart is posted, or if a live rank can still post it: one of several where a
 wildcard receive would take any message, all of them where a collective needs every member.
-A thread that runs, sleeps, or waits with a time limit can go on by itself.  One that
+A thread that waits for an entry of the store goes on if the entry is there, or if another rank is
+live.  A thread that runs, sleeps, or waits with a time limit can go on by itself.  One that
 waits for other threads of its rank (a lock, a queue, ``join``) goes on only if another
 thread does.  So a rank is *live* if any of its threads can go on, and the live ranks are
 the least set closed under these rules.  Everyone else has reached a deadlock: the
@@ -23,6 +24,7 @@ post instead of after a timeout.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from grader.core.verdict import Diagnosis, Failure, Site, Wait
 from grader.trace.message_matcher import Awaited, MessageMatcher
@@ -30,8 +32,16 @@ from grader.trace.trace import Operation
 
 __all__ = ["deadlock", "given_up", "quiescent", "stuck", "wait_text", "waiting"]
 
-#: Of each rank the operations that must complete before it goes on: all of one of the lists.
-_Needs = dict[int, list[list[Operation]]]
+
+class _Entry(NamedTuple):
+    """A key of the store that a thread waits for; any other rank may give it a value."""
+
+    rank: int
+    key: str
+
+
+#: Of each rank what must be complete before it goes on: all of one of the lists.
+_Needs = dict[int, list[list[Operation | _Entry]]]
 
 #: Ranks that a message lists one by one; of more, the first and the last.
 _MANY = 16
@@ -55,6 +65,10 @@ def _pauses(matcher: MessageMatcher, rank: int) -> bool:
     """Return whether all known threads of a rank wait for something that has not happened."""
     held, seen = matcher.waits[rank], matcher.inspected[rank]
     if any(_satisfied(awaited.op) for awaited in held.values()):
+        return False
+    if seen is not None and any(
+        all(key in matcher.stored for key in keys) for _, keys, _, _ in seen.store
+    ):
         return False
     return bool(held) or (seen is not None and not seen.acting)
 
@@ -93,7 +107,9 @@ def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set
     live = set(range(matcher.size)) - needs.keys() - matcher.ended
     changed = True
 
-    def completes(op: Operation) -> bool:
+    def completes(op: Operation | _Entry) -> bool:
+        if isinstance(op, _Entry):
+            return op.key in matcher.stored or bool(live - {op.rank})
         return _satisfied(op) or (buffered and op.kind == "send") or _freed(matcher, op, live)
 
     while changed:
@@ -107,7 +123,9 @@ def _live(matcher: MessageMatcher, needs: _Needs, buffered: bool = False) -> set
     return live
 
 
-def _needs(matcher: MessageMatcher, rank: int, certain: bool) -> list[list[Operation]] | None:
+def _needs(
+    matcher: MessageMatcher, rank: int, certain: bool
+) -> list[list[Operation | _Entry]] | None:
     """Return, for each thread of a rank, the operations that must complete before it goes on.
 
     ``None`` means that the rank can go on by itself.
@@ -117,16 +135,22 @@ def _needs(matcher: MessageMatcher, rank: int, certain: bool) -> list[list[Opera
         return None
     # giving up a message closes the connections of its group, so that the next wait there ends
     # with an exception, whose event may still be on its way
+    # a connection to a rank that was killed breaks, too; but of a collective that needs one, only
+    # its neighbours in the algorithm would hear, and the others wait forever
+    if any(one.op.is_message and one.op.peer in matcher.killed for one in held.values()):
+        return None
     broken = matcher.broken[rank]
     if broken and any(one.op.is_message and one.op.group in broken for one in held.values()):
         return None
-    needed = [[awaited.op] for awaited in held.values()]
+    needed: list[list[Operation | _Entry]] = [[awaited.op] for awaited in held.values()]
     if seen is None:
         return None if certain or not held else needed
     if seen.acting:
         return None
     operations = matcher.operations[rank]
-    return needed + [[operations[op] for op in ops] for ops in seen.callbacks]
+    needed += [[operations[op] for op in ops] for ops in seen.callbacks]
+    needed += [[_Entry(rank, key) for key in keys] for _, keys, _, _ in seen.store]
+    return needed
 
 
 def waiting(matcher: MessageMatcher) -> set[int]:
@@ -175,8 +199,11 @@ def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | Non
     message = ", ".join(f"rank {rank} {waits[rank].text}" for rank in named[:4])
     if len(named) > 4:
         message += f", … ({len(named)} ranks in all)"
-    ended = sorted({peer for rank in dead for peer in waits[rank].peers} & matcher.ended)
-    if not cycle and ended:
+    peers = {peer for rank in dead for peer in waits[rank].peers}
+    killed, ended = sorted(peers & matcher.killed), sorted(peers & matcher.ended - matcher.killed)
+    if not cycle and killed:
+        message += f"; but rank {killed[0]} has been killed"
+    elif not cycle and ended:
         message += f"; but {_ranks(ended)} will post nothing more: the function has returned there"
     if _freed_by_buffers(matcher, dead):
         message += _BUFFERS
@@ -193,6 +220,7 @@ def deadlock(matcher: MessageMatcher, *, certain: bool = False) -> Failure | Non
         waits=tuple(waits.values()),
         cycle=tuple(cycle),
         ended=tuple(ended),
+        killed=tuple(killed),
     )
 
 
@@ -203,7 +231,9 @@ def _freed_by_buffers(matcher: MessageMatcher, dead: list[int]) -> bool:
     buffers.
     """
     needs = {rank: _needs(matcher, rank, certain=False) or [] for rank in dead}
-    waited = [op for needed in needs.values() for ops in needed for op in ops]
+    waited = [
+        op for needed in needs.values() for ops in needed for op in ops if isinstance(op, Operation)
+    ]
     sends = [op for op in waited if op.kind == "send"]
     if not sends or any(op.peer in matcher.ended for op in sends):
         return False
@@ -217,6 +247,13 @@ def _wait(matcher: MessageMatcher, rank: int) -> Wait:
     held = sorted(matcher.waits[rank].items(), key=lambda one: (one[0] != 0, one[1].op.number))
     seen = matcher.inspected[rank]
     idle = {thread: Site(file, line) for thread, file, line in (seen.idle if seen else ())}
+    if not held and seen is not None and seen.store:
+        _, keys, file, line = min(seen.store)
+        # the prefixes that torch has put before the key end with two slashes, or one
+        names = ", ".join(repr(key.rpartition("//")[2]) for key in keys)
+        others = sorted(matcher.killed) or [r for r in range(matcher.size) if r != rank]
+        text = f"waits at {Site(file, line)} for {names} in the store"
+        return Wait(rank, tuple(others), text, Site(file, line), "store", True)
     if not held:
         places = [site for _, site in sorted(idle.items()) if site.line]
         site = places[0] if places else None

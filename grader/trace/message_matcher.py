@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple, Protocol
@@ -211,6 +211,8 @@ class MessageMatcher:
         broken: by rank, the groups on which it has given up a message; gloo closes their
             connections.
         ended: ranks that will post nothing more.
+        stored: the keys of the store that have values.
+        killed: ranks that the grader has killed; they are among the ended ones when they are gone.
         groups: the process groups, by name.
         tensor_snapshots: by rank, the reported contents of its tensors.
         call_spans: by rank, when it was in the function.
@@ -227,6 +229,8 @@ class MessageMatcher:
         self.polling: set[int] = set()
         self.broken: list[set[str]] = [set() for _ in range(size)]
         self.ended: set[int] = set()
+        self.stored: Container[str] = ()
+        self.killed: set[int] = set()
         self.groups: dict[str, _Group] = {WORLD: _Group(tuple(range(size)))}
         self.tensor_snapshots: list[list[Held | Seen]] = [[] for _ in range(size)]
         self.call_spans = [CallSpan()] * size
@@ -416,13 +420,24 @@ class MessageMatcher:
 
     def unreceived(self) -> list[Operation]:
         """Return the sends that no receive has matched."""
-        return [op for ops in self.operations for op in ops if op.kind == "send" and not op.matched]
+        return [op for op in self._all_between_living() if op.kind == "send" and not op.matched]
 
     def unwaited(self) -> list[Operation]:
         """Return the requests that their rank never saw complete."""
-        every = (op for ops in self.operations for op in ops)
         # a failed one has raised an exception, and cannot be waited for
-        return [op for op in every if op.done is None and not op.failed]
+        return [op for op in self._all_between_living() if op.done is None and not op.failed]
+
+    def _all_between_living(self) -> list[Operation]:
+        """Return the operations that need no rank that was killed, and so have to be completed."""
+        return [
+            op for ops in self.operations for op in ops if not self.killed & set(self.needed(op))
+        ]
+
+    def needed(self, op: Operation) -> tuple[int, ...]:
+        """Return the ranks without which an operation cannot be complete, its own included."""
+        if op.is_message:
+            return (op.rank,) if op.peer == ANY else (op.rank, op.peer)
+        return self.groups[op.group].members
 
     # Collectives. ------------------------------------------------------------
 

@@ -40,7 +40,13 @@ class Backend(Protocol):
         ...
 
     def connect(
-        self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
+        self,
+        store: c10d.Store,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        whole: bool,
+        limit: timedelta,
     ) -> Any:
         """Join a group, and return an object with the methods of ``ProcessGroupGloo``.
 
@@ -49,6 +55,7 @@ class Backend(Protocol):
             rank, size: rank of this process in the group, and number of members.
             members: the global ranks, indexed by rank in the group.
             whole: whether all ranks of the world are members.
+            limit: how long to wait for the other members, where the backend can be told.
 
         Raises:
             RuntimeError: the group cannot be joined.

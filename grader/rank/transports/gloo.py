@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
 from torch.distributed import distributed_c10d as c10d
-
-from grader.rank.transports import FOREVER
 
 __all__ = ["BACKEND", "Gloo"]
 
@@ -25,10 +24,16 @@ class Gloo:
         return torch.device("cpu")
 
     def connect(
-        self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
+        self,
+        store: c10d.Store,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        whole: bool,
+        limit: timedelta,
     ) -> Any:
         """Return a gloo group."""
-        return c10d.ProcessGroupGloo(store, rank, size, timeout=FOREVER)
+        return c10d.ProcessGroupGloo(store, rank, size, timeout=limit)
 
 
 BACKEND = Gloo()

@@ -10,6 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -368,7 +369,13 @@ class Mpi:
         return torch.device("cpu")
 
     def connect(
-        self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
+        self,
+        store: c10d.Store,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        whole: bool,
+        limit: timedelta,
     ) -> Any:
         """Return a group on a communicator of the members."""
         import mpi4py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -29,7 +30,13 @@ class Nccl:
         return device
 
     def connect(
-        self, store: c10d.Store, rank: int, size: int, members: Sequence[int], whole: bool
+        self,
+        store: c10d.Store,
+        rank: int,
+        size: int,
+        members: Sequence[int],
+        whole: bool,
+        limit: timedelta,
     ) -> NcclGroup:
         """Return an NCCL group whose requests end when the device has done the work."""
         options = c10d.ProcessGroupNCCL.Options()

@@ -1,0 +1,518 @@
+"""Chapter 22: records that differ, and a sum that outlives a rank."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from grader.core.verdict import Diagnosis
+from grader.core.wire import AT_RETURN
+from grader.course.cases import Case, Draw, Kill, Kind
+from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.limits import Limit, point
+from grader.course.oracles import OPS, magnitude, reduced
+from grader.trace.trace import Measured, Trace
+
+# The first call that differs. -----------------------------------------------------
+
+#: The calls of one rank, in order: the operation, and its number of elements.
+_Record = list[tuple[str, int]]
+
+#: Records in short: each letter stands for a call, the same one on all ranks.  A capital letter is
+#: the operation of the small one, on another number of elements; of b and d the number is the same.
+_RECORDS: dict[str, Sequence[str]] = {
+    "no ranks": (),
+    "one rank": ("abca",),
+    "no calls": ("", "", ""),
+    "all agree": ("abcab",) * 4,
+    "one rank makes another call": ("abca", "abca", "abda", "abca"),
+    "one rank brings another size": ("abca", "abca", "abca", "abCa"),
+    "one list is shorter": ("abca", "abc", "abca", "abca"),
+    "rank 0 makes another call": ("adbb", "acbb", "acbb", "acbb"),
+    "rank 0 has ended": ("ab", "abc", "abc"),
+    "most have ended": ("ab", "ab", "abc", "ab", "ab"),
+    "most have ended, and the others differ": ("ab", "abd", "ab", "ab", "abc", "abd"),
+    "two ranks, two calls": ("abc", "abd"),
+    "a tie": ("abb", "adb", "add", "abd"),
+    "a tie that rank 0 is no part of": ("aab", "abb", "adb", "abb", "adb", "acb"),
+    "a tie after rank 0 has ended": ("a", "ab", "ad", "ad", "ab"),
+    "three kinds of call": ("aabb", "abbb", "acbb", "abbb", "adbb", "abbb"),
+    "the first calls differ": ("bc", "ac", "ac"),
+    "they differ at first, and again": ("abcd", "acbd", "abca", "abcd", "abdd"),
+    "one rank has no calls": ("ab", "", "ab"),
+    "one rank leaves a call out": ("abcdab", "abcdab", "abdab", "abcdab"),
+    "a long way": ("abcd" * 30, "abcd" * 30, "abcd" * 29 + "abca", "abcd" * 30),
+}
+
+
+def _records(draw: Draw) -> Iterator[Case]:
+    for name, records in _RECORDS.items():
+        first, second, size, other = (int(i) for i in draw.tensor(Kind(torch.int64, (4,))).abs())
+        kinds = ["all_reduce", "all_gather", "broadcast", "reduce_scatter"]
+        kinds = kinds[first % 4 :] + kinds[: first % 4]
+        calls = {
+            "a": (kinds[0], second + 1),
+            "b": (kinds[1], size + 101),
+            "c": (kinds[2], second + 202),
+            "C": (kinds[2], other + 303),
+            "d": (kinds[3], size + 101),
+        }
+        yield draw.case(name, records=[[calls[letter] for letter in rank] for rank in records])
+
+
+def _most_frequent(calls: Sequence[Any]) -> Any:
+    return max(calls, key=calls.count)
+
+
+def _divergence(
+    records: Sequence[_Record],
+    norm: Callable[[list[Any]], Any] = _most_frequent,
+    seen: Callable[[Any], Any] = lambda call: call,
+    to_the_end: bool = True,
+    ended_differs: bool = True,
+) -> tuple[int, list[int]] | None:
+    """Return the first divergence; arguments beyond the first are for mistakes.
+
+    Args:
+        records: as in the exercise.
+        norm: chooses among the calls at a position, in rank order.
+        seen: what is compared of a call.
+        to_the_end: whether to go on to the end of the longest list, not of the shortest.
+        ended_differs: whether the end of a list cannot be the norm.
+    """
+    until = (max if to_the_end else min)(map(len, records), default=0)
+    for position in range(until):
+        calls = [seen(one[position]) if position < len(one) else None for one in records]
+        usual = norm([call for call in calls if call is not None or not ended_differs])
+        differs = [rank for rank, call in enumerate(calls) if call != usual]
+        if differs:
+            return position, differs
+    return None
+
+
+def _found(c: Case) -> tuple[int, list[int]] | None:
+    return _divergence(c.records)
+
+
+def _changed(
+    change: Callable[[Case, int, list[int]], Any],
+) -> Callable[[Case], list[Any]]:
+    """Return what a mistake gives that changes a right result, and leaves ``None`` as it is."""
+
+    def gives(c: Case) -> list[Any]:
+        found = _found(c)
+        return [None if found is None else change(c, *found)] * c.n
+
+    return gives
+
+
+def _ignoring_ended(c: Case) -> list[Any]:
+    """Return the first position at which calls differ, whatever lists have ended."""
+    for position in range(max(map(len, c.records), default=0)):
+        calls = {rank: r[position] for rank, r in enumerate(c.records) if position < len(r)}
+        usual = _most_frequent(list(calls.values()))
+        differs = [rank for rank, call in calls.items() if call != usual]
+        if differs:
+            return [(position, differs)] * c.n
+    return [None] * c.n
+
+
+def _last_of_ties(calls: list[Any]) -> Any:
+    return _most_frequent(calls[::-1])
+
+
+def _short_list(e: Evidence) -> bool:
+    return e.says("IndexError") and len({len(record) for record in e.case.records}) > 1
+
+
+first_divergence = Exercise(
+    signature=(
+        "first_divergence(records: list[list[tuple[str, int]]]) -> tuple[int, list[int]] | None"
+    ),
+    summary="the first position at which the records of ranks differ, and the ranks that do",
+    inputs=_records,
+    world_sizes=(1,),
+    expected=lambda c: [_found(c)] * c.n,
+    hints=(
+        "Lay the lists under each other, one row for each rank, and read column by column. In"
+        " which column does one rank differ, and how do you tell which one it is?",
+        "At each position up to the end of the longest list, collect the call of every rank, and"
+        " None for a list that has ended. The norm is the most frequent call that is not None;"
+        " every rank that has something else differs from it.",
+        "max(made, key=made.count) is the most frequent element of the list made, and the first of"
+        " those that are equally frequent: that of the lowest rank, if made is in rank order."
+        " Return at the first position at which any rank differs.",
+        "This is the whole answer:\n"
+        "    for position in range(max(map(len, records), default=0)):\n"
+        "        calls = [one[position] if position < len(one) else None for one in records]\n"
+        "        made = [call for call in calls if call is not None]\n"
+        "        norm = max(made, key=made.count)\n"
+        "        differ = [rank for rank, call in enumerate(calls) if call != norm]\n"
+        "        if differ:\n"
+        "            return position, differ\n"
+        "    return None",
+    ),
+    mistakes=(
+        Mistake(
+            "You stop at the end of the shortest list, as zip does. A rank whose list has ended"
+            " differs from those that go on: look as far as the longest list goes.",
+            gives=lambda c: [_divergence(c.records, to_the_end=False)] * c.n,
+        ),
+        Mistake(
+            "You take rank 0's call for the norm. Rank 0 may be the one that is wrong: the norm is"
+            " what most ranks do.",
+            gives=(
+                lambda c: [_divergence(c.records, norm=lambda calls: calls[0])] * c.n,
+                lambda c: (
+                    [_divergence(c.records, lambda calls: calls[0], ended_differs=False)] * c.n
+                ),
+            ),
+        ),
+        Mistake(
+            "You compare the operations alone. Two ranks that call all_reduce on different numbers"
+            " of elements differ, too.",
+            gives=lambda c: [_divergence(c.records, seen=lambda call: call[0])] * c.n,
+        ),
+        Mistake(
+            "You compare the numbers of elements alone. Calls of different operations differ, too.",
+            gives=lambda c: [_divergence(c.records, seen=lambda call: call[1])] * c.n,
+        ),
+        Mistake(
+            "Where most lists have ended, you take the end for the norm. An end is not a call: the"
+            " ranks that have ended are those that differ.",
+            gives=lambda c: [_divergence(c.records, ended_differs=False)] * c.n,
+        ),
+        Mistake(
+            "You leave out the ranks whose lists have ended. They make no call where others make"
+            " one, so they always differ.",
+            gives=_ignoring_ended,
+        ),
+        Mistake(
+            "Of two calls that are equally frequent, you take the one of the highest rank for the"
+            " norm. It should be that of the lowest.",
+            gives=lambda c: [_divergence(c.records, norm=_last_of_ties)] * c.n,
+        ),
+        Mistake(
+            "These are the ranks that do as most do. Return the others.",
+            gives=_changed(
+                lambda c, position, ranks: (
+                    position,
+                    [rank for rank in range(len(c.records)) if rank not in ranks],
+                )
+            ),
+        ),
+        Mistake(
+            "The position is one too high: positions count from 0.",
+            gives=_changed(lambda c, position, ranks: (position + 1, ranks)),
+        ),
+        Mistake(
+            "You return only the first of the ranks that differ. There may be several at the same"
+            " position: return all of them.",
+            gives=_changed(lambda c, position, ranks: (position, ranks[:1])),
+        ),
+        Mistake(
+            "The position is right, and of the ranks you return all. Return only those that differ"
+            " from the norm.",
+            gives=_changed(lambda c, position, _: (position, list(range(len(c.records))))),
+        ),
+        Mistake(
+            "The lists are not equally long: at some position one of them has ended, and there is"
+            " nothing to look up.",
+            when=_short_list,
+        ),
+        Mistake(
+            "max of an empty sequence: there may be no records at all, and then all agree."
+            " max(..., default=0) helps.",
+            when=lambda e: not e.case.records and e.says("max()"),
+        ),
+        Mistake(
+            "You return a position even where all ranks agree; return None there.",
+            when=lambda e: _found(e.case) is None and isinstance(e.actual[0], (tuple, list)),
+        ),
+    ),
+    advice={
+        Diagnosis.WRONG_TYPE: "Return a pair, the position and a list of ranks, or None if all"
+        " agree.",
+        Diagnosis.WRONG_SHAPE: "Ranks are missing from your list, or too many are in it. Take the"
+        " records of the case by hand: which call do most of the ranks make there?",
+        Diagnosis.WRONG_VALUE: "Take the records of the case by hand: at which position is there"
+        " the first rank that does not do what most do?",
+        Diagnosis.INPUT_CHANGED: "records belongs to the caller: take nothing out of its lists.",
+    },
+)
+
+
+# The sum of the ranks that survive. -------------------------------------------------
+
+#: How long a rank waits for another before it takes it for dead. A rank of a busy machine must not
+#: be late by so much.
+_SECONDS = 0.5
+
+#: How many times as long a rank may take in all.
+_MANY = 5
+
+#: By world size, the ranks that are killed, and the steps; None draws both from the seed. Rank 0
+#: dies at every size, since it must not be one on which all others depend.
+_KILLS: dict[int, Sequence[tuple[int, int] | None]] = {
+    3: ((2, 0), (0, 0), (1, 1)),
+    4: ((1, 0), (3, 2), (0, AT_RETURN)),
+    5: ((0, 3), (4, 1), None),
+    8: ((5, 0), (0, 1), None),
+}
+
+_KINDS = (
+    Kind(torch.float64, (3, 5)),
+    Kind(torch.float32, (1,)),
+    Kind(torch.int64, (2, 4)),
+)
+
+
+def _survival(draw: Draw) -> Iterator[Case]:
+    x = draw.per_rank(Kind(torch.int64, (4,)), "SUM")
+    yield draw.case("no rank is killed", x=x, seconds=_SECONDS)
+    nothing = draw.per_rank(Kind(torch.float64, (0,)))
+    yield draw.case("no rank is killed, and x is empty", x=nothing, seconds=_SECONDS)
+    for kill, kind in zip(_KILLS.get(draw.n, (None,)), _KINDS, strict=False):
+        drawn = kill is None
+        if kill is None:
+            rank, step = draw.tensor(Kind(torch.int64, (2,))).tolist()
+            kill = rank % draw.n, step % 10
+        killed = Kill(*kill)
+        # the first can be read, digit by digit
+        given = x if kind is _KINDS[0] else draw.per_rank(kind)
+        # a drawn one may be the same as another
+        name = f"{killed}, as drawn" if drawn else str(killed)
+        yield replace(draw.case(name, x=given, seconds=_SECONDS), killed=killed)
+
+
+def _living(c: Case) -> list[int]:
+    return [rank for rank in c.ranks if c.killed is None or rank != c.killed.rank]
+
+
+def _total(c: Case, ranks: Sequence[int]) -> torch.Tensor:
+    return reduced(OPS["SUM"], [c.x[rank] for rank in ranks])
+
+
+def _survivors_hold(c: Case, value: Any) -> list[Any]:
+    """Return one value on every rank that lives, and nothing on one that was killed."""
+    living = _living(c)
+    return [value if rank in living else None for rank in c.ranks]
+
+
+def _of(c: Case, ranks: Sequence[int]) -> list[Any]:
+    return _survivors_hold(c, (_total(c, ranks), list(ranks)))
+
+
+def _lists(e: Evidence) -> list[list[int]]:
+    """Return the ranks that each survivor lists.
+
+    Raises:
+        TypeError: one of them returns no pair.
+    """
+    return [list(e.actual[rank][1]) for rank in _living(e.case)]
+
+
+def _waits_without_end(e: Evidence, *calls: str) -> bool:
+    """Return whether a survivor waits forever in one of these, after a rank was killed."""
+    waits = e.failure.waits if e.failure is not None else ()
+    return e.case.killed is not None and any(wait.call in calls for wait in waits)
+
+
+def _alone_at_fault(e: Evidence, rank: int) -> bool:
+    """Return whether only the death of one rank does harm, and another's at the same step none."""
+
+    def deaths(judged: Sequence[Any]) -> list[Kill]:
+        return [one.case.killed for one in judged if one.limit is None and one.case.killed]
+
+    wrong, right = deaths(e.failed), deaths(e.passed)
+    return (
+        bool(wrong)
+        and all(kill.rank == rank for kill in wrong)
+        and any(kill.step == other.step for kill in wrong for other in right)
+        and all(one.case.killed for one in e.failed)
+    )
+
+
+def _durations(trace: Measured) -> int:
+    """Return after how many times ``seconds``, begun ones included, the last rank has returned."""
+    assert isinstance(trace, Trace)
+    spans = [one for one in trace.call_spans if one.how == "returned"]
+    longest = max(((one.left or 0) - (one.entered or 0) for one in spans), default=0)
+    return -(-longest // round(_SECONDS * 1e9))
+
+
+sum_of_survivors = Exercise(
+    signature="sum_of_survivors(x: Tensor, seconds: float) -> tuple[Tensor, list[int]]",
+    summary="the sum over the ranks that survive, and their ranks, though one may be killed",
+    inputs=_survival,
+    world_sizes=(3, 4, 5, 8),
+    expected=lambda c: _of(c, _living(c)),
+    also=lambda c: [_of(c, c.ranks)] if c.killed else [],
+    reduced=lambda c: c.n,
+    magnitude=lambda c: [[magnitude(OPS["SUM"], c.x), None]] * c.n,
+    allowed=frozenset({"all_reduce", "new_group"}),
+    limits=(
+        point(
+            Limit(
+                "multiples of `seconds` until the last survivor returns",
+                _durations,
+                "≤",
+                lambda c: _MANY,
+                Diagnosis.TIMEOUT,
+                Diagnosis.TIMEOUT,
+            )
+        ),
+    ),
+    hints=(
+        "A rank that is dead sends nothing, and a rank that is slow sends nothing yet. What tells"
+        " you which it is, and where could a rank leave its x so that the others find it even"
+        " after it has died?",
+        "Every rank puts its x into the store under a key of its own, and then waits for the key"
+        " of each rank, at most `seconds`: store.wait([key], timedelta(seconds=seconds)) raises a"
+        " RuntimeError when the time is over. Those whose keys came are the survivors.",
+        "Two ranks may have found different survivors, so let the first to propose a list decide:"
+        ' store.compare_set("survivors", "", mine) puts mine there if nothing is there yet, and'
+        " returns what is there. Sum the x of the ranks in that list, all of which are in the"
+        " store. json.dumps(x.tolist()) makes a text of a tensor.",
+        "This is the whole answer:\n"
+        "    import json\n"
+        "    from datetime import timedelta\n"
+        "    store = dist.distributed_c10d._get_default_store()\n"
+        '    store.set(f"x of {dist.get_rank()}", json.dumps(x.tolist()))\n'
+        "    alive = []\n"
+        "    for rank in range(dist.get_world_size()):\n"
+        "        try:\n"
+        '            store.wait([f"x of {rank}"], timedelta(seconds=seconds))\n'
+        "            alive.append(rank)\n"
+        "        except RuntimeError:\n"
+        "            pass\n"
+        '    alive = json.loads(store.compare_set("survivors", "", json.dumps(alive)))\n'
+        '    terms = [json.loads(store.get(f"x of {rank}")) for rank in alive]\n'
+        "    return torch.tensor(terms, dtype=x.dtype).sum(0), alive",
+    ),
+    mistakes=(
+        Mistake(
+            "The survivors do not agree: they list different ranks. What one of them has heard of"
+            " the dead rank before its death, another may not have. Let them settle on one list,"
+            ' for example with store.compare_set("survivors", "", mine), which returns the list'
+            " that came first.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE)
+                and len({tuple(sorted(one)) for one in _lists(e)}) > 1
+            ),
+        ),
+        Mistake(
+            "It works when another rank dies, and not when rank 0 does. No rank may be"
+            " indispensable: let the first that has something to say decide, whichever it is, with"
+            " store.compare_set.",
+            when=lambda e: _alone_at_fault(e, 0),
+        ),
+        Mistake(
+            "An all_reduce without a time limit waits for the rank that is dead, and waits"
+            " forever. Start it with async_op=True, and give the wait a limit:"
+            " work.wait(timedelta(seconds=seconds)).",
+            when=lambda e: _waits_without_end(e, "all_reduce"),
+        ),
+        Mistake(
+            "new_group waits until all members have joined, and one of them is dead. Give it"
+            " timeout=timedelta(seconds=seconds), and only ranks that live.",
+            when=lambda e: _waits_without_end(e, "new_group"),
+        ),
+        Mistake(
+            "The time limit has ended, as it should, and nothing catches the exception. It is the"
+            " news that you waited for: catch the RuntimeError, and go on without that rank.",
+            when=lambda e: (
+                e.case.killed is not None
+                and e.diagnosis is Diagnosis.EXCEPTION
+                and any(map(e.says, ("wait timeout", "Timed out", "timed out")))
+            ),
+        ),
+        Mistake(
+            "The connection to the dead rank breaks, and nothing catches the exception: catch the"
+            " RuntimeError, and go on without that rank. Ranks that have no connection to it get"
+            " no exception, so they need a time limit as well.",
+            when=lambda e: (
+                e.case.killed is not None
+                and e.diagnosis is Diagnosis.EXCEPTION
+                and any(map(e.says, ("by peer", "Read error", "Write error", "Broken pipe")))
+            ),
+        ),
+        Mistake(
+            "store.get waits until the key is there, and the rank that should set it is dead. Wait"
+            " for the key first, with a time limit: store.wait([key], timedelta(seconds=seconds)).",
+            when=lambda e: (
+                _waits_without_end(e, "store")
+                and e.calls("get", "multi_get")
+                and not e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
+            ),
+        ),
+        Mistake(
+            "store.wait without a time limit waits for the key of the dead rank forever: give it"
+            " timedelta(seconds=seconds) as a second argument.",
+            when=lambda e: (
+                _waits_without_end(e, "store") and e.written(r"\.wait\(\s*\[[^\]]*\]\s*\)")
+            ),
+        ),
+        Mistake(
+            "A rank that lives is left out. `seconds` is how long a rank may be late: wait so long"
+            " for each of them before you take it for dead.",
+            when=lambda e: any(not set(_living(e.case)) <= set(one) for one in _lists(e)),
+        ),
+        Mistake(
+            "The right ranks in another order: return them from the lowest to the highest.",
+            when=lambda e: (
+                all(set(_living(e.case)) <= set(one) for one in _lists(e))
+                and any(one != sorted(one) for one in _lists(e))
+            ),
+        ),
+        Mistake(
+            "You list every rank, also the dead one, and its x is not in the sum. List the ranks"
+            " that were summed.",
+            gives=lambda c: (
+                None
+                if c.killed and c.killed.step
+                else _survivors_hold(c, (_total(c, _living(c)), list(c.ranks)))
+            ),
+        ),
+        Mistake(
+            "The dead rank is in the sum and not in your list. Either it counts, in both, or it"
+            " does not.",
+            gives=lambda c: (
+                None
+                if c.killed and not c.killed.step
+                else _survivors_hold(c, (_total(c, c.ranks), _living(c)))
+            ),
+        ),
+        Mistake(
+            "You return how many survived. Return their ranks, as a list.",
+            when=lambda e: all(type(e.actual[rank][1]) is int for rank in _living(e.case)),
+        ),
+        Mistake(
+            "That is the sum alone. Return a pair: the sum, and the list of the ranks in it.",
+            when=lambda e: all(
+                isinstance(e.actual[rank], torch.Tensor) for rank in _living(e.case)
+            ),
+        ),
+        Mistake(
+            "Each wait has a time limit, and there are too many of them, one after another. All"
+            " ranks are late together: what has come when the first wait is over will not be"
+            " waited for again, and a dead rank is waited for once.",
+            when=lambda e: e.diagnosis is Diagnosis.TIMEOUT and e.failure is None,
+        ),
+    ),
+    advice={
+        Diagnosis.INPUT_CHANGED: "all_reduce writes into its tensor, and if it fails, it leaves"
+        " there what has come so far: work on a copy, x.clone(), so that you still have your x.",
+        Diagnosis.DEADLOCK: "Which of the ranks that the message names is dead, and which wait has"
+        " no time limit?",
+        Diagnosis.TIMEOUT: "A survivor waits too long for a rank that is dead. Which call is it,"
+        " and what is its time limit?",
+        Diagnosis.EXCEPTION: "What fails because a rank is dead raises a RuntimeError: catch it"
+        " around the call that needs the other rank.",
+        Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
+        Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
+        Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
+        Diagnosis.UNWAITED_REQUEST: "What is started between ranks that live has to be waited for.",
+    },
+)

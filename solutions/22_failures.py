@@ -1,0 +1,719 @@
+# %% [markdown]
+# # 22 · Failures
+#
+# Llama 3 405B was trained on 16,384 GPUs. In 54 days the run was
+# [interrupted 466 times](https://arxiv.org/abs/2407.21783), 419 of them unexpectedly: once in three hours.
+# More than half of those were faults of a GPU. One rank dies, and 16,383 others wait for it in an all-reduce.
+# Six of the interruptions were worse: a chip had computed a **wrong** number and said nothing.
+#
+# **You will learn** what happens to the others when a rank dies, and how to give every wait an end. You will write
+# a sum that survives the death of a rank, whichever rank it is and whenever it dies; restart a training run from a
+# checkpoint on another number of ranks; and find the first call, and the first number, at which a rank went its
+# own way.
+#
+# **You need** chapters [07](07_all_reduce.ipynb), [12](12_deadlock_clinic.ipynb) and [15](15_data_parallel.ipynb).
+#
+# **Time:** 3 hours, and 2 exercises.
+
+# %%
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from grader import check, hint, predict, run, timeline
+
+# %% [markdown]
+# ## Who notices
+#
+# Four processes make an all-reduce, and then rank 2 is killed. The other three call all-reduce again. They have said
+# `timeout=timedelta(seconds=3)` to `init_process_group`, so no wait takes longer than that.
+#
+# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here, and a ring
+# is held together by connections between neighbours.
+#
+# These are plain processes without the grader. `torchrun` would not do for this experiment: it ends all ranks when
+# one has failed.
+
+# %% tags=["nbval-ignore-output"]
+def start_ranks(script, ranks=4):
+    """Run a script once for each rank, and show what they print, in rank order."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "script.py")
+        with open(path, "w") as file:
+            file.write(script)
+        own = {"WORLD_SIZE": str(ranks), "STORE": f"file://{folder}/store"}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, path],
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **own, "RANK": str(rank)},
+            )
+            for rank in range(ranks)
+        ]
+        for rank, process in enumerate(processes):
+            said = process.communicate()[0].strip()
+            print(f"rank {rank}: {said or f'exit status {process.returncode}'}")
+
+
+ONE_IS_KILLED = """
+import os
+import signal
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+rank, n = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+dist.init_process_group("gloo", init_method=os.environ["STORE"], rank=rank, world_size=n,
+                        timeout=timedelta(seconds=3))
+x = torch.ones(4)
+dist.all_reduce(x)
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+began = time.monotonic()
+try:
+    dist.all_reduce(x)
+except RuntimeError as error:
+    took = time.monotonic() - began
+    print(f"{took:.1f} s, {str(error).split('] ')[-1][:60]}", flush=True)
+time.sleep(max(0, 4 - (time.monotonic() - began)))  # nobody leaves before all have seen it
+os._exit(0)
+"""
+
+start_ranks(ONE_IS_KILLED)
+
+# %% [markdown]
+# ![A ring of four ranks. Rank 2 is killed. Ranks 1 and 3, its neighbours, get an exception at once, since their connection breaks. Rank 0 has no connection to rank 2 in this algorithm; it waits until its time limit.](../imgs/who_notices.png)
+#
+# The neighbours hear of it at once: the operating system closes the connections of a dead process. Rank 0 has no
+# business with rank 2 in this algorithm. It waits for rank 1 or 3, which live and will never send, and only its
+# **time limit** ends that. Had a switch failed and not a process, nobody would have closed a connection, and all
+# three would have waited.
+#
+# So a wait without a limit may be endless, however well the others behave. Three places take a limit:
+#
+# | where | how | if you say nothing |
+# |---|---|---|
+# | all calls of a group | `init_process_group(timeout=...)`, `new_group(..., timeout=...)` | [30 minutes, 10 with NCCL](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group) |
+# | one call | `dist.all_reduce(x, async_op=True).wait(timedelta(seconds=5))` | that of the group |
+# | the store | `store.wait([key], timedelta(seconds=5))` | that of the store |
+#
+# Afterwards the group is of no more use. Some ranks have given up in the middle of an algorithm, and others may hold
+# half of the result: what a failed all-reduce leaves in its tensor is worth nothing.
+#
+# ### The other backends
+#
+# - **NCCL** starts a kernel and returns, so nobody may be waiting in Python when a rank dies. A *watchdog* thread in
+#   each process looks after the collectives in flight. When one has failed, or exceeds the group's limit, the watchdog
+#   ends the process, because later kernels would work on garbage.
+#   [`TORCH_NCCL_ASYNC_ERROR_HANDLING`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
+#   chooses what it does. By default the whole rank goes down, and a launcher can start again.
+# - **MPI** ends the whole job: its error handler
+#   [aborts by default](https://manpages.ubuntu.com/manpages/xenial/man3/MPIX_Comm_shrink.3.html). An extension,
+#   [ULFM](https://docs.open-mpi.org/en/v5.0.6/features/ulfm.html), turns a death into an error on the ranks that
+#   need the dead one. `MPIX_Comm_shrink` then makes a communicator of the survivors.
+#
+# These two cannot be run here: NCCL needs GPUs, and `mpiexec` ends all ranks.
+#
+# ## A rank that dies at a moment of your choice
+#
+# From here on the grader does the killing. `run(..., kill=(2, 0))` kills rank 2 at its step 0, as it enters the
+# function. Each later step is something that other ranks could learn of: an operation that begins, one that is
+# complete, an entry put into the store. So a death at a given step is the same every time, and "between two steps" is
+# the same as "right after the first of them": nobody could tell the difference.
+#
+# **Predict:** here is an all-reduce that catches the exception. Four ranks, and rank 2 is killed as it enters. What do
+# the survivors return?
+
+# %%
+predict("")
+
+# %%
+def careful_sum(x):
+    total = x.clone()
+    try:
+        dist.all_reduce(total)
+    except RuntimeError:
+        return "a rank is dead"
+    return total
+
+
+run(careful_sum, 4, torch.ones(2), kill=(2, 0), may_fail=True)
+
+# %% [markdown]
+# They return nothing: no exception comes. The grader assumes the worst of every collective that a dead rank has not
+# joined: that *nobody* hears of it, as rank 0 above. Code that is right then is right on any network. With a limit
+# the survivors get away:
+
+# %%
+def patient_sum(x, seconds):
+    total = x.clone()
+    work = dist.all_reduce(total, async_op=True)
+    try:
+        work.wait(timedelta(seconds=seconds))
+    except RuntimeError:
+        return "a rank is dead"
+    return total
+
+
+run(patient_sum, 4, torch.ones(2), 0.3, kill=(2, 0))
+
+# %% [markdown]
+# They know **that** a rank is dead. They do not know **which**, nor whether the others know. For that they have to
+# talk, and the group over which they talked is broken. They need something that outlives any of them.
+#
+# ## The store
+#
+# You have used it all along without seeing it. Before a process group exists, the ranks find each other's addresses in
+# a *store*: a table of keys and values that all of them can reach. It stays open afterwards.
+
+# %%
+def leave_a_note():
+    store = dist.distributed_c10d._get_default_store()
+    rank = dist.get_rank()
+    store.set(f"note of {rank}", f"I was here, says {rank}")
+    try:
+        store.wait(["note of 1"], timedelta(seconds=0.3))
+    except RuntimeError as error:
+        return f"{type(error).__name__}: no note"
+    return store.get("note of 1").decode()
+
+
+print(run(leave_a_note, 3, kill=(1, 0)), end="\n\n")
+print(run(leave_a_note, 3, kill=(1, 1)))
+
+# %% [markdown]
+# In the second run rank 1 died too, one step later, and its note is still there. What is in the store is there for
+# everyone or for no one. That is what makes it so useful here. A message may have reached one rank and not the next.
+#
+# | call | what it does |
+# |---|---|
+# | `store.set(key, value)` | puts a text (or bytes) there |
+# | `store.get(key)` | waits for the key, without a limit of your own, and returns bytes |
+# | `store.wait([key, ...], limit)` | waits until all keys are there, or raises `DistStoreError`, a `RuntimeError` |
+# | `store.check([key, ...])` | says at once whether all are there |
+# | `store.add(key, 1)` | adds to a number, and returns the sum |
+# | `store.compare_set(key, expected, desired)` | sets the key if it has the expected value, and returns the value that it has now; `""` stands for "not there yet" |
+#
+# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#distributed-key-value-store). Nothing public
+# returns the default store, hence the underscore.)
+#
+# **Who keeps the store?** With `init_method="tcp://..."` it is rank 0, and dies with it. Under `torchrun` it is
+# [the agent](https://github.com/pytorch/pytorch/pull/128096), the process that has started the ranks; here it is the
+# grader. Both outlive rank 0. And a store is slow: it is
+# one process that serves all. It is for addresses, votes and a few numbers; gradients do not belong there.
+#
+# **Predict:** four ranks run this line, one after another, in any order. What does each of them get?
+#
+#     store.compare_set("leader", "", str(dist.get_rank()))
+
+# %%
+predict("")
+
+# %%
+def elect():
+    store = dist.distributed_c10d._get_default_store()
+    return store.compare_set("leader", "", str(dist.get_rank())).decode()
+
+
+votes = list(run(elect, 4))
+print("all agree:", len(set(votes)) == 1)
+
+# %% [markdown]
+# All get the same answer: whichever came first. (Which one that is may change from run to run.) To *agree* on
+# something is the heart of every program that survives a failure. It is also where the classical results are gloomy: if
+# there is no bound on how late a message may be, no deterministic program can be sure to agree once a single process may die
+# ([Fischer, Lynch and Paterson](https://doi.org/10.1145/3149.214121), 1985), because a dead process looks like a
+# slow one. Our way out is the time limit: a rank that is later than `seconds` **counts** as dead.
+#
+# ## Exercise: the sum of the survivors
+#
+# Write `sum_of_survivors`. One rank may be killed at any moment after all have entered. Every survivor returns the
+# sum over the survivors' `x`, and the list of their ranks, from the lowest to the highest. All survivors return the same.
+#
+# - `seconds` is how late a living rank may be. Each survivor returns within five times `seconds`, or earns half at most.
+# - A rank that died after its `x` was known may count, if all agree and list it.
+# - `dist.all_reduce`, `dist.new_group` and the default store are allowed. The store alone is enough.
+# - Any rank may be the one that dies, rank 0 too.
+
+# %% tags=["nbval-ignore-output"]
+def sum_of_survivors(x: torch.Tensor, seconds: float) -> tuple[torch.Tensor, list[int]]:
+    """The sum of x over the ranks that survive, and the list of these ranks."""
+    ### BEGIN SOLUTION
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"x of {dist.get_rank()}", json.dumps(x.tolist()))
+    alive = []
+    for rank in range(dist.get_world_size()):
+        try:
+            store.wait([f"x of {rank}"], timedelta(seconds=seconds))
+            alive.append(rank)
+        except RuntimeError:
+            pass
+    # another rank may have seen others: the first to propose a list decides
+    alive = json.loads(store.compare_set("survivors", "", json.dumps(alive)))
+    terms = [json.loads(store.get(f"x of {rank}")) for rank in alive]
+    return torch.tensor(terms, dtype=x.dtype).sum(0), alive
+    ### END SOLUTION
+
+
+survives = bool(checked := check(sum_of_survivors))
+checked
+
+# %% [markdown]
+# The check takes some seconds: most of them are spent waiting for the dead. Watch your own function do it, once
+# with everyone alive and once with rank 0 killed at a step. **Predict:** which lanes end early, and how long is the
+# longest?
+
+# %%
+predict("")
+
+# %% tags=["nbval-ignore-output"]
+if survives:
+    print(run(sum_of_survivors, 4, torch.ones(2), 0.3))
+    lost = run(sum_of_survivors, 4, torch.ones(2), 0.3, kill=(0, 0))
+    print(lost)
+    display(timeline(lost))
+
+# %% [markdown]
+# What is the list good for? In data parallel training the survivors divide the sum by its length and go on: one batch
+# is a little smaller, and that is all. [torchft](https://github.com/pytorch/torchft) trains that way: whole *replica
+# groups* may come and go between two steps. Where each rank holds a part of the model that no other has, as
+# in chapters [16](16_scale_math.ipynb) and [17](17_sharded_matmul.ipynb), the survivors do not have a whole model. Then
+# there is only one way: back to what was saved.
+#
+# ## Checkpoints
+#
+# A checkpoint that rank 0 writes alone is slow, and does not fit where no rank has the whole model. With
+# [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) **every rank writes
+# its own part**, and a small file says which part is where.
+#
+# **Predict:** four ranks have written a matrix of ten rows. The machine comes back with three. How many rows does each
+# of them read, and from how many of the files?
+
+# %%
+def launch(script, ranks, folder, *options, **environment):
+    """Run a script with torchrun, and show the lines that its ranks print, sorted."""
+    path = os.path.join(folder, "script.py")
+    with open(path, "w") as file:
+        file.write(script)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*command, f"--nproc_per_node={ranks}", *options, path],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FOLDER": folder, **environment},
+        timeout=200,
+    )
+    print(*sorted(done.stdout.splitlines()), sep="\n")
+
+
+SAVE_OR_LOAD = """
+import os
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor, zeros
+
+dist.init_process_group("gloo")
+rank, n, folder = dist.get_rank(), dist.get_world_size(), os.environ["FOLDER"] + "/saved"
+mesh = init_device_mesh("cpu", (n,))
+whole = torch.arange(20.0).view(10, 2)
+if not os.path.exists(folder + "/.metadata"):
+    state = {"weight": distribute_tensor(whole, mesh, [Shard(0)]), "step": 7}
+    dcp.save(state, checkpoint_id=folder)
+    did = "writes"
+else:
+    # a tensor of this size and these ranks' shards: dcp.load fills it in place
+    state = {"weight": zeros(10, 2, device_mesh=mesh, placements=[Shard(0)]), "step": 0}
+    dcp.load(state, checkpoint_id=folder)
+    did = "reads"
+own = state["weight"].to_local()
+right = torch.equal(state["weight"].full_tensor(), whole)
+print(f"rank {rank} of {n} {did} {len(own)} rows, step {state['step']}, all right: {right}")
+dist.destroy_process_group()
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    launch(SAVE_OR_LOAD, 4, folder)
+    print(*sorted(os.listdir(os.path.join(folder, "saved"))))
+    launch(SAVE_OR_LOAD, 3, folder)
+
+# %% [markdown]
+# ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. Arrows show that each row is read from where it was written.](../imgs/resharded.png)
+#
+# Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. Nobody has asked how many ranks wrote
+# them. That is [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html). `.metadata` is
+# written **last**: a folder without it is a checkpoint that somebody died over, and nobody should load it.
+#
+# ## Restarts
+#
+# `torchrun --max-restarts=1` watches the ranks. When one fails, it
+# [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), once. All, because those that live are
+# stuck in a broken group. They begin the script again from its first line, so the script has to look for a checkpoint.
+#
+# ![Steps 0 to 4 of a run, with a checkpoint after steps 0 and 2. A rank dies after step 4. After the restart the run loads the checkpoint of step 2 and goes on with step 3: steps 3 and 4 had been done in vain.](../imgs/lost_work.png)
+#
+# **Predict:** two ranks train for six steps and write a checkpoint after every second one: steps 1, 3 and 5. Rank 1 kills
+# itself in step 4, the first time. Which steps does each attempt do?
+
+# %%
+RESTARTED = """
+import os
+import signal
+import warnings
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+
+warnings.filterwarnings("ignore")
+dist.init_process_group("gloo")
+rank, folder = dist.get_rank(), os.environ["FOLDER"]
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+done, first = [], 0
+complete = [step for step in range(6) if os.path.exists(f"{folder}/step{step}/.metadata")]
+if complete:
+    state = {"model": model.state_dict(), "step": 0}
+    dcp.load(state, checkpoint_id=f"{folder}/step{complete[-1]}")
+    model.load_state_dict(state["model"])
+    first = state["step"] + 1
+
+for step in range(first, 6):
+    torch.manual_seed(10 * step + rank)  # the data of this step, the same in each attempt
+    optimizer.zero_grad()
+    model(torch.randn(4, 2)).square().mean().backward()
+    if (attempt, rank, step) == (0, 1, 4):
+        os.kill(os.getpid(), signal.SIGKILL)
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= 2
+    optimizer.step()
+    done.append(step)
+    if rank == 0:
+        print(f"attempt {attempt}: step {step} done", flush=True)
+    if step % 2:
+        dcp.save({"model": model.state_dict(), "step": step}, checkpoint_id=f"{folder}/step{step}")
+if rank == 0:
+    print("weights at the end:", [round(w, 4) for w in model.weight.flatten().tolist()])
+dist.destroy_process_group()
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    launch(RESTARTED, 2, folder, "--max-restarts=1", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
+
+# %% [markdown]
+# The second attempt begins with step 4: the checkpoint of step 3 was complete. Had the death come in step 3, before that
+# checkpoint, the second attempt would have begun with step 2 and done it again.
+#
+# And why the variable `TORCH_DISABLE_SHARE_RDZV_TCP_STORE`? A store that outlives the ranks keeps their old addresses,
+# too. Without the variable, a restarted rank sometimes
+# [finds those of the first attempt](https://github.com/pytorch/pytorch/issues/135712), and tries to connect to the dead.
+# With it, rank 0 keeps a new store in each attempt. (The grader avoids the same trap: what your function puts into the
+# store is forgotten before the next case.)
+#
+# How often should one save? Say that a checkpoint costs $C$ seconds and that a failure comes every $M$ seconds. With
+# $T$ seconds between checkpoints, a share $C/T$ of the time goes into writing, and a failure throws away $T/2$ on
+# average, a share $T/(2M)$. The sum is least at $T = \sqrt{2CM}$
+# ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974). **Predict** $T$ for a failure every three hours and a
+# checkpoint that takes 30 seconds. What share of the machine is lost?
+
+# %%
+cost, between = 30.0, 3 * 3600.0
+best = (2 * cost * between) ** 0.5
+for period in (60, 300, best, 3600):
+    print(f"every {period:5.0f} s: {cost / period + period / (2 * between):6.1%} lost")
+
+# %% [markdown]
+# ## Which call was the first?
+#
+# A rank that crashes leaves an error. A rank that takes a wrong branch leaves a job that hangs, or worse, goes on with
+# calls that do not belong together. Every rank has made thousands of calls, and you want the **first** that differs.
+# PyTorch keeps the last calls of each rank in its *flight recorder*; with NCCL each rank
+# [writes them to a file](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) when a collective
+# takes too long. Gloo's calls are recorded as well, so here it is with four real ranks. In step 1, rank 2 skips a
+# broadcast.
+
+# %%
+ONE_SKIPS_A_CALL = """
+import json
+import os
+import pickle
+from datetime import timedelta
+
+os.environ["TORCH_FR_BUFFER_SIZE"] = "100"
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=2))
+rank = dist.get_rank()
+gathered = [torch.empty(2) for _ in range(4)]
+try:
+    for step in range(2):
+        dist.all_reduce(torch.ones(6))
+        if (rank, step) != (2, 1):
+            dist.broadcast(torch.ones(3), src=0)
+        dist.all_gather(gathered, torch.ones(2))
+    dist.all_reduce(torch.ones(1))
+except RuntimeError:
+    pass  # the time limit, or a connection that another rank has closed
+calls = []
+for entry in pickle.loads(_dump_fr_trace())["entries"]:
+    sizes = entry["input_sizes"] or [[0]]
+    calls.append((entry["profiling_name"].removeprefix("gloo:"), torch.Size(sizes[0]).numel()))
+with open(f"{os.environ['FOLDER']}/rank{rank}.json", "w") as file:
+    json.dump(calls, file)
+os._exit(0)
+"""
+
+
+def recorded(script, ranks):
+    """The calls of each rank, as (operation, elements)."""
+    with tempfile.TemporaryDirectory() as folder:
+        launch(script, ranks, folder)
+        records = []
+        for rank in range(ranks):
+            with open(os.path.join(folder, f"rank{rank}.json")) as file:
+                records.append([tuple(call) for call in json.load(file)])
+    return records
+
+
+records = recorded(ONE_SKIPS_A_CALL, 4)
+for rank, calls in enumerate(records):
+    print(f"rank {rank}:", *(f"{name} {elements}" for name, elements in calls[:5]), sep="  ")
+
+# %% [markdown]
+# Read it column by column. **Predict** before you write anything: at which position do the records differ first, and
+# which rank is to blame? What would you have said if you had seen only the last call of each rank?
+
+# %%
+predict("")
+
+# %% [markdown]
+# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. Rank 2's record ends there; the others go on.](../imgs/column_of_calls.png)
+#
+# Rank 0's last call is innocent: it waits for rank 2, which has gone on to another one. Entries have more fields: `state`, times, the stack, and `collective_seq_id`, the position among the calls of a
+# group. The [format](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) is documented, and torch
+# has an analyzer that does on thousands of dumps what you are going to write.
+#
+# ## Exercise: the first divergence
+#
+# Write `first_divergence`. `records[r]` holds the calls of rank r in order, each a pair (operation, elements). Return
+# the first position at which ranks differ, and the list of the ranks that differ there **from the norm**. The norm is the
+# most frequent call at that position; of calls that are equally frequent, the one that the lowest rank makes. A list
+# that has ended is no call: such a rank always differs from those that go on, even where most have ended. If all
+# agree, return `None`.
+
+# %%
+def first_divergence(records: list[list[tuple[str, int]]]) -> tuple[int, list[int]] | None:
+    """The first position at which the records differ, and the ranks that differ there."""
+    ### BEGIN SOLUTION
+    for position in range(max(map(len, records), default=0)):
+        calls = [one[position] if position < len(one) else None for one in records]
+        made = [call for call in calls if call is not None]
+        norm = max(made, key=made.count)
+        differ = [rank for rank, call in enumerate(calls) if call != norm]
+        if differ:
+            return position, differ
+    return None
+    ### END SOLUTION
+
+
+reads = bool(checked := check(first_divergence))
+checked
+
+# %% [markdown]
+# And on the real records:
+
+# %%
+if reads:
+    print(first_divergence(records))
+
+# %% [markdown]
+# ## Errors that say nothing
+#
+# Now the worst kind. Nothing crashes, nothing hangs, the loss goes down, and one number is wrong. At Google's scale a
+# chip that computes wrong was expected to disturb the training of Gemini
+# [every week or two](https://arxiv.org/abs/2312.11805). More often it is a mistake in the program. Both are found in the
+# same way: compute a **checksum** of every tensor, on every rank, at every step, and compare.
+#
+# Compare with what? Weights and averaged gradients have to be equal on all ranks; that needs no second run. Gradients
+# *before* the average differ by nature, since each rank has its own data. For them, and for mistakes that all
+# ranks make alike, you need a run that is known to be right, with the same seeds. Here is a training run of three steps on
+# four ranks with two tensors, in which six things can go wrong.
+
+# %%
+def checksum(tensor):
+    return zlib.crc32(tensor.numpy().tobytes())
+
+
+def flip_a_bit(tensor):
+    tensor.view(torch.int32)[0] ^= 1 << 20
+
+
+def training(fault=""):
+    """Three steps on this rank; the checksum of each tensor at each stage, in order."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    seed = 5 if (fault, rank) == ("own weights", 2) else 0
+    generator = torch.Generator().manual_seed(seed)
+    weights = {name: torch.randn(4, generator=generator) for name in ("w", "b")}
+    log, last = [], {}
+
+    def note(step, stage, tensors):
+        log.extend((step, stage, name, checksum(tensor)) for name, tensor in tensors.items())
+
+    for step in range(3):
+        note(step, "weights", weights)
+        data_seed = 100 * step + (0 if (fault, rank) == ("another seed", 3) else rank)
+        x = torch.randn(4, generator=torch.Generator().manual_seed(data_seed))
+        gradients = {"w": weights["w"] * x * x, "b": weights["b"] + x}
+        if (fault, rank, step) == ("stale buffer", 1, 1):
+            gradients["w"] = last["w"]
+        last = {name: gradient.clone() for name, gradient in gradients.items()}
+        note(step, "gradients", gradients)
+        for name, gradient in gradients.items():
+            dist.all_reduce(gradient)
+            if (fault, name) == ("reduced twice", "b"):
+                dist.all_reduce(gradient)
+            gradient /= n
+            if fault == "divided twice" and step > 0:
+                gradient /= n
+        if (fault, rank, step) == ("flipped bit", 0, 1):
+            flip_a_bit(gradients["b"])
+        note(step, "averages", gradients)
+        for name, weight in weights.items():
+            weight -= 0.1 * gradients[name]
+    return log
+
+
+FAULTS = ["own weights", "reduced twice", "stale buffer", "divided twice", "another seed", "flipped bit"]
+healthy = list(run(training, 4))
+logs = {letter: list(run(training, 4, fault)) for letter, fault in zip("CEADFB", FAULTS)}
+
+# %% [markdown]
+# Each block below is one faulty run beside the healthy one. A row is a stage of a step, a group of four is a tensor, and
+# within it there is a mark for each of ranks 0 to 3: `·` if the checksum is that of the healthy run, `✗` if not. The
+# letters have been shuffled.
+
+# %%
+def block(log):
+    """The rows of a run, each with a mark per tensor and rank."""
+    rows = []
+    for i in range(0, len(healthy[0]), 2):
+        step, stage, *_ = healthy[0][i]
+        marks = [
+            "".join("·" if log[r][j] == healthy[r][j] else "✗" for r in range(4)) for j in (i, i + 1)
+        ]
+        rows.append(f"{step} {stage:9} {marks[0]} {marks[1]}")
+    return rows
+
+
+for letters in ("ABC", "DEF"):
+    print("     ".join(f"{letter}{' ' * 10} w    b   " for letter in letters))
+    for row in zip(*(block(logs[letter]) for letter in letters)):
+        print("     ".join(row))
+    print()
+
+# %% [markdown]
+# **Predict**, and write it down for each letter: the first step, stage, tensor and rank that is wrong, and which of the
+# six faults it is. Only the **first** ✗ of a block says something. After the next average, that tensor is wrong everywhere.
+#
+# With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`.
+# Compare with what you have predicted.
+
+# %%
+def first_wrong(healthy, log):
+    """The first entry that differs, as (step, stage, tensor), and the ranks at which it does."""
+    for i, (step, stage, tensor, _) in enumerate(healthy[0]):
+        ranks = [r for r in range(len(healthy)) if log[r][i] != healthy[r][i]]
+        if ranks:
+            return (step, stage, tensor), ranks
+
+
+for letter, fault in sorted(zip("CEADFB", FAULTS)):
+    (step, stage, tensor), ranks = first_wrong(healthy, logs[letter])
+    print(f"{letter}: step {step}, {stage} {tensor}, ranks {ranks}: {fault}")
+
+# %% [markdown]
+# - In **A**, **B**, **C** and **F** one rank differs first. That is a rank to look at: its memory, its seed, its buffers.
+# - In **D** and **E** all four differ at once, and they differ *alike*: the ranks agree with each other. No comparison of
+#   ranks finds that. Only a run that is known to be right does, or a test as in chapter [15](15_data_parallel.ipynb): the
+#   average of four ranks has to be the gradient of the whole batch.
+# - **B** is what a failing chip looks like. It shows in the *averages* of one rank, which should be equal
+#   everywhere. It costs two small all-reduces to find it at once: MIN and MAX of the checksums have to be the same.
+#
+# **Predict:** at which step would that check have found each of the six?
+
+# %%
+def found_by_comparing_ranks(log):
+    """The first step at which weights or averages are not the same on all ranks."""
+    for entries in zip(*log):
+        step, stage, *_ = entries[0]
+        if stage != "gradients" and len(set(entries)) > 1:
+            return f"step {step}, {stage}"
+    return "never"
+
+
+for letter, fault in sorted(zip("CEADFB", FAULTS)):
+    print(f"{letter} ({fault}): {found_by_comparing_ranks(logs[letter])}")
+
+# %% [markdown]
+# A stale buffer and a wrong seed are *averaged away*: one rank's gradient is wrong, and then all ranks have the same wrong
+# mean. That is the price of averaging, and the reason to keep checksums of what goes **in** as well.
+#
+# ## Summary
+#
+# - When a rank dies, its neighbours in the algorithm get an error, and the others wait. Every wait needs a time limit.
+# - After that the group is broken. Survivors agree through something that outlives them: the store.
+# - To agree means that all adopt one proposal, whoever made it. `compare_set` does it in one step.
+# - A dead rank looks like a slow one; the limit decides which it counts as.
+# - A checkpoint is written by all ranks and read by any number of them. One without its last file is none.
+# - `torchrun` restarts all ranks; the script has to find its place again.
+# - Of a job that went wrong, look for the **first** difference: of calls, in the flight recorder; of numbers, by checksums.
+# - Ranks that agree may all be wrong.
+#
+# The run of Llama 3 lost a rank every three hours, and still
+# [trained for more than 90 % of the time](https://arxiv.org/abs/2407.21783). It is these things that made it possible: limits,
+# checkpoints, restarts, and records that name the rank.
+#
+# ### Check yourself
+#
+# <details><summary>Rank 0 collects everyone's x, sums up, and puts the result into the store. All waits have limits. What is wrong?</summary>
+#
+# Rank 0 may be the one that dies. Then the others know that it is dead, and have no sum. Let any rank be able to finish.
+# </details>
+#
+# <details><summary>Each survivor sends its x to each of the others, and sums what arrives in time. Why may two of them return different sums?</summary>
+#
+# The rank that died may have sent to one of them and not to the other. What arrives at one need not arrive at all; an entry
+# of the store does.
+# </details>
+#
+# <details><summary>All ranks have the same weights after every step. Is the training right?</summary>
+#
+# Not necessarily: faults D and E do that. The ranks agree, on a wrong number.
+# </details>
+#
+# <details><summary>Why does torchrun restart ranks that have not failed?</summary>
+#
+# Their process group has lost a member. They would wait for it in the next collective, and nothing that they hold in
+# their connections is of use to a new rank.
+# </details>
+#
+# **Next:** [all chapters](../README.md#the-chapters).

@@ -1,0 +1,21 @@
+# exercise: sum_of_survivors
+# diagnosis: wrong_type
+# hint: Return a pair
+import json
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+
+def sum_of_survivors(x, seconds):
+    store, n = dist.distributed_c10d._get_default_store(), dist.get_world_size()
+    store.set(str(dist.get_rank()), json.dumps(x.tolist()))
+    rows = []
+    for rank in range(n):
+        try:
+            store.wait([str(rank)], timedelta(seconds=seconds))
+        except RuntimeError:
+            continue
+        rows.append(json.loads(store.get(str(rank))))
+    return torch.tensor(rows, dtype=x.dtype).sum(0)
