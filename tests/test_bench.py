@@ -448,6 +448,7 @@ def test_ranks_that_cannot_meet_say_why(bench, torchrun):
 #: Two ranks; rank 1 is late in joining.
 LATE = """
 import gc, os, sys, time
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 import torch.distributed as dist
 from grader.bench.plan import plan_of
 from grader.bench.rank import take_part
