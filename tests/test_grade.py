@@ -126,7 +126,7 @@ def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     withdrawn = set(home.glob("out/*/hangs-*"))
     assert {path.suffix for path in withdrawn} == {".json", ".html"}
     shutil.rmtree(home / "in" / "hangs")
-    done = grade(home / "in", "--out", home / "out", "--json")
+    done = grade(home / "in", "--out", home / "out", "--json", "--jobs", "1")
     summary = json.loads(done.stdout)
     # the file that is no notebook is looked at again: nothing was judged of it
     assert summary["judged"] + summary["kept"] == 5
@@ -220,7 +220,8 @@ def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp
     )
     command = (
         f"{shlex.quote(sys.executable)} -m grader grade {shlex.quote(str(home))}/in"
-        f" --out /small/out; echo $?; {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
+        f" --out /small/out --jobs 1; echo $?;"
+        f" {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
     )
     done = subprocess.run(
         ["bwrap", "--dev-bind", "/", "/", "--size", "150000", "--tmpfs", "/small", "--", "sh", "-c",
@@ -246,13 +247,14 @@ def test_without_bubblewrap_it_says_what_to_install(tmp_path):
 
 def test_without_a_sandbox_it_warns(tmp_path):
     hand_in(tmp_path / "in", {"right": RIGHT})
-    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--sandbox", "none")
+    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1"]
+    done = grade(*request, "--sandbox", "none")
     assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
     page = (tmp_path / "out" / "class.html").read_text()
     assert "without a sandbox" in page
     # what was found so is not kept for a grading that promises one
-    done = grade(tmp_path / "in", "--out", tmp_path / "out")
+    done = grade(*request)
     assert done.returncode == 0, done.stderr
     assert "without a sandbox" not in (tmp_path / "out" / "class.html").read_text()
     with Store(tmp_path / "out", readonly=True) as store:

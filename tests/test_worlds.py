@@ -926,7 +926,9 @@ def test_the_scheduling_policy_may_be_refused_in_any_way(code):
         process_limits.let_others_finish()
         return refused
 
-    assert play(answer, 1).results[0].value == code
+    outcome = play(answer, 1)
+    assert outcome.failure is None
+    assert outcome.results[0].value == code
 
 
 @pytest.mark.slow
