@@ -29,20 +29,81 @@ SOLUTIONS = {path.name[:2]: path for path in (ROOT / "solutions").glob("[0-9][0-
 QUICK = ("--ranks", "2", "--min-bytes", "64", "--max-bytes", "1K", "--iters", "2", "--warmup", "1")
 
 
-def command(program, *arguments, timeout=100):
-    return subprocess.run(
-        [*program, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT, timeout=timeout
-    )
+#: One worker has the process below, and what the commands of one fixture have said.
+pytestmark = pytest.mark.xdist_group("bench")
+
+#: Carries out commands in forks of itself: each is a process of its own that has done nothing yet,
+#: as a new interpreter is, but torch is imported once for all of them.
+FORKING = """
+import gc, json, os, sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+from grader.launch.launchers import use_one_thread
+use_one_thread()
+import grader.bench.rank, grader.cli.main, torch.distributed.run
+programs = {"grader": grader.cli.main.main, "torchrun": torch.distributed.run.main}
+
+def begin(program, arguments, out, err, environment):
+    child = os.fork()
+    if not child:
+        os.environ.update(environment)
+        for fd, path in enumerate((os.devnull, out, err)):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), fd)
+        sys.exit(programs[program](arguments))
+    return child
+
+gc.freeze()  # or each child would look through all of torch as it ends
+print("ready", flush=True)
+for line in sys.stdin:
+    children = [begin(*command) for command in json.loads(line)]
+    ends = [os.waitpid(child, 0)[1] for child in children]
+    print(json.dumps([os.waitstatus_to_exitcode(end) for end in ends]), flush=True)
+"""
 
 
-def bench(*arguments, timeout=100):
-    return command([sys.executable, "-m", "grader", "bench"], *arguments, timeout=timeout)
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """Run commands at the same time, and return how they have ended, in their order."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as forking:
+        assert forking.stdout.readline() == "ready\n"
+
+        def run(*commands, **environment):
+            folder = tmp_path_factory.mktemp("said")
+            files = [(folder / f"{i}.out", folder / f"{i}.err") for i in range(len(commands))]
+            told = [
+                (program, [*map(str, arguments)], *map(str, paths), environment)
+                for (program, *arguments), paths in zip(commands, files, strict=True)
+            ]
+            forking.stdin.write(json.dumps(told) + "\n")
+            forking.stdin.flush()
+            return [
+                subprocess.CompletedProcess(command, status, out.read_text(), err.read_text())
+                for command, status, (out, err) in zip(
+                    commands, json.loads(forking.stdout.readline()), files, strict=True
+                )
+            ]
+
+        yield run
+        forking.stdin.close()
 
 
-def torchrun(*arguments):
+@pytest.fixture
+def bench(together):
+    """Run ``python -m grader bench``."""
+    return lambda *arguments, **names: together(("grader", "bench", *arguments), **names)[0]
+
+
+@pytest.fixture
+def torchrun(together):
+    """Run ``bench`` on two ranks of ``torchrun``'s."""
     # each run finds a free port by itself
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-    return command(launcher, "2", "-m", "grader", "bench", *arguments)
+    words = ("torchrun", "--standalone", "--nproc-per-node", "2", "-m", "grader", "bench")
+    return lambda *arguments, **names: together((*words, *arguments), **names)[0]
 
 
 def of_file(folder, source):
@@ -150,7 +211,16 @@ def test_the_time_is_the_slowest_ranks_mean_over_the_timed_calls():
 
 def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
     table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
-    done = bench(*bandwidth.FACTORS, *QUICK, "--csv", table, "--plot", picture)
+    # in a new interpreter, as all of them run outside of the tests
+    before = our_processes()
+    files = ("--csv", str(table), "--plot", str(picture))
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "bench", *bandwidth.FACTORS, *QUICK, *files],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=100,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"\S\n\Z", done.stdout)
     tables = done.stdout.split("\n\n")
@@ -180,7 +250,7 @@ def test_every_collective_of_torch_in_the_layout_of_nccl_tests(tmp_path):
         assert float(row["busbw"]) == bandwidth.bus_bandwidth(row["op"], *numbers, 2)
     with Image.open(picture) as image:
         assert min(image.size) > 400
-    assert our_processes() == []
+    assert our_processes() == before
 
 
 def a_row(**others):
@@ -227,7 +297,7 @@ def test_a_number_too_long_for_its_column_stands_apart():
 
 
 @pytest.mark.parametrize("chapter", ["01", "02", "03", "04", "05", "06", "07", "08", "11", "12"])
-def test_the_exercises_of_a_chapter(chapter, tmp_path):
+def test_the_exercises_of_a_chapter(bench, chapter, tmp_path):
     import ast
 
     path = SOLUTIONS[chapter]
@@ -244,13 +314,13 @@ def test_the_exercises_of_a_chapter(chapter, tmp_path):
     assert not any(row["wrong"] for row in found["rows"])
 
 
-def test_sizes_that_are_rounded_to_the_same_are_measured_once():
+def test_sizes_that_are_rounded_to_the_same_are_measured_once(bench):
     sizes = ("--min-bytes", "1", "--max-bytes", "64", "--factor", "2")
     done = bench("all_gather", *QUICK, *sizes, "--dtype", "float64", "--json")
     assert [row["nbytes"] for row in json.loads(done.stdout)["rows"]] == [16, 32, 64]
 
 
-def test_a_function_of_another_name_and_another_dtype(tmp_path):
+def test_a_function_of_another_name_and_another_dtype(bench, tmp_path):
     options = of_file(tmp_path, "def mine(x, op):\n    print(1)\n    dist.all_reduce(x, op)\n")
     done = bench("mine", "--like", "all_reduce", "--dtype", "bfloat16", *options)
     assert done.returncode == 0
@@ -259,7 +329,7 @@ def test_a_function_of_another_name_and_another_dtype(tmp_path):
     assert "\n1\n" not in done.stdout  # what ranks print is no part of the table
 
 
-def test_wrong_elements_are_shown_and_fail(tmp_path):
+def test_wrong_elements_are_shown_and_fail(bench, tmp_path):
     done = bench("all_gather", *of_file(tmp_path, "def all_gather(x):\n    return [x, x + 1]\n"))
     assert done.returncode == 1
     # rank 0 holds x and x + 1, and so does rank 1: its own part stands in the wrong place
@@ -296,7 +366,7 @@ def scatter(x, parts, src):
 @pytest.mark.parametrize(
     "name, held", [("all_gather", 2), ("all_reduce_rooted", 2), ("scatter", 1)]
 )
-def test_a_result_of_an_earlier_call_is_wrong_in_every_element(tmp_path, name, held):
+def test_a_result_of_an_earlier_call_is_wrong_in_every_element(bench, tmp_path, name, held):
     done = bench(name, *of_file(tmp_path, STALE), "--json")
     assert (done.returncode, done.stderr) == (1, "")
     for row in json.loads(done.stdout)["rows"]:
@@ -315,17 +385,28 @@ FAILURES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def failed(together, tmp_path_factory):
+    """Failing commands by what each is to say.  They wait for other causes at the same time."""
+    commands = []
+    for body, _ in FAILURES:
+        source = f"def broadcast(x, src):\n    {body}\n    dist.broadcast(x, src)\n"
+        options = of_file(tmp_path_factory.mktemp("failing"), source)
+        commands.append(("grader", "bench", "broadcast", *options))
+    said = [said for _, said in FAILURES]
+    return dict(zip(said, together(*commands), strict=True))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("body, said", FAILURES, ids=[said for _, said in FAILURES])
-def test_a_failure_names_rank_and_line(tmp_path, body, said):
-    source = f"def broadcast(x, src):\n    {body}\n    dist.broadcast(x, src)\n"
-    done = bench("broadcast", *of_file(tmp_path, source))
+@pytest.mark.parametrize("said", [said for _, said in FAILURES])
+def test_a_failure_names_rank_and_line(failed, said):
+    done = failed[said]
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.rstrip() == f"grader: {said}"
 
 
 @pytest.mark.slow
-def test_a_hang_names_where_every_rank_is(tmp_path):
+def test_a_hang_names_where_every_rank_is(bench, tmp_path):
     source = (
         "def broadcast(x, src):\n"
         "    if dist.get_rank() == 1:\n"
@@ -334,8 +415,9 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
         "    dist.broadcast(x, src)\n"
         "    dist.barrier()\n"
     )
+    before = our_processes()
     # less than the minute that is usual: it is --timeout that counts
-    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3", timeout=50)
+    done = bench("broadcast", *of_file(tmp_path, source), "--timeout", "3")
     assert done.returncode == 1
     found = re.fullmatch(
         r"grader: no end of broadcast of 64 bytes after 3 s:"
@@ -343,14 +425,17 @@ def test_a_hang_names_where_every_rank_is(tmp_path):
         done.stderr,
     )
     assert found, done.stderr
-    assert our_processes() == []
+    assert our_processes() == before
 
 
 @pytest.mark.slow
-def test_ranks_that_cannot_meet_say_why(monkeypatch):
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
+def test_ranks_that_cannot_meet_say_why(bench, torchrun):
+    nowhere = {"GLOO_SOCKET_IFNAME": "nowhere0"}
     why = "Unable to find address for: nowhere0 (GLOO_SOCKET_IFNAME is nowhere0)\n"
-    for done in (bench("all_reduce", *QUICK), torchrun("all_reduce", *QUICK[2:])):
+    for done in (
+        bench("all_reduce", *QUICK, **nowhere),
+        torchrun("all_reduce", *QUICK[2:], **nowhere),
+    ):
         assert (done.returncode, done.stdout) == (1, "")
         assert re.search(
             rf"^grader: rank \d: cannot reach the other ranks: .*{re.escape(why)}",
@@ -360,14 +445,18 @@ def test_ranks_that_cannot_meet_say_why(monkeypatch):
         assert "grader/bench" not in done.stderr
 
 
-#: A rank of two; rank 1 is late in joining.
+#: Two ranks; rank 1 is late in joining.
 LATE = """
-import os, sys, time
+import gc, os, sys, time
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 import torch.distributed as dist
 from grader.bench.plan import plan_of
 from grader.bench.rank import take_part
 
-path, marker, meeting, rank = sys.argv[1:]
+path, marker, meeting = sys.argv[1:]
+gc.freeze()
+child = os.fork()
+rank = "0" if child else "1"
 os.environ.update(RANK=rank, WORLD_SIZE="2", LOCAL_RANK=rank)
 join = dist.init_process_group
 
@@ -381,6 +470,8 @@ dist.init_process_group = late
 plan = plan_of(["broadcast"], [64], file=path, like=None, timeout=50.0, iterations=1)
 store = dist.FileStore(meeting, 2)
 take_part(plan, lambda row: None, lambda complaint: sys.exit(str(complaint)), store)
+if child:
+    sys.exit(os.waitpid(child, 0)[1] != 0)
 """
 
 
@@ -395,23 +486,20 @@ def broadcast(x, src):
     dist.broadcast(x, src)
 """
     _, path, *_ = of_file(tmp_path, source)
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", LATE, path, marker, tmp_path / "store", str(rank)],
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        for rank in range(2)
-    ]
-    said = [rank.communicate(timeout=100)[1] for rank in ranks]
-    assert ([rank.returncode for rank in ranks], said) == ([0, 0], ["", ""])
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, path, marker, tmp_path / "store"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=100,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Under torchrun. ------------------------------------------------------------------
 
 
-def test_under_torchrun_rank_0_prints_one_table():
+def test_under_torchrun_rank_0_prints_one_table(torchrun):
     done = torchrun("all_reduce", *QUICK[2:], "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -419,7 +507,7 @@ def test_under_torchrun_rank_0_prints_one_table():
     assert not any(row["wrong"] for row in found["rows"])
 
 
-def test_under_torchrun_a_failure_is_one_line_without_a_traceback_of_ours(tmp_path):
+def test_under_torchrun_a_failure_is_one_line_without_a_traceback_of_ours(torchrun, tmp_path):
     source = (
         "def reduce(x, dst, op):\n    if dist.get_rank() == 1:\n        raise ValueError('no')\n"
     )
@@ -430,7 +518,7 @@ def test_under_torchrun_a_failure_is_one_line_without_a_traceback_of_ours(tmp_pa
     assert "grader/bench" not in done.stderr
 
 
-def test_under_torchrun_a_wrong_request_is_said_once():
+def test_under_torchrun_a_wrong_request_is_said_once(torchrun):
     done = torchrun("reduse", *QUICK[2:])
     assert done.returncode != 0
     assert done.stderr.count("grader: 'reduse' is nothing to measure") == 1

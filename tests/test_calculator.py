@@ -38,6 +38,10 @@ def test_an_unknown_field_is_named():
         calculator(width=3)
 
 
+#: One worker has the kernel.
+in_kernel = pytest.mark.xdist_group("in_kernel")
+
+
 @pytest.fixture(scope="module")
 def kernel():
     manager, client = start_new_kernel(kernel_name="python3")
@@ -53,6 +57,7 @@ def shown(kernel):
     return kernel.execute("print(found.widget.children[1].value)")["stream"]
 
 
+@in_kernel
 def test_a_notebook_gets_controls_and_the_text(kernel):
     data = kernel.execute("found")["data"]
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
@@ -65,6 +70,7 @@ def turn(kernel, label, value):
     assert found["error"] is None
 
 
+@in_kernel
 def test_turning_a_knob_changes_page_and_text(kernel):
     before = shown(kernel)
     turn(kernel, "layers", 16)
@@ -82,6 +88,7 @@ def test_turning_a_knob_changes_page_and_text(kernel):
     assert f"{plan.memory.total / 1e9:,.2f} GB" in text
 
 
+@in_kernel
 def test_a_plan_that_cannot_be_is_said_in_its_place(kernel):
     turn(kernel, "layers", 1)
     turn(kernel, "stages (PP)", 2)
@@ -97,6 +104,7 @@ def test_a_plan_that_cannot_be_is_said_in_its_place(kernel):
     assert kernel.execute(marked)["stream"] == "[]\n"
 
 
+@in_kernel
 def test_what_does_not_fit_is_said_and_drawn(kernel):
     turn(kernel, "GB of memory", 0.5)
     page, text = shown(kernel), kernel.execute("print(repr(found))")["stream"]

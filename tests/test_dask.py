@@ -62,7 +62,7 @@ def cluster():
 @needs_sandbox
 def test_a_cluster_comes_to_the_same_verdicts(cluster):
     names = list(SUBMISSIONS)
-    here, there = LocalEngine(2), connect(cluster.scheduler_address, None)
+    here, there = LocalEngine(1), connect(cluster.scheduler_address, None)
     try:
         assert told(there, names) == told(here, names)
     finally:
@@ -178,7 +178,9 @@ def test_a_scheduler_that_ends_is_said_in_a_line(tmp_path):
         engine.close()
 
 
-def test_a_scheduler_that_is_not_there():
+def test_a_scheduler_that_is_not_there(monkeypatch):
+    # nobody listens at the discard port, and Dask asks again until the time is over
+    monkeypatch.setattr("grader.classroom.engines._ANSWER", 1)
     with pytest.raises(RequestError, match="no Dask scheduler answers"):
         connect("tcp://127.0.0.1:9", None)
 

@@ -43,6 +43,7 @@ def until(condition, what, seconds=100):
 #: A worker that listens only when there is another worker, and judges nothing.
 LISTENS_LATE = """
 import os, sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from multiprocessing.connection import Connection
 from pathlib import Path
 from grader.classroom import grading

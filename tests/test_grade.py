@@ -67,6 +67,10 @@ def found(out):
         }
 
 
+#: One worker grades the class.
+of_the_class = pytest.mark.xdist_group("of_the_class")
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """A class, graded once: where it is, where the results are, what was said."""
@@ -78,6 +82,7 @@ def graded(tmp_path_factory):
     return home, grade(home / "in", "--out", home / "out", "--json")
 
 
+@of_the_class
 def test_everybody_gets_what_was_earned(graded):
     home, done = graded
     assert done.returncode == 0, done.stderr
@@ -101,6 +106,7 @@ def test_everybody_gets_what_was_earned(graded):
     assert "not text in UTF-8" in " ".join(entries["picture"].found)
 
 
+@of_the_class
 def test_the_summary_is_for_machines_too(graded):
     _, done = graded
     summary = json.loads(done.stdout)
@@ -110,6 +116,7 @@ def test_the_summary_is_for_machines_too(graded):
     assert summary["errors"] == []
 
 
+@of_the_class
 def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     home, _ = graded
     shutil.copytree(home, tmp_path / "again")
@@ -119,7 +126,7 @@ def test_only_what_has_changed_is_judged_again(graded, tmp_path):
     withdrawn = set(home.glob("out/*/hangs-*"))
     assert {path.suffix for path in withdrawn} == {".json", ".html"}
     shutil.rmtree(home / "in" / "hangs")
-    done = grade(home / "in", "--out", home / "out", "--json")
+    done = grade(home / "in", "--out", home / "out", "--json", "--jobs", "1")
     summary = json.loads(done.stdout)
     # the file that is no notebook is looked at again: nothing was judged of it
     assert summary["judged"] + summary["kept"] == 5
@@ -183,6 +190,7 @@ def _verdicts(out):
         return []
 
 
+@of_the_class
 def test_an_export_takes_no_torch(graded, tmp_path):
     """It is done in a tenth of the time that importing torch takes."""
     home, _ = graded
@@ -202,13 +210,18 @@ def test_an_export_takes_no_torch(graded, tmp_path):
     assert (tmp_path / "csv").read_bytes() == (home / "out" / "gradebook.csv").read_bytes()
 
 
+@of_the_class
 def test_a_disk_that_is_full_loses_no_verdict_and_shows_no_traceback(graded, tmp_path):
     """Results on a file system of 150 kB: too small for pages, large enough for verdicts."""
     home, _ = graded
-    count = "import tests.test_grade as t; print(len(t._verdicts(t.Path('/small/out'))))"
+    count = (
+        "import sys; sys.argv = ['-m']; import tests.test_grade as t;"
+        " print(len(t._verdicts(t.Path('/small/out'))))"
+    )
     command = (
         f"{shlex.quote(sys.executable)} -m grader grade {shlex.quote(str(home))}/in"
-        f" --out /small/out; echo $?; {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
+        f" --out /small/out --jobs 1; echo $?;"
+        f" {shlex.quote(sys.executable)} -c {shlex.quote(count)}"
     )
     done = subprocess.run(
         ["bwrap", "--dev-bind", "/", "/", "--size", "150000", "--tmpfs", "/small", "--", "sh", "-c",
@@ -234,13 +247,14 @@ def test_without_bubblewrap_it_says_what_to_install(tmp_path):
 
 def test_without_a_sandbox_it_warns(tmp_path):
     hand_in(tmp_path / "in", {"right": RIGHT})
-    done = grade(tmp_path / "in", "--out", tmp_path / "out", "--sandbox", "none")
+    request = [tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1"]
+    done = grade(*request, "--sandbox", "none")
     assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
     page = (tmp_path / "out" / "class.html").read_text()
     assert "without a sandbox" in page
     # what was found so is not kept for a grading that promises one
-    done = grade(tmp_path / "in", "--out", tmp_path / "out")
+    done = grade(*request)
     assert done.returncode == 0, done.stderr
     assert "without a sandbox" not in (tmp_path / "out" / "class.html").read_text()
     with Store(tmp_path / "out", readonly=True) as store:

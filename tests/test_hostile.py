@@ -26,6 +26,7 @@ from grader.classroom.grading import grade
 from grader.classroom.messages import ExerciseJudged, GradingRequest, Limits, SubmissionPlanned
 from grader.core.verdict import Status
 from grader.course.chapters import discover
+from grader.course.index import Catalogue
 from grader.launch.sandbox import missing
 from tools.attacks import HOSTILE, Attack, attacks
 
@@ -55,13 +56,23 @@ def barrier():
 
 FIXTURES = attacks()
 
+ALL = discover()
 
-def submit(*files, limits=LIMITS):
+#: The honest answer on few ranks: what an attack leaves behind, they find as well as eight do.
+FEW = Catalogue(
+    [replace(one, world_sizes=(1, 2, 3)) if one.name == "barrier" else one for one in ALL.values()]
+)
+
+#: Families that use up what ranks share, of which eight need more than three.
+GREEDY = ("memory", "processes")
+
+
+def submit(*files, limits=LIMITS, exercises=FEW):
     """What is told of one submission: the plan, the verdicts by name, seconds."""
     told = []
     started = time.monotonic()
     order = GradingRequest("student", files, "digest", 20260101, limits)
-    grade(order, discover(), told.append)
+    grade(order, exercises, told.append)
     (planned,) = [one for one in told if isinstance(one, SubmissionPlanned)]
     verdicts = {one.verdict.name: one.verdict for one in told if isinstance(one, ExerciseJudged)}
     return planned, verdicts, time.monotonic() - started
@@ -104,7 +115,10 @@ def test_an_attack_fails_and_harms_nobody(fixture, outside):
     attack = ("answer.py", fixture.source)
     # the newest file counts where two define the same
     limits = replace(LIMITS, exercise=float(fixture.seconds or LIMITS.exercise))
-    planned, verdicts, seconds = submit(("honest.py", HONEST), attack, limits=limits)
+    exercises = ALL if fixture.path.parent.name in GREEDY else FEW
+    planned, verdicts, seconds = submit(
+        ("honest.py", HONEST), attack, limits=limits, exercises=exercises
+    )
     verdict = verdicts[fixture.exercise]
     said = everything_said(planned, verdicts)
 
@@ -210,7 +224,7 @@ def test_the_canary_sings_where_there_is_no_sandbox(outside):
     order = GradingRequest(
         "student", (("answer.py", attack.source),), "digest", 1, replace(LIMITS, sandbox=False)
     )
-    grade(order, discover(), told.append)
+    grade(order, ALL, told.append)
     assert "BREACH" in json.dumps([asdict(one) for one in told], default=str)
 
 

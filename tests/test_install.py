@@ -110,6 +110,10 @@ def test_a_server_that_is_not_there_is_not_reachable():
     assert not install.reachable("http://127.0.0.1:9/")  # the discard port, closed everywhere
 
 
+#: One worker builds the wheel.
+of_the_wheel = pytest.mark.xdist_group("of_the_wheel")
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The package as it is published, installed alone into a folder."""
@@ -139,6 +143,7 @@ def away(wheel, tmp_path, *arguments):
     )  # fmt: skip
 
 
+@of_the_wheel
 def test_a_wheel_runs_without_the_checkout(wheel, tmp_path):
     listed = away(wheel, tmp_path, "list")
     assert (listed.returncode, listed.stderr) == (0, "")
@@ -148,6 +153,7 @@ def test_a_wheel_runs_without_the_checkout(wheel, tmp_path):
     assert listed.stdout == here.stdout
 
 
+@of_the_wheel
 def test_a_wheel_judges_an_answer(wheel, tmp_path):
     answer = next((ROOT / "tests" / "accepted" / "02_broadcast").glob("broadcast_*.py"))
     (tmp_path / "answer.py").write_bytes(answer.read_bytes())
@@ -155,6 +161,7 @@ def test_a_wheel_judges_an_answer(wheel, tmp_path):
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+@of_the_wheel
 def test_a_wheel_has_every_file_that_is_not_code(wheel):
     def kept(root):
         found = (path.relative_to(root) for path in (root / "grader").rglob("*") if path.is_file())

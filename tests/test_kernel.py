@@ -25,6 +25,10 @@ def broadcast(x, src):
 """
 
 
+#: One worker has the kernel.
+pytestmark = pytest.mark.xdist_group("kernel")
+
+
 @pytest.fixture(scope="module")
 def kernel():
     manager, client = start_new_kernel(kernel_name="python3")

@@ -6,14 +6,13 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from grader.api import check, points
+from grader.cli.main import main
 from grader.core.errors import DeclarationError, RequestError
 from grader.core.resource_limits import DEFAULTS
 from grader.core.verdict import Diagnosis, Status
@@ -25,7 +24,6 @@ from grader.launch.launchers import default_launcher
 from grader.launch.sandbox import compiling_command, missing, new_sandbox
 from grader.submission.submission import Submission
 
-ROOT = Path(__file__).resolve().parent.parent
 KIND = Kind(torch.float32, (3,))
 
 needs_compiler = pytest.mark.skipif(bool(cpp_build.missing()), reason=cpp_build.missing())
@@ -138,14 +136,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_defines_a_text(tmp_path, name):
+def test_a_file_defines_a_text(tmp_path, capsys, name):
     (tmp_path / name).write_text(FILES[name])
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "check", str(tmp_path / name), "--json"],
-        cwd=ROOT, env={**os.environ, "GRADER_PROGRESS": ""},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    (exercise,) = json.loads(done.stdout)["exercises"]
+    main(["check", str(tmp_path / name), "--json"])
+    (exercise,) = json.loads(capsys.readouterr().out)["exercises"]
     assert (exercise["name"], exercise["diagnosis"]) == ("VECTOR_ADD_CPP", "not_attempted")
 
 

@@ -11,7 +11,8 @@ from grader.server import fork_server
 
 #: In a process of its own: it moves all that the process has.
 MOVE = """
-import ctypes, random
+import ctypes, random, sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from grader.server import fork_server
 
 libc = ctypes.CDLL(None)

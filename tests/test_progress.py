@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -106,6 +107,19 @@ def verdict(name="broadcast", status=Status.PASSED, score=1.0):
     return ExerciseVerdict(name, "02_broadcast", status, score, 1.0, seconds=0.25)
 
 
+#: What a process needs that enters checks: nothing of it takes torch.
+ENTERING = f"""
+import sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
+from datetime import datetime, timezone
+from pathlib import Path
+from grader.core.verdict import ExerciseVerdict, Status
+from grader.judge.progress import ProgressFile
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+{inspect.getsource(verdict)}
+"""
+
+
 # What a learner sees. -------------------------------------------------------------
 
 
@@ -119,7 +133,7 @@ def test_before_anything_is_checked(course):
 
 @pytest.mark.slow
 def test_checks_are_entered_and_what_passed_stays_passed(course):
-    assert process("check", "notebooks/wrong.py", cwd=course).returncode == 1
+    assert grader("check", "notebooks/wrong.py", cwd=course).returncode == 1
     assert states(course) == {"broadcast": "tried"}
     shown = asked(cwd=course).stdout
     assert re.search(r"½ broadcast +tried, best 0\.", shown)
@@ -383,12 +397,10 @@ def test_a_full_disk(course):
     book = ProgressFile(file_of(course))
     book.add([verdict()], NOW)
     before = file_of(course).read_bytes()
-    code = """
+    code = f"""
+{ENTERING}
 import resource
-from pathlib import Path
 from grader.core.errors import ProgressFileError
-from grader.judge.progress import ProgressFile
-from tests.test_progress import NOW, verdict
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 book = ProgressFile(Path(".grader/progress.json"))
 for act in (lambda: book.add([verdict("gather")], NOW), book.rehearse):
@@ -422,11 +434,8 @@ def test_a_place_that_is_no_file_is_left_alone(course, place):
 
 def test_two_processes_at_once_lose_nothing(course):
     """Each enters a hundred checks of its own exercise, and a hundred of a shared one."""
-    code = """
-import sys
-from pathlib import Path
-from grader.judge.progress import ProgressFile
-from tests.test_progress import NOW, verdict
+    code = f"""
+{ENTERING}
 book = ProgressFile(Path(".grader/progress.json"))
 print("ready", flush=True)
 sys.stdin.readline()

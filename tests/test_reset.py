@@ -155,6 +155,10 @@ def test_outside_of_a_notebook_the_stub_is_printed(capsys):
     assert capsys.readouterr().out == f"{stub}\n"
 
 
+#: One worker has the kernel.
+in_notebook = pytest.mark.xdist_group("in_notebook")
+
+
 @pytest.fixture(scope="module")
 def kernel():
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT / "notebooks"))
@@ -177,6 +181,7 @@ def said(client, code):
 
 
 @pytest.mark.slow
+@in_notebook
 def test_in_a_notebook_the_stub_goes_into_a_new_cell(kernel):
     shown, payload = said(kernel, 'from grader import reset\nreset("broadcast")')
     stub = course_index()["broadcast"].stub
@@ -185,6 +190,7 @@ def test_in_a_notebook_the_stub_goes_into_a_new_cell(kernel):
 
 
 @pytest.mark.slow
+@in_notebook
 def test_a_prediction_stands_above_the_next_run_once(kernel):
     shown, _ = said(kernel, 'from grader import predict, run\npredict("all have `7`")')
     assert shown == ["Your prediction is kept. Now run the next cell and compare."]
@@ -194,6 +200,7 @@ def test_a_prediction_stands_above_the_next_run_once(kernel):
 
 
 @pytest.mark.slow
+@in_notebook
 def test_an_empty_prediction_is_no_prediction(kernel):
     shown, _ = said(kernel, 'from grader import predict, run\npredict("one")\npredict("  ")')
     assert shown == [

@@ -150,7 +150,7 @@ def test_a_closed_sandbox_is_gone_with_all_that_is_in_it():
 
 def test_sandboxes_end_with_the_process_that_has_asked_for_them():
     script = (
-        "from grader.launch.sandbox import new_sandbox as n; import time;"
+        "import sys, time; sys.argv = ['-m']; from grader.launch.sandbox import new_sandbox as n;"
         " made = [n(), n()]; print(*(one.pid for one in made), flush=True); time.sleep(1000)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import random
 import signal
 import sqlite3
@@ -135,15 +136,21 @@ def test_a_store_of_another_version_is_left_alone(tmp_path):
         Store(tmp_path)
 
 
-#: Saves verdict after verdict, and says so after each.
-_WRITER = """
+#: What a process needs that saves verdicts: nothing of it takes torch.
+_SAVING = f"""
 import sys
+sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
 from pathlib import Path
-from grader.classroom.store import Store
-from tests.test_store import verdict
+from grader.classroom.store import Store, StoreError
+from grader.core.verdict import ExerciseVerdict, Status
+{inspect.getsource(verdict)}
+"""
+
+#: Saves verdict after verdict, and says so after each.
+_WRITER = f"""{_SAVING}
 with Store(Path(sys.argv[1])) as store:
     for number in range(int(sys.argv[2])):
-        store.save("ada", str(number), verdict(f"exercise {number}", message="x" * 500))
+        store.save("ada", str(number), verdict("exercise " + str(number), message="x" * 500))
         print(number, flush=True)
 """
 
@@ -175,11 +182,8 @@ def test_what_was_said_to_be_saved_survives_a_kill(tmp_path):
 
 def test_a_full_disk_loses_nothing(tmp_path):
     """A file system of 300 kB: it fills up, says so, and goes on when there is room."""
-    script = textwrap.dedent(
+    script = _SAVING + textwrap.dedent(
         """
-        from pathlib import Path
-        from grader.classroom.store import Store, StoreError
-        from tests.test_store import verdict
         folder = Path("/small/results")
         with Store(folder) as store:
             store.secret()

@@ -77,6 +77,14 @@ def reader(server: Server, page: Page) -> Reader:
     return Reader(server, page)
 
 
+@pytest.fixture(scope="package")
+def exported(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The solved ring chapter, saved as a page."""
+    target = tmp_path_factory.mktemp("exported") / "chapter.html"
+    server.export("solutions/11_ring_all_reduce.ipynb", target)
+    return target
+
+
 @pytest.fixture(autouse=True)
 def _nothing_left() -> None:
     """The browser's own processes come and go; what a server has started is looked at below."""

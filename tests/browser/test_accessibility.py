@@ -173,9 +173,7 @@ def test_a_saved_timeline(page: Page, tmp_path: Path, scheme: str) -> None:
     assert is_dark(page.get_by_role("img")) == (scheme == "dark")
 
 
-def test_an_exported_chapter(server: Server, page: Page, tmp_path: Path) -> None:
-    target = tmp_path / "chapter.html"
-    server.export("solutions/11_ring_all_reduce.ipynb", target)
-    page.goto(target.as_uri(), wait_until="domcontentloaded")
+def test_an_exported_chapter(exported: Path, page: Page) -> None:
+    page.goto(exported.as_uri(), wait_until="domcontentloaded")
     # what is ours on it; the rest of the page is nbconvert's
     assert findings(page, ".gather-round-replay") == []

@@ -10,7 +10,6 @@ import torch.distributed as dist
 from playwright.sync_api import Page, Route, expect
 
 from grader import replay
-from tests.browser.lab import Server
 from tests.browser.replays import Watched
 
 #: One worker has the browser and the server.
@@ -38,10 +37,8 @@ def offline(page: Page) -> Page:
     return page
 
 
-def test_an_exported_chapter_still_steps(server: Server, offline: Page, tmp_path: Path) -> None:
-    target = tmp_path / "chapter.html"
-    server.export("solutions/11_ring_all_reduce.ipynb", target)
-    offline.goto(target.as_uri(), wait_until="domcontentloaded")
+def test_an_exported_chapter_still_steps(exported: Path, offline: Page) -> None:
+    offline.goto(exported.as_uri(), wait_until="domcontentloaded")
     Watched(offline, offline.locator(".gather-round-replay").first).is_stepped()
 
 
