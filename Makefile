@@ -2,10 +2,13 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# worlds of up to 8 processes run in every worker
-WORKERS ?= 2
+# one more than there are processors, since tests wait as well as compute
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # what to pass on: make lab ARGS=--no-browser
 ARGS ?=
+
+# hundreds of interpreters are started here; none should compile modules that another has compiled
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 NBVAL := --nbval-cell-timeout=120 \
