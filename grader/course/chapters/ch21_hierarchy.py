@@ -48,8 +48,10 @@ def between_nodes(c: Case, ranks: Sequence[int]) -> bool:
 
 # The two groups of a rank. ----------------------------------------------------------
 
-#: What stands for a process group in a report: the ranks that answered in it.
-_GROUP = "process group"
+
+def named(members: Sequence[int]) -> str:
+    """Return how a report names a group."""
+    return f"group of rank{'s' * (len(members) > 1)} {', '.join(map(str, members))}"
 
 
 def _everyone(mine: torch.Tensor, group: Any = None) -> list[torch.Tensor]:
@@ -68,9 +70,9 @@ def _everyone(mine: torch.Tensor, group: Any = None) -> list[torch.Tensor]:
 def groups_in_rank(answer: Callable[[int], Any], ranks_per_node: int) -> Any:
     """Make the groups, and ask in each who is there.
 
-    Ranks first tell each other which groups they have: in a group that its members do not agree
-    on, some would wait for others that never come.  Such a group is reported as torch lists it.
-    What is not a pair of groups is reported as it is.
+    A group is reported by the ranks that answer in it.  Ranks first tell each other which groups
+    they have: in one that its members do not agree on, some would wait for others that never come,
+    so it is reported as torch lists it.  What is no group is reported by its type and value.
     """
     found = answer(ranks_per_node)
     pair = isinstance(found, (list, tuple)) and len(found) == 2
@@ -91,27 +93,33 @@ def groups_in_rank(answer: Callable[[int], Any], ranks_per_node: int) -> Any:
     if not pair:
         return found
     return [
-        {_GROUP: members} if known else group
+        named(members) if known else f"{type(group).__name__} {group!r}"[:60]
         for group, members, known in zip(groups, listed, there, strict=True)
     ]
 
 
-def _of_ranks(first: Sequence[int], second: Sequence[int]) -> list[dict[str, list[int]]]:
-    return [{_GROUP: list(first)}, {_GROUP: list(second)}]
+def _pairs(c: Case, ranks_per_node: int) -> list[tuple[str, str]]:
+    return [
+        (named(node_of(r, ranks_per_node)), named(rail_of(r, ranks_per_node, c.n))) for r in c.ranks
+    ]
 
 
-def _pairs(c: Case, ranks_per_node: int) -> list[list[dict[str, list[int]]]]:
-    return [_of_ranks(node_of(r, ranks_per_node), rail_of(r, ranks_per_node, c.n)) for r in c.ranks]
-
-
-def _places(pick: Callable[[Any, Any], tuple[Any, Any]]) -> Gives:
+def _places(pick: Callable[[str, str], tuple[str, str]]) -> Gives:
     """Make a ``gives`` that picks two groups of the right pair."""
-    return lambda c: [list(pick(*pair)) for pair in _pairs(c, c.ranks_per_node)]
+    return lambda c: [pick(*pair) for pair in _pairs(c, c.ranks_per_node)]
 
 
-def _world(c: Case) -> dict[str, list[int]]:
-    return {_GROUP: list(c.ranks)}
+def _reported(e: Evidence, *starts: str) -> bool:
+    """Return whether some rank's result has an entry whose report begins with one of these."""
+    pairs = [a for a in e.actual if isinstance(a, (list, tuple))]
+    return any(str(entry).startswith(starts) for pair in pairs for entry in pair)
 
+
+_ALL_GROUPS = (
+    "new_group is a collective of the whole world: every rank makes the same groups in the same"
+    " order, those that it is not in as well. Or it makes only its own, with"
+    " use_local_synchronization=True."
+)
 
 node_groups = Exercise(
     signature="node_groups(ranks_per_node: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]",
@@ -176,43 +184,33 @@ node_groups = Exercise(
             "One of the groups has all ranks. That is so for nodes of 1 or of n ranks only;"
             " otherwise each of the two has a part of them.",
             gives=(
-                lambda c: [[node, _world(c)] for node, _ in _pairs(c, c.ranks_per_node)],
-                lambda c: [[_world(c), rail] for _, rail in _pairs(c, c.ranks_per_node)],
-                lambda c: [[_world(c), _world(c)]] * c.n,
+                lambda c: [(node, named(c.ranks)) for node, _ in _pairs(c, c.ranks_per_node)],
+                lambda c: [(named(c.ranks), rail) for _, rail in _pairs(c, c.ranks_per_node)],
+                lambda c: [(named(c.ranks), named(c.ranks))] * c.n,
             ),
         ),
         Mistake(
             "The second group is the same for all ranks: those with the first place on each node."
             " Every place has a group of its own.",
             gives=lambda c: [
-                [node, {_GROUP: rail_of(0, c.ranks_per_node, c.n)}]
+                (node, named(rail_of(0, c.ranks_per_node, c.n)))
                 for node, _ in _pairs(c, c.ranks_per_node)
             ],
         ),
         Mistake(
             "Lists of ranks are not groups yet. dist.new_group(ranks) makes a group of them.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.WRONG_TYPE
-                and not e.calls("new_group", "new_subgroups", "new_subgroups_by_enumeration")
-            ),
+            when=lambda e: _reported(e, "list", "tuple", "range", "Tensor"),
         ),
         Mistake(
             "−100 is what new_group returns on a rank that is not in the group"
             " (dist.GroupMember.NON_GROUP_MEMBER). Keep a group only where rank is among its"
             " members: here a later one has taken its place.",
-            when=lambda e: any(
-                isinstance(a, list) and dist.GroupMember.NON_GROUP_MEMBER in a for a in e.actual
-            ),
+            when=lambda e: _reported(e, f"int {dist.GroupMember.NON_GROUP_MEMBER}"),
         ),
         Mistake(
-            "Each rank makes only the groups that it is in. new_group is a collective of the whole"
-            " world: let every rank make all of them in one order, or say"
-            " use_local_synchronization=True.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.ORDER_MISMATCH
-                and not e.written("use_local_synchronization")
-                and _disjoint(e)
-            ),
+            "With use_local_synchronization=True new_group returns None on a rank that is not in"
+            " the group. Keep a group only where rank is among its members.",
+            when=lambda e: _reported(e, "NoneType") and e.written("use_local_synchronization=True"),
         ),
         Mistake(
             "Ranks wait for each other: with use_local_synchronization=True a group is made when"
@@ -242,24 +240,12 @@ node_groups = Exercise(
         " all nodes.",
         Diagnosis.WRONG_VALUE: "Write down both lists for each of 6 ranks, with 3 on a node, and"
         " compare them with what your loops make.",
-        Diagnosis.ORDER_MISMATCH: "Every rank makes the same groups in the same order, those that"
-        " it is not in as well; or only its own, with use_local_synchronization=True.",
+        Diagnosis.ORDER_MISMATCH: _ALL_GROUPS,
         Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
         " all ranks come to that line, in the same order?",
         Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
     },
 )
-
-
-def _disjoint(e: Evidence) -> bool:
-    """Return whether ranks disagree on a group, and each has made only such as it is in."""
-    made = [
-        (op.rank, op.detail)
-        for operations in e.trace.operations
-        for op in operations
-        if op.kind == "new_group"
-    ]
-    return bool(made) and all(str(rank) in re.findall(r"\d+", members) for rank, members in made)
 
 
 # The all-reduce of two levels. ------------------------------------------------------
@@ -582,6 +568,10 @@ hierarchical_all_reduce = Exercise(
             ),
         ),
         Mistake(
+            "gloo's reduce_scatter_tensor compares the first dimensions: give it flat tensors.",
+            when=_raised("outputShape[0]"),
+        ),
+        Mistake(
             "Divide only if op is AVG: integers cannot be divided in place.",
             when=_raised("can't be cast"),
         ),
@@ -622,15 +612,8 @@ hierarchical_all_reduce = Exercise(
             when=_too_much(lambda e: bool(_crossing(e, "send"))),
         ),
         Mistake(
-            "Each rank makes only the groups that it is in. new_group is a collective of the whole"
-            " world: let every rank make all of them in one order, or say"
-            " use_local_synchronization=True.",
-            when=lambda e: (
-                e.diagnosis is Diagnosis.ORDER_MISMATCH
-                and not e.written("use_local_synchronization")
-                and e.says("new_group")
-                and _disjoint(e)
-            ),
+            _ALL_GROUPS,
+            when=lambda e: e.diagnosis is Diagnosis.ORDER_MISMATCH and e.says("new_group"),
         ),
     ),
     advice={

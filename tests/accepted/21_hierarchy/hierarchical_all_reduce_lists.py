@@ -7,7 +7,9 @@ import torch.nn.functional as F
 
 def groups(k):
     rank, n = dist.get_rank(), dist.get_world_size()
-    lists = [list(range(i, i + k)) for i in range(0, n, k)] + [list(range(i, n, k)) for i in range(k)]
+    lists = [list(range(i, i + k)) for i in range(0, n, k)] + [
+        list(range(i, n, k)) for i in range(k)
+    ]
     made = [dist.new_group(ranks) for ranks in lists]
     return [group for group, ranks in zip(made, lists) if rank in ranks]
 
