@@ -57,8 +57,13 @@ def one_message(peer, elements):
 
 
 for elements in (1, 16 * 10**6):
-    near, far = (simulate(one_message, 16, peer, elements, cluster=H100).seconds for peer in (1, 8))
-    print(f"{4 * elements:10,} bytes: {1e6 * near:7.1f} µs inside, {1e6 * far:7.1f} µs between: {far / near:.1f} times")
+    near, far = (
+        1e6 * simulate(one_message, 16, peer, elements, cluster=H100).seconds for peer in (1, 8)
+    )
+    print(
+        f"{4 * elements:10,} bytes: {near:6.1f} µs inside, {far:6.1f} µs between,"
+        f" {far / near:.1f} times as long"
+    )
 
 # %% [markdown]
 # Four times for a few bytes, nine times for many. (These are the constants of a model: published peaks
@@ -140,7 +145,8 @@ for name, algorithm in (
 # (That is, if the ring is laid out node by node. Chapter [13](13_cost_models.ipynb) raced the two rings
 # above.) Halving and doubling uses all four cards, but the first exchange, which is the largest, goes to the
 # rank that is four away: to the other node. Each of the four ranks sends 420 numbers across, and later 420
-# more. The tree sends 840, as one message through one card, while all others wait.
+# more. Recursive doubling sends as many at once. The tree sends 840, as one message through one card,
+# while all others wait.
 #
 # How little could cross? Think of each node as a single large rank. An all-reduce of $k$ ranks takes
 # at least $2(k-1)/k \cdot S$ from each of them, as long as messages go from rank to rank and no switch adds
@@ -254,8 +260,8 @@ if groups_work:
 # across nodes, they have the same parts summed over all ranks. After step 3, inside the node, every rank
 # has both parts.](../imgs/two_levels.png)
 #
-# You know a collective for each of the three steps. **Predict:** which one is it, in which of your two
-# groups, and how many numbers does a rank send across if the tensor has 840?
+# You know a collective for each of the three steps. **Predict:** which one is it, and in which of your two
+# groups?
 
 # %%
 predict("")
@@ -264,9 +270,10 @@ predict("")
 # ## Exercise: hierarchical_all_reduce
 #
 # In place, `x` becomes the reduction over all ranks. Between nodes, no call and no message may carry more
-# than $\lceil \text{len}/k \rceil$ elements of a rank, where $k$ is `ranks_per_node`; and over all, a rank may
-# not send more across than the plainest all-reduce of such a share would. Allowed are `new_group`,
-# `reduce_scatter`, `all_reduce` and `all_gather` in all their forms, and messages.
+# than a **share**: $\lceil \text{len}/k \rceil$ elements of a rank, where $k$ is `ranks_per_node`. Many small
+# pieces do not help: all in all, a rank may send at most $\max(2, \text{nodes} - 1)$ shares to other nodes,
+# where a built-in collective counts as what the best algorithm of messages sends for it. Allowed are
+# `new_group`, `reduce_scatter`, `all_reduce` and `all_gather` in all their forms, and messages.
 #
 # - `op` is SUM, AVG, MIN, MAX or PRODUCT; AVG comes with floating-point numbers only.
 # - `x` may have any shape and any length, and $k$ need not divide it.
@@ -336,7 +343,8 @@ timeline(run(two_levels, 4, 2**20, 2)) if hierarchy_works else None
 # once, and halving and doubling once.
 #
 # A gigabyte on each of 512 ranks does not fit into your memory. But a message takes
-# $\alpha + \text{bytes} \cdot \beta$: if we multiply $\beta$ by 8192, every byte stands for 8 KiB.
+# $\alpha + \text{bytes} \cdot \beta$: if we multiply $\beta$ by 8192, every byte stands for 8 KiB. (`replace` copies
+# the description of a cluster with other values.)
 #
 # **Predict:** for 64 KiB and for 1 GiB on 128 ranks, in which order do the five finish?
 
@@ -408,9 +416,11 @@ def flat_ring_seconds(n, nbytes, cluster=H100):
 
 
 simulated = seconds(flat, 128, 2**15, 2**13)
-print(f"128 ranks, 1 GiB: {1e3 * simulated:.3f} ms, the formula {1e3 * flat_ring_seconds(128, 2**30):.3f} ms")
+formula = flat_ring_seconds(128, 2**30)
+print(f"128 ranks, 1 GiB: {1e3 * simulated:.3f} ms, by the formula {1e3 * formula:.3f} ms")
 for size, elements, factor in SIZES:
-    print(f"512 ranks, {size:6} flat ring by the formula {1e3 * flat_ring_seconds(512, 4 * elements * factor):9.3f} ms")
+    formula = flat_ring_seconds(512, 4 * elements * factor)
+    print(f"512 ranks, {size}, flat ring by the formula: {1e3 * formula:.3f} ms")
 
 if hierarchy_works:
     race(512, RACERS[1:])
@@ -430,7 +440,8 @@ if hierarchy_works:
 predict("")
 
 # %%
-dealt = tuple(rank for node in range(16) for rank in range(node, 128, 16))  # 0, 16, 32, … share a node
+# 0, 16, 32, … share a node
+dealt = tuple(rank for node in range(16) for rank in range(node, 128, 16))
 halving = seconds(flat, 128, 2**15, 2**13, replace(H100, order=dealt), "rabenseifner")
 print(f"halving and doubling, ranks dealt in turns: {1e3 * halving:.3f} ms")
 
@@ -457,11 +468,12 @@ if hierarchy_works:
     race(128, (RACERS[0], RACERS[2], RACERS[3], RACERS[4]), one_card)
 
 # %% [markdown]
-# With 1 GiB the flat ring is no slower. Count again what leaves a *node*: with the ring $2(n-1)/n \cdot S$
-# through one rank, with two levels $2(k-1)/k \cdot S$ in all, for $n$ ranks on $k$ nodes. For many nodes both
-# are almost $2S$. Two levels do not send much less; they **share it out** among the cards, and take fewer
-# slow steps. Where there is one card, sharing gains nothing, and only the latency is left to win. Flat
-# halving and doubling, which sends $8S$ out of each node and more, is the one that suffers most.
+# With 1 GiB they are within 4 % of each other. Count again what leaves a *node*: with the ring
+# $2(n-1)/n \cdot S$ through one rank, with two levels $2(k-1)/k \cdot S$ in all, for $n$ ranks on $k$ nodes. For
+# many nodes both are almost $2S$. Two levels do not send much less; they **share it out** among the cards,
+# and take fewer slow steps. Where there is one card, sharing gains nothing, and only the latency is left to
+# win: at 64 KiB. Flat halving and doubling suffers most. Each of its ranks sends $15/8 \cdot S$ to other
+# nodes, so $15 S$ have to go through every card.
 #
 # ## When the network adds
 #
@@ -482,7 +494,7 @@ predict("")
 # %%
 for n in (2, 8, 512):
     ring = 2 * (n - 1) / n
-    print(f"{n:3} ranks: a ring sends {ring:.3f} S, into a switch that adds goes 1 S: {ring:.3f} times as fast")
+    print(f"{n:3} ranks: {ring:.3f} S on a ring, S with a switch that adds; {ring:.3f} times as fast")
 
 # %% [markdown]
 # Never more than twice, and nothing at all for two ranks. Latency gains more: one trip to the switch and
@@ -508,8 +520,7 @@ for n in (2, 8, 512):
 #   have the bandwidth of two levels, with the latency of a ring. Its trees are
 #   [between nodes only](https://github.com/NVIDIA/nccl/issues/545), and ranks inside a node form a chain.
 # - Horovod's hierarchical all-reduce is [yours](https://github.com/uber/horovod/tree/master/docs): a
-#   reduce-scatter by NCCL, an all-reduce by MPI, an all-gather by NCCL. In 2018 such algorithms trained
-#   ResNet-50 on 2048 GPUs [in 6.6 minutes](https://arxiv.org/abs/1807.11205).
+#   reduce-scatter by NCCL, an all-reduce by MPI, an all-gather by NCCL.
 # - FSDP can shard a model inside each node and replicate it across nodes (HSDP). For gradients it calls
 #   [a reduce-scatter and then an all-reduce](https://github.com/pytorch/pytorch/pull/126166): your first two
 #   steps. The third is the all-gather before the next forward.
@@ -534,7 +545,8 @@ S, n, nodes, each = 14e9, 128, 16, 8
 ring = flat_ring_seconds(n, S)
 inside = 2 * (each - 1) / each * S * H100.beta_inside
 across = 2 * (nodes - 1) / nodes * S / each * H100.beta_between
-print(f"flat ring: {1e3 * ring:.0f} ms; two levels: {1e3 * inside:.0f} + {1e3 * across:.0f} ms, latencies aside")
+print(f"flat ring: {1e3 * ring:.0f} ms")
+print(f"two levels: {1e3 * inside:.0f} ms inside and {1e3 * across:.0f} ms across, latencies aside")
 
 # %% [markdown]
 # If the data are cut into pieces, one piece can be inside while another is across, as in the pipelined ring
