@@ -142,9 +142,11 @@ for name, algorithm in (
 # ![Two rings of eight ranks on two nodes. Left, laid out node by node: two of eight messages cross. Right,
 # dealt in turns: all eight cross.](../imgs/ring_across_nodes.png)
 #
-# (That is, if the ring is laid out node by node. Chapter [13](13_cost_models.ipynb) raced the two rings
-# above.) Halving and doubling uses all four cards, but the first exchange, which is the largest, goes to the
-# rank that is four away: to the other node. Each of the four ranks sends 420 numbers across, and later 420
+# That is, if the ring is laid out node by node, as on the left. Chapter [13](13_cost_models.ipynb) raced
+# the two.
+#
+# Halving and doubling uses all four cards, but the first exchange, which is the largest, goes to the rank
+# that is four away: to the other node. Each of the four ranks sends 420 numbers across, and later 420
 # more. Recursive doubling sends as many at once. The tree sends 840, as one message through one card,
 # while all others wait.
 #
@@ -155,8 +157,8 @@ for name, algorithm in (
 #
 # ## Groups
 #
-# Until now, all collectives were of all ranks. `dist.new_group(ranks)` makes a **process group** of some
-# of them, and `group=` says in which one a collective takes place.
+# Chapter [00](00_ranks_and_groups.ipynb) made teams of ranks with `dist.new_group(ranks)`. It returns a
+# **process group**, and `group=` says in which one a collective takes place.
 
 # %%
 def ends_and_middle():
@@ -174,8 +176,8 @@ for rank, (total, members, place) in enumerate(run(ends_and_middle, 4)):
 # Each rank has two numbers now: its rank in the world, and its rank in the group. `dist.send(x, 3,
 # group=ends)` means rank 3 of the world; the argument `group_dst` takes a rank of the group.
 #
-# Rank 0 is not in `middle`, and yet it makes that group. **Predict:** what happens if each rank makes only
-# the group that it is in?
+# Rank 0 is not in `middle`, and yet it makes that group. **Predict:** what happens if every rank makes a
+# group, but only the one that it is in?
 
 # %%
 predict("")
