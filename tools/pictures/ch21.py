@@ -47,6 +47,11 @@ def _line(
     sheet.axes.plot([start[0], end[0]], [start[1], end[1]], color=colour, lw=width, zorder=1)
 
 
+def _between(a: tuple[float, float], b: tuple[float, float], part: float) -> tuple[float, float]:
+    """Return the point that is this part of the way from one to another."""
+    return (a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]))
+
+
 def rails() -> Sheet:
     """Three nodes of four ranks: fast links to a switch inside, and a rail for each place."""
     sheet = Sheet(9.6, 4.6)
@@ -88,8 +93,7 @@ def ring_across_nodes() -> Sheet:
         for rank, place in enumerate(places):
             after = places[(rank + 1) % n]
             inside = node_of(rank) == node_of((rank + 1) % n)
-            start = tuple(a + 0.27 * (b - a) for a, b in zip(place, after, strict=True))
-            end = tuple(a + 0.73 * (b - a) for a, b in zip(place, after, strict=True))
+            start, end = _between(place, after, 0.27), _between(place, after, 0.73)
             sheet.arrow(start, end, INK if inside else "#D55E00", width=3 if inside else 1.6,
                         dashed=not inside)  # fmt: skip
         for rank, (x, y) in enumerate(places):
@@ -172,8 +176,7 @@ def switch_that_adds() -> Sheet:
         for rank, (x, y) in enumerate(corners):
             if x0 < 4:
                 to = corners[(rank + 1) % 4]
-                start = tuple(a + 0.22 * (b - a) for a, b in zip((x, y), to, strict=True))
-                end = tuple(a + 0.78 * (b - a) for a, b in zip((x, y), to, strict=True))
+                start, end = _between((x, y), to, 0.22), _between((x, y), to, 0.78)
                 sheet.arrow(start, end)
                 out = 0.2 if x == to[0] else 0.13  # beside the arrow, away from the middle
                 beside = ((x + to[0]) / 2, (y + to[1]) / 2)
