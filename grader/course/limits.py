@@ -50,7 +50,7 @@ __all__ = [
 #
 # No bound is declared where a rank computes the result from its own arguments
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
-# ``stuck_ranks_any_all``, and chapters 10, 13 and 16), where there is no result
+# ``stuck_ranks_any_all``, ``node_groups``, and chapters 10, 13 and 16), where there is no result
 # (``barrier``), and where it is a single number (``unblock_branch``), which a wrong answer
 # can give by chance.
 
