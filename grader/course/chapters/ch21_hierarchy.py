@@ -251,42 +251,31 @@ node_groups = Exercise(
 # The all-reduce of two levels. ------------------------------------------------------
 
 
-def _kinds(n: int) -> tuple[tuple[str, Kind], ...]:
-    """Return reductions and tensors: of every operation, and of many lengths.
+def _tensors(draw: Draw) -> Iterator[Case]:
+    """Draw tensors of every length; nodes of 1 rank and of all ranks get one or two.
 
     The first length is divided by every number of ranks on a node; it shows what goes wrong
     without padding.
     """
-    return (
-        ("SUM", Kind(torch.int64, (2 * n,))),
+    n = draw.n
+    inner = divisors(n)[:-2] or [1, 2]
+    kinds = (
+        ("SUM", Kind(torch.int64, (n,))),
         ("SUM", Kind(torch.int64, (n + 1,))),
         ("AVG", Kind(torch.float64, (3, 5))),
         ("MIN", Kind(torch.int64, (7,))),
-        ("PRODUCT", Kind(torch.float64, (2, n))),
-        ("MAX", Kind(torch.float32, (5,))),
+        ("PRODUCT", Kind(torch.float64, (n - 1,))),
+        ("MAX", Kind(torch.float32, (2, 4))),
         ("SUM", Kind(torch.float32, (1,))),
-        ("SUM", Kind(torch.bfloat16, (101,))),
         ("SUM", Kind(torch.float32, (0,))),
+        ("SUM", Kind(torch.bfloat16, (1000,))),
+        ("AVG", Kind(torch.float32, (1000,))),
     )
-
-
-def _tensors(draw: Draw) -> Iterator[Case]:
-    """Draw tensors; nodes of 1 rank and of all ranks get a few, others share the rest.
-
-    An answer makes two groups in every call, and a rank can be in 64; with messages from any
-    rank, some calls are tried in several orders.
-    """
-    every, inner = _kinds(draw.n), divisors(draw.n)[:-2]
-    for d in divisors(draw.n):
-        if d in inner:
-            # all of them on one division, or in turns on two
-            taken = every[:1] + every[1 + inner.index(d) :: len(inner)]
-        else:
-            taken = every[1:3] if inner or d == 1 else every[::3]
-        for name, kind in taken:
-            nodes = f"nodes of {d} rank{'s' * (d > 1)}"
-            x = draw.per_rank(kind, name)
-            yield draw.case(f"{name} of {kind}, {nodes}", x=x, op=OPS[name], ranks_per_node=d)
+    each = [inner[i % len(inner)] for i in range(len(kinds) - 2)] + [1, n]
+    for (name, kind), d in zip(kinds, each, strict=True):
+        nodes = f"nodes of {d} rank{'s' * (d > 1)}"
+        x = draw.per_rank(kind, name)
+        yield draw.case(f"{name} of {kind}, {nodes}", x=x, op=OPS[name], ranks_per_node=d)
 
 
 def length(c: Case) -> int:
