@@ -415,6 +415,24 @@ def test_subgroups_record_too():
     assert [(m.source, m.destination) for m in outcome.trace.messages] == [(0, 2), (1, 3)]
 
 
+def test_ranks_may_make_their_own_groups_alone():
+    def answer():
+        rank, seen = dist.get_rank(), []
+        for members in ([0, 1, 2], [rank], [0, 1, 2]):  # rank 3 makes its own only
+            group = dist.new_group(members, use_local_synchronization=True)
+            if group is not None:
+                x = torch.tensor([rank + 1])
+                dist.all_reduce(x, group=group)
+                seen.append(x.item())
+        return seen
+
+    outcome = play(answer, 4, allowed=frozenset({"new_group", "all_reduce"}))
+    assert values(outcome) == [[6, 1, 6], [6, 2, 6], [6, 3, 6], [4]]
+    assert sorted(map(list, outcome.trace.groups.values())) == sorted(
+        [[0, 1, 2, 3], [0, 1, 2], [0, 1, 2], [0], [1], [2], [3]]
+    )
+
+
 def test_a_gloo_subgroup_is_a_recording_group():
     def answer():
         group = dist.new_group([0, 1], backend="gloo")

@@ -513,6 +513,20 @@ def test_works_that_nobody_waits_for_are_done_all_the_same():
     assert all(tensor.item() == 3 for rank in world.ranks for tensor in rank.value)
 
 
+def test_ranks_may_make_their_own_groups_alone():
+    def program():
+        rank, seen = dist.get_rank(), []
+        for members in ([0, 1, 2], [rank], [0, 1, 2]):  # rank 3 makes its own only
+            group = dist.new_group(members, use_local_synchronization=True)
+            if group is not None:
+                x = torch.tensor([rank + 1])
+                dist.all_reduce(x, group=group)
+                seen.append(x.item())
+        return seen
+
+    assert values(run(program, 4)) == [[6, 1, 6], [6, 2, 6], [6, 3, 6], [4]]
+
+
 def test_groups_have_collectives_of_their_own():
     def program():
         rank = dist.get_rank()

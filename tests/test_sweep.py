@@ -214,6 +214,10 @@ SWEEPS = {
     ),
     "pick_backend": without("takes a word", (1,)),
     "device_for": without("takes a number and a word", (1,)),
+    "node_groups": without("takes a number", (2, 4, 6, 8)),
+    "hierarchical_all_reduce": Sweep(
+        column("x"), sizes=(2, 4, 6, 8), because="nodes have the same number of ranks each"
+    ),
     "sequence_shard": Sweep(shared_out(lambda c: c.along, "x")),
     "sequence_unshard": Sweep(shared_out(lambda c: c.along, "x_shard")),
     "recursive_doubling_all_reduce": X,

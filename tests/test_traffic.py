@@ -22,6 +22,8 @@ from grader.core.events import (
     Signature,
 )
 from grader.core.verdict import Diagnosis
+from grader.course.cases import Case
+from grader.course.limits import across, carried
 from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Step, replay
@@ -627,3 +629,84 @@ def test_an_unready_message_does_not_hold_up_the_port():
         [*blocking("recv", 0, 2), *blocking("send", 2, 1)],
     ]
     assert replay(programs) == {(0, 2): 0, (2, 1): 1, (0, 1): 2}
+
+
+# What messages and calls carry, and between which ranks. ----------------------------
+
+
+def per_member(gives, takes=()):
+    return [Signature("float32", list(gives), list(takes))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "gives", "root", "given", "sent"),
+    [
+        ("all_reduce", [8], ANY, [8] * 4, [2 * 3 * 8 // 4] * 4),
+        ("all_reduce", [1], ANY, [1] * 4, [1] * 4),  # 1.5, rounded down
+        ("reduce_scatter", [2], ANY, [8] * 4, [6] * 4),
+        ("reduce_scatter", [1, 2, 2, 3], ANY, [8] * 4, [6] * 4),
+        ("all_gather", [2], ANY, [2] * 4, [6] * 4),
+        ("all_to_all", [2], ANY, [8] * 4, [6] * 4),
+        ("all_to_all", [0, 1, 2, 5], ANY, [8] * 4, [8, 7, 6, 3]),
+        ("reduce", [8], 2, [8] * 4, [8, 8, 0, 8]),
+        ("gather", [2], 2, [2] * 4, [2, 2, 0, 2]),
+        ("barrier", None, ANY, [0] * 4, [0] * 4),
+    ],
+)
+def test_a_collective_counts_as_what_the_best_algorithm_sends(kind, gives, root, given, sent):
+    s = Script(4)
+    for rank in range(4):
+        s.call(rank, kind, peer=root, signatures=per_member(gives) if gives else ())
+    trace = s.matcher.trace()
+    assert [trace.given(op) for (op,) in trace.operations] == given
+    assert [trace.sent(op) for (op,) in trace.operations] == sent
+    assert (trace.max_given_elements, trace.max_sent_elements) == (max(given), max(sent))
+
+
+@pytest.mark.parametrize(
+    ("kind", "gives", "given", "sent"), [("broadcast", [8], 8, 8), ("scatter", [2], 8, 6)]
+)
+def test_of_a_rooted_collective_that_hands_out_only_the_root_sends(kind, gives, given, sent):
+    s = Script(4)
+    for rank in range(4):
+        s.call(rank, kind, peer=1, signatures=per_member(gives if rank == 1 else [], [8]))
+    trace = s.matcher.trace()
+    assert [trace.given(op) for (op,) in trace.operations] == [0, given, 0, 0]
+    assert [trace.sent(op) for (op,) in trace.operations] == [0, sent, 0, 0]
+
+
+def test_a_call_in_a_group_is_one_of_its_members_and_a_message_of_two_ranks():
+    s = Script(4)
+    for rank in (1, 3):
+        s.matcher.take(rank, Grouped("odd", [1, 3]))
+        s.call(rank, "new_group", group="odd", detail="[1, 3]")
+        s.call(rank, "all_reduce", group="odd", signatures=per_member([8]))
+    s.post(0, "send", 1, count=5)
+    s.post(1, "recv", 0, count=5)
+    trace = s.matcher.trace()
+    assert [list(trace.ranks_of(op)) for op in trace.operations[1]] == [[1, 3], [1, 3], [1, 0]]
+    # a group of two: twice half of the tensor
+    assert trace.max_sent_elements == 8
+    low = trace.among(lambda ranks: max(ranks) < 2)
+    assert [[op.kind for op in ops] for ops in low.operations] == [["send"], ["recv"], [], []]
+    assert (low.max_sent_elements, low.traffic.messages, low.traffic.rounds) == (5, 1, 1)
+    kinds = [op.kind for op in trace.among(lambda ranks: True).operations[1]]
+    assert kinds == ["all_reduce", "recv"]  # making a group carries nothing
+
+
+def test_a_limit_counts_only_what_crosses_its_border():
+    s = Script(4)
+    for rank in range(4):
+        s.call(rank, "all_reduce", signatures=per_member([3]))
+    s.post(0, "send", 1, count=7)
+    s.post(1, "recv", 0, count=7)
+    limit = across(
+        carried("≤", lambda c: c.length),
+        "between nodes",
+        lambda c, ranks: len({rank // c.ranks_per_node for rank in ranks}) > 1,
+    )
+    for ranks_per_node, measured in ((1, 7), (2, 3), (4, 0)):
+        case = Case("", 4, {"length": 3, "ranks_per_node": ranks_per_node})
+        bound = limit.judge(case, s.matcher.trace())
+        assert (bound.measured, bound.holds) == (measured, measured <= 3)
+    assert str(bound) == "elements of one rank in a call or message between nodes: 0 (at most 3)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,8 +18,10 @@ from grader.trace.trace import Measured, Operation, Trace
 __all__ = [
     "LUCK",
     "Limit",
+    "across",
     "along_chain",
     "calls",
+    "carried",
     "combined",
     "given",
     "largest_call",
@@ -49,9 +52,10 @@ __all__ = [
 #
 # No bound is declared where a rank computes the result from its own arguments
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
-# ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, and chapters 10, 13 and 16), where
-# there is no result (``barrier``), and where it is a single number (``unblock_branch``), which a
-# wrong answer can give by chance.
+# ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, ``node_groups``,
+# ``first_divergence``, and chapters 10, 13 and 16), where there is no result (``barrier``), where
+# it is a single number (``unblock_branch``), which a wrong answer can give by chance, and where it
+# may come through the store, whose entries are no messages (``sum_of_survivors``).
 
 #: Bits that each rank may have guessed.
 LUCK = 32
@@ -138,6 +142,8 @@ class Limit:
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
         point: whether it is the point of the exercise, see :func:`point`.
+        apart: which ranks a message or a call has to connect if it is to count; see
+            :func:`across`.  If not given, all count.
     """
 
     quantity: str
@@ -147,9 +153,12 @@ class Limit:
     over: Diagnosis
     under: Diagnosis
     point: bool = False
+    apart: Callable[[Case, Sequence[int]], bool] | None = None
 
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
+        if self.apart is not None:
+            trace = _record(trace).among(partial(self.apart, case))
         return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
 
     def diagnose(self, bound: Bound) -> Diagnosis:
@@ -164,6 +173,18 @@ def point(limit: Limit) -> Limit:
     right its values are.
     """
     return replace(limit, point=True)
+
+
+def across(limit: Limit, where: str, apart: Callable[[Case, Sequence[int]], bool]) -> Limit:
+    """Return the same limit on the part of the traffic that crosses a border between ranks.
+
+    Args:
+        limit: the limit.
+        where: the border, as it reads after the limit's quantity: ``between nodes``.
+        apart: says of a case and of the ranks that a message or a call connects (two, or all of
+            its group) whether it crosses the border.
+    """
+    return replace(limit, quantity=f"{limit.quantity} {where}", apart=apart)
 
 
 def messages(relation: str, asked: Callable[[Case], int]) -> Limit:
@@ -203,10 +224,28 @@ def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
 
 
 def sent_elements(relation: str, asked: Callable[[Case], int]) -> Limit:
-    """Limit the elements that any one rank sends."""
+    """Limit the elements that any one rank sends.
+
+    Built-in collectives count as :meth:`grader.trace.trace.Trace.sent` says.
+    """
     return Limit(
         "elements sent by one rank",
         lambda trace: trace.max_sent_elements,
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def carried(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the elements of one rank's that the largest message or call carries.
+
+    What a call carries is said by :meth:`grader.trace.trace.Trace.given`.
+    """
+    return Limit(
+        "elements of one rank in a call or message",
+        lambda trace: _record(trace).max_given_elements,
         relation,
         asked,
         Diagnosis.TOO_MANY_BYTES,

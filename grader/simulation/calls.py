@@ -12,7 +12,7 @@ import functools
 import sys
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -439,24 +439,34 @@ def _replace(name: str, call: Callable[..., Any]) -> None:
 
 
 def _group_maker(world: SimulatedWorld, builtins: Builtins) -> Callable[..., Any]:
-    """Return ``new_group`` for simulated ranks: the k-th call of each makes the same group."""
-    groups: list[SimulatedGroup] = []
-    calls = [0] * world.size
+    """Return ``new_group`` for simulated ranks: the k-th call of each makes the same group.
 
-    def new_group(ranks: Any = None, *_: Any, **__: Any) -> Any:
+    With ``use_local_synchronization``, which only the members call, it is the k-th call for the
+    same members.
+    """
+    groups: dict[tuple[Any, int], SimulatedGroup] = {}
+    calls: dict[tuple[Any, int], int] = defaultdict(int)
+
+    def new_group(
+        ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
+    ) -> Any:
         me = world.current.number
         members = list(range(world.size)) if ranks is None else list(ranks)
         require_members(members, world.size)
         members.sort()
-        index, calls[me] = calls[me], calls[me] + 1
-        if index == len(groups):
-            group = SimulatedGroup(world, members, f"group {index}", builtins)
-            groups.append(group)
+        callers = tuple(members) if use_local_synchronization else WORLD
+        if use_local_synchronization and me not in members:
+            return None  # as torch does
+        key = callers, calls[callers, me]
+        calls[callers, me] += 1
+        if key not in groups:
+            group = SimulatedGroup(world, members, f"group {len(groups)}", builtins)
+            groups[key] = group
             c10d._world.pg_map[group] = (dist.Backend("gloo"), HashStore())
             c10d._world.pg_names[group] = group.getGroupName()  # type: ignore[assignment]
             c10d._world.pg_group_ranks[group] = {m: i for i, m in enumerate(members)}
             c10d._world.pg_backend_config[group] = "cpu:gloo"
-        group = groups[index]
+        group = groups[key]
         if group._members != members:
             raise RuntimeError(
                 f"rank {me} makes a group of ranks {members} where others make one of ranks"

@@ -513,4 +513,5 @@ class MessageMatcher:
             tuple(map(tuple, self.marks)),
             tuple(self.choices),
             self.warnings,
+            {name: group.members for name, group in self.groups.items()},
         )

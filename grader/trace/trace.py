@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from grader.core.events import Held, Marked, Seen, Signature
+from grader.core.events import WORLD, Held, Marked, Seen, Signature
 from grader.core.verdict import Site, Traffic, Volume
 
 __all__ = [
@@ -320,6 +320,7 @@ class Trace:
         marks: by rank, the named places of its program that it passed.
         choices: the wildcard receives that were matched, in the order of matching.
         warnings: remarks on calls that break no rule but are probably mistakes.
+        groups: by name, the global ranks of each group that was made, indexed by rank in it.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -329,11 +330,69 @@ class Trace:
     marks: tuple[Sequence[Marked], ...] = ()
     choices: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
+    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def world_size(self) -> int:
         """The number of ranks."""
         return len(self.operations)
+
+    def members(self, group: str) -> Sequence[int]:
+        """Return the global ranks of a group, indexed by rank in it."""
+        return range(self.world_size) if group == WORLD else self.groups[group]
+
+    def ranks_of(self, op: Operation) -> Sequence[int]:
+        """Return the ranks that an operation connects: of a message two, else all of its group."""
+        return (op.rank, op.peer) if op.is_message else self.members(op.group)
+
+    def among(self, keeps: Callable[[Sequence[int]], bool]) -> Trace:
+        """Return the part of the trace with the messages and calls whose ranks fulfil a condition.
+
+        Making a group carries nothing, so it is in no such part.
+        """
+        return replace(
+            self,
+            operations=tuple(
+                [op for op in ops if op.kind != "new_group" and keeps(self.ranks_of(op))]
+                for ops in self.operations
+            ),
+        )
+
+    def given(self, op: Operation) -> int:
+        """Return how many elements of its rank's a message or a call carries.
+
+        Of a message these are all, and of a receive none.  Of a collective they are what the rank
+        puts in for others or itself: its tensor in an all-reduce, a reduction, an all-gather and a
+        gather; all of its blocks in a reduce-scatter, a scatter and an all-to-all; in a broadcast
+        the root's tensor.
+        """
+        if op.is_message:
+            return op.count if op.kind == "send" else 0
+        return sum(_given(op.kind, one, len(self.members(op.group))) for one in op.signatures)
+
+    def sent(self, op: Operation) -> int:
+        """Return how many elements its rank sends for a message or a call.
+
+        A built-in collective counts as what the best point-to-point algorithm sends for it, rounded
+        down: (n − 1)/n of the full tensor by each rank for reduce-scatter and all-gather, twice
+        that for an all-reduce (Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms*,
+        2009), the blocks for other ranks in an all-to-all and a scatter, and the tensor where a
+        broadcast, a reduction or a gather begins: at the root, or at each of the other ranks.
+        """
+        if op.is_message:
+            return self.given(op)
+        members = self.members(op.group)
+        place, n = members.index(op.rank), len(members)
+        whole = self.given(op)
+        if n == 1:
+            return 0
+        if op.kind in ("reduce", "gather"):
+            return 0 if op.rank == op.peer else whole
+        if op.kind in ("scatter", "all_to_all"):
+            return whole - sum(one.gives_to(place) or 0 for one in op.signatures)
+        # an all-gather's full tensor is what all ranks put in
+        passes = {"all_reduce": 2 * whole, "reduce_scatter": whole, "all_gather": n * whole}
+        return passes[op.kind] * (n - 1) // n if op.kind in passes else whole
 
     @property
     def wildcards(self) -> bool:
@@ -393,12 +452,15 @@ class Trace:
 
     @property
     def max_sent_elements(self) -> int:
-        """The largest number of elements that one rank sent."""
-        sent = (
-            sum(op.count for op in operations if op.kind == "send")
-            for operations in self.operations
+        """The largest number of elements that one rank sent; see :meth:`sent` for collectives."""
+        return max((sum(map(self.sent, operations)) for operations in self.operations), default=0)
+
+    @property
+    def max_given_elements(self) -> int:
+        """The largest number of elements of one rank's that a message or a call carried."""
+        return max(
+            (self.given(op) for operations in self.operations for op in operations), default=0
         )
-        return max(sent, default=0)
 
     def strangers(self) -> list[Operation]:
         """Return the sends to ranks other than the left and right neighbours on the ring."""
@@ -429,6 +491,18 @@ class Trace:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+#: Collectives in which a rank has a block for each member, and not one tensor for all.
+_BLOCKS = frozenset({"scatter", "reduce_scatter", "all_to_all"})
+
+
+def _given(kind: str, signature: Signature, members: int) -> int:
+    """Return how many elements a rank puts into a collective."""
+    if kind not in _BLOCKS:
+        return max(signature.gives, default=0)
+    # a single number stands for every member
+    return sum(signature.gives) * (members if len(signature.gives) == 1 else 1)
 
 
 @dataclass(frozen=True)

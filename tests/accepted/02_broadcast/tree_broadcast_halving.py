@@ -3,7 +3,6 @@ import torch
 import torch.distributed as dist
 
 
-
 def tree_broadcast(x, src):
     # the far half first: a rank receives where its lowest bit is, and sends below it
     n = dist.get_world_size()

@@ -3,7 +3,6 @@ import torch
 import torch.distributed as dist
 
 
-
 def spread(x, members):
     """The first of the members has x; it gives it to the first of the other half."""
     if len(members) == 1:

@@ -12,7 +12,6 @@ def combine(op, a, b):
     return a + b
 
 
-
 def tree_reduce(x, dst, op):
     n = dist.get_world_size()
     v = (dist.get_rank() - dst) % n

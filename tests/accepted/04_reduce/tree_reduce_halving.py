@@ -12,7 +12,6 @@ def combine(op, a, b):
     return a + b
 
 
-
 def tree_reduce(x, dst, op):
     # the broadcast's tree with its arrows turned round: the far half sends first
     n = dist.get_world_size()

@@ -12,7 +12,6 @@ def combine(op, a, b):
     return a + b
 
 
-
 def up(total, members, op):
     """What the first of the members holds afterwards is the reduction of them all."""
     if len(members) == 1:

@@ -19,7 +19,9 @@ def scatter_reduce_1d(input, index, src, reduce, include_self):
             sums = sums + input[places]
             sizes = sizes + 1
         if reduce == "mean":
-            sums = sums / sizes if src.is_floating_point() else sums.div(sizes, rounding_mode="floor")
+            sums = (
+                sums / sizes if src.is_floating_point() else sums.div(sizes, rounding_mode="floor")
+            )
         out[places] = sums.to(out.dtype)
         return out
     pieces = []

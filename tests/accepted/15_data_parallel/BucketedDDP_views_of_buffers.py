@@ -9,9 +9,7 @@ from torch import nn
 class _Bucket:
     def __init__(self, parameters):
         self.parameters = parameters
-        self.flat = torch.zeros(
-            sum(p.numel() for p in parameters), dtype=parameters[0].dtype
-        )
+        self.flat = torch.zeros(sum(p.numel() for p in parameters), dtype=parameters[0].dtype)
         self.parts = [
             part.view(p.shape)
             for p, part in zip(parameters, self.flat.split([p.numel() for p in parameters]))

@@ -23,7 +23,9 @@ class ColumnParallel(torch.autograd.Function):
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
         y = x @ w
-        widths = [int(t) for t in everyones(torch.tensor([w.shape[1]]), [1] * dist.get_world_size())]
+        widths = [
+            int(t) for t in everyones(torch.tensor([w.shape[1]]), [1] * dist.get_world_size())
+        ]
         ctx.widths = widths
         return torch.cat(everyones(y, [(*y.shape[:-1], width) for width in widths]), -1)
 

@@ -5,6 +5,5 @@ import torch
 import torch.distributed as dist
 
 
-
 def tree_broadcast(x, src):
     dist.broadcast(x, src)

@@ -6,7 +6,6 @@ import torch
 import torch.distributed as dist
 
 
-
 def tree_broadcast(x, src):
     n = dist.get_world_size()
     v = (dist.get_rank() - src) % n

@@ -7,7 +7,6 @@ import torch
 import torch.distributed as dist
 
 
-
 def tree_broadcast(x, src):
     if dist.get_rank() == src:
         for dst in range(dist.get_world_size()):

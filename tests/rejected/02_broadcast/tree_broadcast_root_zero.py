@@ -5,7 +5,6 @@ import torch
 import torch.distributed as dist
 
 
-
 def tree_broadcast(x, src):
     n, v = dist.get_world_size(), dist.get_rank()
     step = 1

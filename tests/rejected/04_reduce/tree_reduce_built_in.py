@@ -14,6 +14,5 @@ def combine(op, a, b):
     return a + b
 
 
-
 def tree_reduce(x, dst, op):
     dist.reduce(x, dst, op)

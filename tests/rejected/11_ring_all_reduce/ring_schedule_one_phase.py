@@ -4,6 +4,4 @@
 
 
 def ring_schedule(rank, world_size):
-    return [
-        ((rank - s) % world_size, (rank - s - 1) % world_size) for s in range(1, world_size)
-    ]
+    return [((rank - s) % world_size, (rank - s - 1) % world_size) for s in range(1, world_size)]

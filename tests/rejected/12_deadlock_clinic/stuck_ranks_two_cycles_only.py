@@ -5,7 +5,5 @@
 # Knows only of two that wait for each other.
 def stuck_ranks(waits_for):
     return sorted(
-        rank
-        for rank, goal in waits_for.items()
-        if goal is not None and waits_for.get(goal) == rank
+        rank for rank, goal in waits_for.items() if goal is not None and waits_for.get(goal) == rank
     )

@@ -14,7 +14,7 @@ def time_collective(fn, warmup, iterations):
     started = time.perf_counter()
     for _ in range(iterations):
         fn()
-    mean = (time.perf_counter() - started)
+    mean = time.perf_counter() - started
     slowest = torch.tensor(mean, dtype=torch.float64)
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
     return slowest.item()

@@ -2,4 +2,6 @@
 # diagnosis: wrong_value
 # hint: Longer elements
 def pp_overlap_ratio(hidden, layers_in_next_stage, peak_flops, peak_bandwidth, bytes_per_element):
-    return 1 / bytes_per_element / (32 * hidden * layers_in_next_stage) * peak_flops / peak_bandwidth
+    return (
+        1 / bytes_per_element / (32 * hidden * layers_in_next_stage) * peak_flops / peak_bandwidth
+    )

@@ -2,4 +2,12 @@
 # diagnosis: wrong_value
 # hint: do not multiply by 8
 def zero3_overlap_ratio(seq, micro_batch, dp, peak_flops, peak_bandwidth, bytes_per_element):
-    return 8 * bytes_per_element / (2 * seq * micro_batch) * (dp - 1) / dp * peak_flops / peak_bandwidth
+    return (
+        8
+        * bytes_per_element
+        / (2 * seq * micro_batch)
+        * (dp - 1)
+        / dp
+        * peak_flops
+        / peak_bandwidth
+    )

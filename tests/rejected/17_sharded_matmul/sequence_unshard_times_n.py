@@ -27,7 +27,12 @@ class Join(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad.tensor_split(dist.get_world_size(), ctx.dim)[dist.get_rank()] * dist.get_world_size(), None, None
+        return (
+            grad.tensor_split(dist.get_world_size(), ctx.dim)[dist.get_rank()]
+            * dist.get_world_size(),
+            None,
+            None,
+        )
 
 
 def sequence_unshard(x_shard, full_length, dim=1):

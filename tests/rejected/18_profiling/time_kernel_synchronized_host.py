@@ -17,6 +17,7 @@ def time_kernel(fn, *args, warmup, iterations):
         def fn(*args):
             real(*args)
             torch.cuda.synchronize()
+
     for _ in range(iterations):
         started = time.perf_counter()
         fn(*args)

@@ -1,0 +1,36 @@
+# exercise: hierarchical_all_reduce
+# diagnosis: exception
+# hint: There are fewer pieces than ranks
+import torch
+import torch.distributed as dist
+
+
+def groups(k):
+    n = dist.get_world_size()
+    node, _ = dist.new_subgroups(k)
+    across, _ = dist.new_subgroups_by_enumeration([list(range(i, n, k)) for i in range(k)])
+    return node, across
+
+
+def sum_for_average(op):
+    return dist.ReduceOp.SUM if op == dist.ReduceOp.AVG else op
+
+
+def padded_to(x, k):
+    padded = x.new_zeros(-(-x.numel() // k) * k)
+    padded[: x.numel()] = x.flatten()
+    return padded
+
+
+def hierarchical_all_reduce(x, op, ranks_per_node):
+    node, across = groups(ranks_per_node)
+    shares = x.flatten().chunk(ranks_per_node)
+    size = len(shares[0])
+    pieces = [padded_to(share, size) if size else share for share in shares]
+    mine = torch.empty_like(pieces[0])
+    dist.reduce_scatter(mine, pieces, op=sum_for_average(op), group=node)
+    dist.all_reduce(mine, op=sum_for_average(op), group=across)
+    if op == dist.ReduceOp.AVG:
+        mine /= dist.get_world_size()
+    dist.all_gather(pieces, mine, group=node)
+    x.copy_(torch.cat(pieces)[: x.numel()].view_as(x))

@@ -1,0 +1,34 @@
+# exercise: hierarchical_all_reduce
+# diagnosis: forbidden_call
+# hint: all_reduce and all_gather are all
+# One rank of each node speaks for the others.
+import torch
+import torch.distributed as dist
+
+
+def groups(k):
+    n = dist.get_world_size()
+    node, _ = dist.new_subgroups(k)
+    across, _ = dist.new_subgroups_by_enumeration([list(range(i, n, k)) for i in range(k)])
+    return node, across
+
+
+def sum_for_average(op):
+    return dist.ReduceOp.SUM if op == dist.ReduceOp.AVG else op
+
+
+def padded_to(x, k):
+    padded = x.new_zeros(-(-x.numel() // k) * k)
+    padded[: x.numel()] = x.flatten()
+    return padded
+
+
+def hierarchical_all_reduce(x, op, ranks_per_node):
+    node, across = groups(ranks_per_node)
+    first = dist.get_rank() // ranks_per_node * ranks_per_node
+    dist.reduce(x, first, op=sum_for_average(op), group=node)
+    if dist.get_rank() == first:
+        dist.all_reduce(x, op=sum_for_average(op), group=across)
+    dist.broadcast(x, first, group=node)
+    if op == dist.ReduceOp.AVG:
+        x /= dist.get_world_size()
