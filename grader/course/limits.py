@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from grader.core.errors import DeclarationError
+from grader.core.events import WORLD
 from grader.core.verdict import Bound, Diagnosis
 from grader.course.cases import Case
 from grader.course.oracles import op_name
@@ -19,7 +21,10 @@ __all__ = [
     "Limit",
     "calls",
     "combined",
+    "elements_sent",
     "given",
+    "held",
+    "holding",
     "largest_call",
     "messages",
     "moved",
@@ -29,6 +34,7 @@ __all__ = [
     "rounds",
     "sent",
     "sent_elements",
+    "sent_in_all",
     "through",
     "total_bytes",
 ]
@@ -135,6 +141,8 @@ class Limit:
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
+        found: returns what a trace shows beyond the number, in words that are added to the
+            message; nothing is added where it is ``None``.
         point: whether it is the point of the exercise, see :func:`point`.
     """
 
@@ -144,6 +152,7 @@ class Limit:
     asked: Callable[[Case], int]
     over: Diagnosis
     under: Diagnosis
+    found: Callable[[Measured], str] | None = None
     point: bool = False
 
     def judge(self, case: Case, trace: Measured) -> Bound:
@@ -331,4 +340,94 @@ def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
         Diagnosis.TOO_FEW_MESSAGES,
+    )
+
+
+def sent_in_all(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the elements that any one rank sends, in messages and in built-in collectives.
+
+    A collective on the default group counts as what the best point-to-point algorithm sends for
+    it, whatever its library does.
+
+    Raises:
+        DeclarationError: a collective was called on another group, when the limit is judged.
+    """
+
+    return Limit(
+        "elements sent by one rank, those of collectives included",
+        lambda trace: max(elements_sent(_record(trace)), default=0),
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
+def elements_sent(trace: Trace) -> list[int]:
+    """Return the elements that each rank sends, those of collectives counted as above.
+
+    Raises:
+        DeclarationError: a collective was called on another group than the default one.
+    """
+    return [sum(_sends(op, trace.world_size) for op in ops) for ops in trace.operations]
+
+
+#: Collectives in which a rank that gives anything sends it once, or at least needs to send no more.
+_ONCE = frozenset({"broadcast", "gather", "reduce"})
+
+
+def _sends(op: Operation, n: int) -> int:
+    """Return the elements that a rank has to send for an operation among ``n`` ranks.
+
+    In an all-reduce of S elements these are 2·(n − 1)/n·S, rounded up (Patarasu and Yuan 2009).
+    """
+    if op.is_message:
+        return op.count if op.kind == "send" else 0
+    if op.group != WORLD:
+        raise DeclarationError("what collectives send is counted on the default group only")
+    most = [max(one.gives, default=0) for one in op.signatures]
+    if n == 1:
+        return 0
+    if op.kind == "all_reduce":
+        return sum(-(-2 * (n - 1) * size // n) for size in most)
+    if op.kind in _ONCE:
+        return sum(most)
+    others = [rank for rank in range(n) if rank != op.rank]
+    return sum(one.gives_to(rank) or 0 for one in op.signatures for rank in others)
+
+
+# Bytes that a rank holds; an adapter tells them in marks, which are part of the trace. ------------
+
+_HOLDS = re.compile(r"holds (\d+) bytes (.*)", re.S)
+
+
+def holding(nbytes: int, when: str, what: str) -> str:
+    """Return the mark that says how much a rank holds, at which moment, and in which tensors."""
+    return f"holds {nbytes} bytes {when}: {what}" if what else f"holds {nbytes} bytes {when}"
+
+
+def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the bytes of tensors that any one rank holds, at the moments that an adapter marks.
+
+    Args:
+        quantity: what is counted, such as ``bytes held by one rank between calls``.
+        relation, asked: as in all limits.
+    """
+
+    def told(trace: Measured) -> list[tuple[int, int, str]]:
+        """Return bytes, rank and words of every such mark, the most bytes first."""
+        found = []
+        for rank, marks in enumerate(_record(trace).marks):
+            for match in filter(None, (_HOLDS.fullmatch(one.text) for one in marks)):
+                found.append((int(match[1]), rank, match[2]))
+        return sorted(found, key=lambda one: -one[0])
+
+    return Limit(
+        quantity,
+        lambda trace: max((nbytes for nbytes, _, _ in told(trace)), default=0),
+        relation,
+        asked,
+        Diagnosis.MEMORY_LIMIT,
+        Diagnosis.MEMORY_LIMIT,
+        found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
     )
