@@ -3,8 +3,9 @@
 #
 # Chapter [16](16_scale_math.ipynb) counted 16 bytes of training state for each parameter, and 12 of
 # them belong to the optimizer. With data parallelism on 64 GPUs there are 64 copies of those 12 bytes,
-# and every copy holds the same numbers. A model of 7 billion parameters fills 63 GPUs with what is
-# already on the first. Does each rank need them?
+# and every copy holds the same numbers. For a model of 7 billion parameters they take 84 GB on each GPU,
+# more than most have, and 63 of the 64 copies say what the first one says already. Does each rank need
+# its own?
 #
 # **You will learn** how ZeRO removes these copies in three stages, what each stage sends, and why the
 # first two cost no more communication than data parallelism. You will write the first one: an AdamW
@@ -172,8 +173,7 @@ for rank, (_, nbytes, momentum) in enumerate(replicated):
 #
 # The Zero Redundancy Optimizer, **ZeRO**
 # ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)), keeps each number once. Lay all
-# parameters end to end in one row, and cut the row into $n$ equal **shards**. Rank $r$ is responsible for
-# shard $r$.
+# parameters end to end in one row, and cut the row into $n$ equal **shards**. Rank $r$ keeps shard $r$.
 #
 # ![Four ways to keep the state of four ranks, each drawn as three rows, for weights, gradients and
 # optimizer state, of four shards. Without ZeRO every rank has all shards of all three. With ZeRO-1 rank r
@@ -183,12 +183,12 @@ for rank, (_, nbytes, momentum) in enumerate(replicated):
 # - **ZeRO-1** cuts the optimizer's state. A rank updates the weights of its shard, and needs the mean
 #   gradients of that shard only. Then everyone needs everyone's new weights.
 # - **ZeRO-2** cuts the gradients, too. As soon as a bucket of gradients is ready, it is reduced to the
-#   rank that is responsible for it, and the others free it.
+#   rank that keeps that shard, and the others free it.
 # - **ZeRO-3** cuts the weights as well. They are gathered layer by layer, just before they are needed,
 #   and freed again.
 #
-# In mixed precision there are 2 + 2 + 12 bytes, and chapter 16 has the heights of these bars for each
-# stage. The more ranks, the less each holds: with ZeRO-3, there is no limit.
+# The three rows are not equally long: in mixed precision they are 2, 2 and 12 bytes for each parameter, so
+# the first stage removes the most. Chapter 16 draws them to scale.
 #
 # ## What does it cost?
 #
@@ -239,28 +239,29 @@ for step in (data_parallel, zero_1_or_2, zero_3):
 #
 # ## Where the cuts fall
 #
-# ![A row of ten elements of three parameters, of 6, 3 and 1 elements, cut into four shards of three, with
-# two elements of padding at its end. Shard 2 begins with the last elements of the first parameter's
-# neighbour: cuts do not fall between parameters.](../imgs/zero_row.png)
+# ![A row of ten elements of three parameters, of 5, 4 and 1 elements, cut into four shards of three, with
+# two elements of padding at its end. The shard of rank 1 holds the last two elements of parameter 0 and
+# the first of parameter 1: cuts do not fall between parameters.](../imgs/zero_row.png)
 #
 # Equal shards need a row whose length $n$ divides. So the row is padded: a shard has $\lceil P/n \rceil$
-# elements, and the last ones may be padding.
+# elements, and the last ones may be padding. Cuts fall where they fall: rank 1 updates the end of one
+# parameter and the beginning of the next.
 #
-# **Predict:** 10 elements on 4 ranks. How many elements of padding are there, and on which ranks? And with
+# **Predict:** 13 elements on 4 ranks. How many elements of padding are there, and on which ranks? And with
 # 5 elements on 4 ranks?
 
 # %%
 predict("")
 
 # %%
-for P_small in (10, 5):
-    n = 4
-    size = -(-P_small // n)
-    row = torch.cat([torch.arange(P_small), torch.full((n * size - P_small,), -1)])
-    print(f"{P_small:2} elements:", *(shard.tolist() for shard in row.split(size)))
+n = 4
+for length in (13, 5):
+    size = -(-length // n)
+    row = torch.cat([torch.arange(length), torch.full((n * size - length,), -1)])
+    print(f"{length:2} elements:", *(shard.tolist() for shard in row.split(size)))
 
 # %% [markdown]
-# With 5 elements, the last shard is *all* padding and the third is half empty. A rank with nothing to
+# (−1 is padding.) With 5 elements, the last shard is *all* padding and the third is half empty. A rank with nothing to
 # update still takes part in both collectives.
 #
 # ## Exercise: ShardedAdamW
@@ -407,8 +408,10 @@ if zero_works:
     for n in (1, 2, 4, 8):
         full = run(state_bytes, n, ReplicatedAdamW, data, seconds=60)
         cut = run(state_bytes, n, ShardedAdamW, data, seconds=60)
-        print(f"{n} ranks: {full[0] / P:.2f} bytes a parameter when replicated, {cut[0] / P:.2f} when sharded;"
-              f" the same on all ranks: {len(set(cut)) == 1}")
+        print(
+            f"n = {n}: {full[0] / P:.2f} bytes a parameter when replicated, {cut[0] / P:.2f} when sharded;"
+            f" as much on all ranks: {len(set(cut)) == 1}"
+        )
 
 # %% [markdown]
 # ## Beside torch's own
@@ -457,11 +460,11 @@ if zero_works:
 # %% [markdown]
 # The largest matrix is a single parameter, and the rank that has it holds almost all of the state. With
 # the thousands of parameters of a real model, whole parameters balance well. Torch's ranks also send more:
-# the all-reduce brings the mean of *all* gradients to *every* rank, of which each needs a quarter, and the
-# broadcasts come on top. (A broadcast counts here as one copy at its root; whoever passes it on is not
-# counted.)
+# the all-reduce brings the mean of *all* gradients to *every* rank, which needs only those of its own
+# parameters, and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks
+# that pass it on are not counted.)
 #
-# And the time of a step? On this computer it says little about a cluster, but the comparison is easy:
+# And the time of a step? **Predict:** which of the three takes longest on four ranks of this computer?
 
 # %% tags=["nbval-ignore-output"]
 def seconds_of_a_step(make, data=None, steps=30):
@@ -487,11 +490,13 @@ if zero_works:
         print(f"{name:10} {seconds / times['replicated']:.2f} of the replicated step")
 
 # %% [markdown]
-# Yours makes three calls in a step, however many parameters there are. The other two make a call for
-# each parameter, and each call waits for all ranks. (The grader records every call, and that costs
-# each of them a little.)
+# The ratios vary from run to run, and say little about a cluster. But count the calls: yours makes three in
+# a step, however many parameters there are. The other two call an all-reduce for each parameter, and each
+# call waits for all ranks. (The grader records every call, which costs a little each time.)
 #
-# Here is your step on a timeline: the flags, the reduce-scatter, the update, the all-gather.
+# Here is a step of yours on a timeline, with a million weights.
+#
+# **Predict:** which parts will you see, in which order, and in which of them does a rank communicate?
 
 # %% tags=["nbval-ignore-output"]
 def one_step(make):
@@ -513,6 +518,10 @@ if zero_works:
     display(timeline(stepped, since="step", until="done"))
 
 # %% [markdown]
+# If your step is like ours: a short all-gather of flags, then the reduce-scatter, then the update, which is
+# this rank's own computing, and the all-gather of the new weights. The update takes $1/n$ of the time that
+# it takes without shards, because a rank updates $1/n$ of the weights. That is a second, smaller gain.
+#
 # ## Summary
 #
 # The 12 bytes of optimizer state are the same on all ranks of data parallelism, and no rank needs more

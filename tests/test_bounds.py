@@ -29,7 +29,7 @@ SILENT = {
     "transformer_block_params", "model_params", "training_state_bytes", "step_flops",
     "dp_overlap_ratio", "zero3_overlap_ratio", "tp_overlap_ratio", "pp_overlap_ratio",
     "time_kernel", "hottest_ops", "VECTOR_ADD_CPP",
-    "pick_backend", "device_for",
+    "pick_backend", "device_for", "ShardedAdamW",
 }  # fmt: skip
 
 

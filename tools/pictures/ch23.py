@@ -56,15 +56,16 @@ def zero_shards() -> Sheet:
 
 def zero_row() -> Sheet:
     """A row of three parameters, cut into four shards, with padding at its end."""
-    sheet = Sheet(8.4, 2.5)
+    sheet = Sheet(8.4, 2.1)
     left, cell = 0.6, (0.6, 0.5)
-    y, sizes, shard = 1.25, (6, 3, 1), 3
+    y, sizes, shard = 0.85, (5, 4, 1), 3
     start = 0
     for number, size in enumerate(sizes):
         for i in range(size):
             _cell(sheet, left + (start + i) * cell[0], y, cell, (start + i) // shard, f"{i}")
         middle = left + (start + size / 2) * cell[0]
-        sheet.text(middle, y + 0.98, f"parameter {number}", 10, bold=True)
+        name = f"parameter {number}" if size > 1 else f"{number}"
+        sheet.text(middle, y + 0.98, name, 10, bold=True)
         ends = [left + start * cell[0] + 0.05, left + (start + size) * cell[0] - 0.05]
         sheet.axes.plot(ends, [y + 0.75] * 2, color="#555555", lw=1.6)
         start += size

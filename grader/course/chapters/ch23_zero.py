@@ -131,7 +131,7 @@ def optimise(
     def own() -> Iterable[torch.Tensor]:
         return [t for p in parameters for t in (p, p.grad) if t is not None]
 
-    storages = HeldStorages(own)
+    storages, over = HeldStorages(own), False
 
     def after(what: str) -> None:
         nonlocal over
@@ -141,7 +141,6 @@ def optimise(
             over = nbytes > most
             note(holding(nbytes, f"after {what}", str(storages)))
 
-    over = False
     report: dict[str, Any] = {}
     given: Any = [parameters[i] for i in order]
     cleared = True
@@ -250,10 +249,10 @@ class _Rule:
     """A way to count steps for the bias correction, and where eps is added.
 
     ``count`` takes the number of the step, how often the parameter has been updated with this
-    one, its place among the parameters, and how many there are.
+    one, how often all of them, and how many parameters were passed with this one.
     """
 
-    count: Callable[[int, int, int, int], int | None] = lambda step, updates, place, of: updates
+    count: Callable[[int, int, int, int], int | None] = lambda step, updates, made, passed: updates
     eps_inside: bool = False
     tied_twice: bool = False
 
@@ -264,21 +263,23 @@ def by_hand(c: Case, rule: _Rule) -> list[dict[str, Any]]:
     lr, eps, decay = c.options["lr"], c.options["eps"], c.options["weight_decay"]
     parameters = [tensor.double().clone() for tensor in c.state]
     m, v = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
-    updates = [0] * len(parameters)
+    updates, made, passed = [0] * len(parameters), 0, 0
     trained = [i for i in dict.fromkeys(c.order) if i not in c.frozen]
     visited = [i for i in c.order if i not in c.frozen] if rule.tied_twice else trained
     report: dict[str, Any] = {}
     for step in range(len(c.gradients[0])):
-        for place, i in enumerate(visited):
+        for i in visited:
+            passed += 1
             gradient = _gradient(c, 0, step, i, mean, c.state[i])
             if gradient is None:
                 continue
+            made += 1
             g, updates[i] = gradient.double(), updates[i] + 1
             p = parameters[i]
             p *= 1 - lr * decay
             m[i] = beta * m[i] + (1 - beta) * g
             v[i] = gamma * v[i] + (1 - gamma) * g * g
-            t = rule.count(step + 1, updates[i], place, len(visited))
+            t = rule.count(step + 1, updates[i], made, passed)
             first, second = (1 - b**t if t else 1.0 for b in (beta, gamma))
             root = (v[i] / second + eps).sqrt() if rule.eps_inside else (v[i] / second).sqrt() + eps
             p -= lr * (m[i] / first) / root
@@ -582,8 +583,9 @@ ShardedAdamW = Exercise(
         ),
         Mistake(
             "The step is counted once for every parameter. In each step t grows by one.",
-            gives=lambda c: by_hand(
-                c, _Rule(lambda step, updates, place, of: (step - 1) * of + place + 1)
+            gives=(
+                lambda c: by_hand(c, _Rule(lambda step, updates, made, passed: made)),
+                lambda c: by_hand(c, _Rule(lambda step, updates, made, passed: passed)),
             ),
         ),
         Mistake(
@@ -651,8 +653,9 @@ ShardedAdamW = Exercise(
             ),
         ),
         Mistake(
-            "p.grad may be None: on this rank, or on all of them. A frozen parameter never has one.",
-            when=lambda e: e.says("NoneType") and _missing(e.case) | bool(e.case.frozen),
+            "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
+            " all.",
+            when=lambda e: e.says("NoneType") and (_missing(e.case) or bool(e.case.frozen)),
         ),
         Mistake(
             "zero_grad leaves gradients behind: set p.grad = None for every parameter, or fill it"
