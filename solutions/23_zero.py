@@ -536,9 +536,10 @@ if zero_works:
 # - Skipped, tied and frozen parameters are where implementations break: who may skip what has to be
 #   agreed on by all ranks.
 #
-# **Where this is used:** in [DeepSpeed](https://www.deepspeed.ai/tutorials/zero/), in torch's
-# `ZeroRedundancyOptimizer`, and as the "distributed optimizer" of
-# [Megatron-LM](https://github.com/NVIDIA/Megatron-LM).
+# **Where this is used:** in [DeepSpeed](https://deepspeed.readthedocs.io/en/stable/zero3.html), in torch's
+# `ZeroRedundancyOptimizer`, and as the [distributed
+# optimizer](https://docs.nvidia.com/megatron-core/developer-guide/0.19.0/apidocs/core/core.optimizer.distrib_optimizer.html)
+# of Megatron-LM.
 #
 # ### Check yourself
 #

@@ -68,8 +68,10 @@ def _settings(n: int) -> Iterator[_Setting]:
         "gradients that some ranks have", ((4, 4), (7,), (5,)),
         has=lambda step, i, rank: (rank + step + i) % 2 == 0, steps=3,
     )  # fmt: skip
-    yield _Setting("fewer elements than ranks", ((2,), ()), dtype=torch.float64)
-    yield _Setting("an empty parameter, no decay", ((0,), (3, 5), (1,)), weight_decay=0.0)
+    yield _Setting("one parameter, of fewer elements than ranks", ((3,),), dtype=torch.float64)
+    yield _Setting(
+        "an empty parameter and a scalar, no decay", ((0,), (3, 5), ()), weight_decay=0.0
+    )
 
 
 def inputs(draw: Draw) -> Iterator[Case]:
@@ -245,7 +247,7 @@ def with_torch(
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _Variant:
     """A way to count steps for the bias correction, and where eps is added.
 
     ``count`` takes the number of the step, how often the parameter has been updated with this
@@ -257,7 +259,7 @@ class _Rule:
     tied_twice: bool = False
 
 
-def by_hand(c: Case, rule: _Rule) -> list[dict[str, Any]]:
+def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]]:
     """Return what all ranks hold if AdamW on the mean gradients is changed by a rule."""
     beta, gamma = c.options["betas"]
     lr, eps, decay = c.options["lr"], c.options["eps"], c.options["weight_decay"]
@@ -579,30 +581,30 @@ ShardedAdamW = Exercise(
         Mistake(
             "The bias correction is missing: divide m by 1 − beta1^t and v by 1 − beta2^t, where t"
             " is the number of this step, from 1.",
-            gives=lambda c: by_hand(c, _Rule(lambda *_: None)),
+            gives=lambda c: by_hand(c, _Variant(lambda *_: None)),
         ),
         Mistake(
             "The step is counted once for every parameter. In each step t grows by one.",
             gives=(
-                lambda c: by_hand(c, _Rule(lambda step, updates, made, passed: made)),
-                lambda c: by_hand(c, _Rule(lambda step, updates, made, passed: passed)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: made)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: passed)),
             ),
         ),
         Mistake(
             "The bias correction counts from 0 or from 2: in the first step t is 1.",
             gives=(
-                lambda c: by_hand(c, _Rule(lambda step, updates, *_: updates + 1)),
-                lambda c: by_hand(c, _Rule(lambda step, updates, *_: updates - 1)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates + 1)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates - 1)),
             ),
         ),
         Mistake(
             "A parameter that was skipped counts its own steps: its bias correction is behind that"
             " of the others by the steps in which it had no gradient.",
-            gives=lambda c: by_hand(c, _Rule(lambda step, *_: step)),
+            gives=lambda c: by_hand(c, _Variant(lambda step, *_: step)),
         ),
         Mistake(
             "eps is added to the root, √v̂ + eps, not to what is under it.",
-            gives=lambda c: by_hand(c, _Rule(eps_inside=True)),
+            gives=lambda c: by_hand(c, _Variant(eps_inside=True)),
         ),
         Mistake(
             "A gradient that is None on all ranks is not a gradient of zeros: the parameter is left"
@@ -612,7 +614,7 @@ ShardedAdamW = Exercise(
         Mistake(
             "A tied weight is updated once for each time that it is in params. It is one"
             " parameter: list(dict.fromkeys(params)) has each of them once.",
-            gives=lambda c: by_hand(c, _Rule(tied_twice=True)),
+            gives=lambda c: by_hand(c, _Variant(tied_twice=True)),
         ),
         Mistake(
             "The last elements are never updated: those that are left over where n does not divide"
