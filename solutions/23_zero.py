@@ -112,7 +112,7 @@ class ReplicatedAdamW:
 
     def zero_grad(self):
         for p in self.params:
-            p.grad = None
+            p.grad.zero_()
 
 
 # %% [markdown]
