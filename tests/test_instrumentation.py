@@ -7,10 +7,12 @@ import sys
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from grader.core.compare import compare, differing_bits
 from grader.core.verdict import Diagnosis
-from grader.rank.instrumentation import differentiated, refusing, steps
+from grader.course.limits import held, holding, point, sent_elements
+from grader.rank.instrumentation import HeldStorages, differentiated, refusing, steps
 from grader.rank.recorder import ForbiddenCall
 from tests.conftest import play
 from tests.test_judge import declare, judge
@@ -62,13 +64,28 @@ print("refusing:", *(set(sys.modules) - before))
 before = set(sys.modules)
 p.differentiated(torch.neg, [torch.ones(2)], {'x': 0}, torch.ones(2))
 print("differentiated:", *(set(sys.modules) - before))
+before = set(sys.modules)
+with p.HeldStorages(list):
+    torch.ones(2)
+print("held:", *(set(sys.modules) - before))
 """
 
 
 def test_an_instrument_imports_nothing():
     # it would be imported in every rank, while the clock of the student's call runs
     done = subprocess.run([sys.executable, "-c", INSTRUMENTED], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("refusing:\ndifferentiated:\n", "")
+    assert (done.stdout, done.stderr) == ("refusing:\ndifferentiated:\nheld:\n", "")
+
+
+def test_optimizers_step_without_importing_the_compiler():
+    code = (
+        "import sys, torch, grader.rank.instrumentation as p\n"
+        "weight = torch.nn.Parameter(torch.ones(1)); weight.grad = torch.ones(1)\n"
+        "with p.without_compiler(): torch.optim.SGD([weight], lr=0.5).step()\n"
+        "print(weight.item(), 'torch._dynamo' in sys.modules, '_dynamo' in vars(torch))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0.5 False False\n", "")
 
 
 def _uses_scatter_add(x):
@@ -329,3 +346,109 @@ def test_a_message_knows_where_in_its_tensor_it_lies():
     assert trace.max_sent_elements == 8
     a, b = (op.buffer for op in trace.operations[0])
     assert a == b != 0
+
+
+# Bytes that are held. ----------------------------------------------------------------
+
+
+class _Keeps:
+    """Makes tensors of 4, 12, 20 and 28 bytes, and keeps them in different places."""
+
+    def __init__(self):
+        self.one = torch.ones(1)
+        self.named = {"three": [torch.ones(3)]}
+        five = torch.ones(5)
+        self.closure = lambda: five
+        torch.ones(100)
+        self.view = torch.ones(7)[2:3]
+
+
+def test_a_storage_counts_once_wherever_it_is_held():
+    held_storages = HeldStorages(list)
+    with held_storages:
+        kept = _Keeps()
+        kept.second = kept.named["three"][0].view(3, 1)
+    assert held_storages.nbytes == 4 + 12 + 20 + 28
+    assert str(held_storages) == ("1 of 7 float32, 1 of 5 float32, 1 of 3 float32, 1 of 1 float32")
+    assert held_storages.most == 4 + 12 + 20 + 400
+    del kept
+    assert (held_storages.nbytes, str(held_storages)) == (0, "")
+
+
+def test_what_is_saved_for_backward_is_held():
+    weight = torch.ones(4, requires_grad=True)
+    held_storages = HeldStorages(lambda: [weight])
+    with held_storages:
+        loss = (weight.exp() * 2).sum()
+        assert held_storages.nbytes == 16 + 4  # the exponential, and the loss
+        loss.backward()
+    del loss
+    assert held_storages.nbytes == 16  # the gradient
+    weight.grad = None
+    assert held_storages.nbytes == 0
+
+
+def test_parameters_do_not_count_and_what_hides_in_their_memory_does():
+    parameter = torch.nn.Parameter(torch.ones(4))
+    held_storages = HeldStorages(lambda: [parameter, parameter])
+    with held_storages, torch.no_grad():
+        parameter.mul_(2)
+        assert held_storages.nbytes == 0
+        parameter.data = torch.ones(10)[:4]
+    assert held_storages.nbytes == 24
+    assert str(held_storages) == "1 of 24 more bytes of 10 float32"
+
+
+def _hoards(x):
+    return HOARD.setdefault(dist.get_rank(), torch.ones(6 - dist.get_rank()))
+
+
+HOARD: dict[int, torch.Tensor] = {}
+
+
+def _with_held(answer, x):
+    storages = HeldStorages(list)
+    with storages:
+        answer(x)
+    dist.group.WORLD.mark(holding(storages.nbytes, "after the call", str(storages)))
+
+
+def test_a_limit_on_held_bytes_says_who_holds_what():
+    exercise = declare(
+        adapter=_with_held,
+        expected=lambda c: [None] * c.n,
+        world_sizes=(2,),
+        limits=(point(held("bytes held by one rank", "≤", lambda c: 20)),),
+    )
+    verdict = judge(_hoards, exercise)
+    assert verdict.diagnosis is Diagnosis.MEMORY_LIMIT
+    assert "bytes held by one rank: 24 (should be at most 20)" in verdict.message
+    assert "rank 0 after the call: 1 of 6 float32" in verdict.message
+    assert verdict.first_failure.misses_point
+
+
+# What collectives send. --------------------------------------------------------------
+
+
+def _collectives(x):
+    n, rank = dist.get_world_size(), dist.get_rank()
+    row, part = torch.ones(5 * n), torch.ones(5)
+    if rank == 0:
+        dist.send(torch.ones(1000), 1)
+    elif rank == 1:
+        dist.recv(torch.ones(1000), 0)
+    dist.reduce_scatter_tensor(part, row)
+    dist.reduce_scatter(part, list(row.split(5)))
+    dist.all_gather_into_tensor(row, part)
+    dist.all_gather(list(row.split(5)), part)
+    dist.all_reduce(torch.ones(7))
+    dist.broadcast(torch.ones(100), 2)
+
+
+def test_collectives_count_as_what_has_to_be_sent_for_them():
+    outcome = play(_collectives, 3, torch.ones(1), allowed=None)
+    # 4 times two parts of 5, 2 · 2/3 · 7 rounded up, and what one rank alone sends
+    assert outcome.trace.sent_elements == [1000 + 50, 50, 50 + 100]
+    case = declare().cases(1, 3)[0]
+    assert sent_elements("≤", lambda c: 1050).judge(case, outcome.trace).holds
+    assert not sent_elements("≤", lambda c: 1049).judge(case, outcome.trace).holds

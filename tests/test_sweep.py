@@ -185,6 +185,7 @@ SWEEPS = {
     "average_gradients": without("takes a module"),
     "assign_buckets": without("takes numbers", (1,)),
     "BucketedDDP": without("takes a module and a number"),
+    "ShardedAdamW": without("takes parameters and numbers"),
     "transformer_block_params": without("takes numbers", (1,)),
     "model_params": without("takes numbers", (1,)),
     "training_state_bytes": without("takes numbers", (1,)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,8 @@ __all__ = [
     "carried",
     "combined",
     "given",
+    "held",
+    "holding",
     "largest_call",
     "largest_message",
     "messages",
@@ -54,8 +57,9 @@ __all__ = [
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
 # ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, ``node_groups``,
 # ``first_divergence``, and chapters 10, 13 and 16), where there is no result (``barrier``), where
-# it is a single number (``unblock_branch``), which a wrong answer can give by chance, and where it
-# may come through the store, whose entries are no messages (``sum_of_survivors``).
+# it is a single number (``unblock_branch``), which a wrong answer can give by chance, where it may
+# come through the store, whose entries are no messages (``sum_of_survivors``), and where it is
+# mostly known beforehand (``ShardedAdamW``: Adam's steps are nearly of one size).
 
 #: Bits that each rank may have guessed.
 LUCK = 32
@@ -141,6 +145,8 @@ class Limit:
         relation: ``=``, ``≤`` or ``≥``.
         asked: the bound for a case.
         over, under: the diagnosis if there is too much or too little.
+        found: returns what a trace shows beyond the number, in words that are added to the
+            message; nothing is added where it is ``None``.
         point: whether it is the point of the exercise, see :func:`point`.
         apart: which ranks a message or a call has to connect if it is to count; see
             :func:`across`.  If not given, all count.
@@ -152,6 +158,7 @@ class Limit:
     asked: Callable[[Case], int]
     over: Diagnosis
     under: Diagnosis
+    found: Callable[[Measured], str] | None = None
     point: bool = False
     apart: Callable[[Case, Sequence[int]], bool] | None = None
 
@@ -399,4 +406,41 @@ def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
         Diagnosis.TOO_FEW_MESSAGES,
+    )
+
+
+# Bytes that a rank holds; an adapter tells them in marks, which are part of the trace. ------------
+
+_HOLDS = re.compile(r"holds (\d+) bytes (.*)", re.S)
+
+
+def holding(nbytes: int, when: str, what: str) -> str:
+    """Return the mark that says how much a rank holds, at which moment, and in which tensors."""
+    return f"holds {nbytes} bytes {when}: {what}" if what else f"holds {nbytes} bytes {when}"
+
+
+def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the bytes of tensors that any one rank holds, at the moments that an adapter marks.
+
+    Args:
+        quantity: what is counted, such as ``bytes held by one rank between calls``.
+        relation, asked: as in all limits.
+    """
+
+    def told(trace: Measured) -> list[tuple[int, int, str]]:
+        """Return bytes, rank and words of every such mark, the most bytes first."""
+        found = []
+        for rank, marks in enumerate(_record(trace).marks):
+            for match in filter(None, (_HOLDS.fullmatch(one.text) for one in marks)):
+                found.append((int(match[1]), rank, match[2]))
+        return sorted(found, key=lambda one: -one[0])
+
+    return Limit(
+        quantity,
+        lambda trace: max((nbytes for nbytes, _, _ in told(trace)), default=0),
+        relation,
+        asked,
+        Diagnosis.MEMORY_LIMIT,
+        Diagnosis.MEMORY_LIMIT,
+        found=lambda trace: "".join(f", rank {rank} {what}" for _, rank, what in told(trace)[:1]),
     )

@@ -363,6 +363,7 @@ def assess_limit(
     if not broken:
         return verdict, JudgedCase(case, None, (), None, outcome.trace, bound)
     diagnosis = limit.diagnose(bound)
-    message = f"{case.name}: {bound}"
+    found = limit.found(outcome.trace) if limit.found is not None else ""
+    message = f"{case.name}: {bound}{found}"
     seen = JudgedCase(case, diagnosis, (), None, outcome.trace, bound)
     return replace(verdict, diagnosis=diagnosis, message=message), seen

@@ -1,7 +1,8 @@
 """Instruments for adapters, functions that call the student's code for an exercise.
 
-They run inside the ranks.  They refuse some of torch's operations, count the lines that run, pull
-gradients back, set the clock that the student's code reads, and simulate a CUDA device.
+They run inside the ranks.  They refuse some of torch's operations, count the lines that run and
+the bytes that are held, pull gradients back, set the clock that the student's code reads, and
+simulate a CUDA device.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ import contextlib
 import sys
 import time
 import timeit
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType, FunctionType
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.core.source_locations import is_students
+from grader.core.values import dtype_name, tensors_in
 from grader.rank.recorder import ForbiddenCall
 
 __all__ = [
     "Clock",
     "Device",
+    "HeldStorages",
     "OnDevice",
     "differentiated",
     "on_device",
@@ -30,6 +35,7 @@ __all__ = [
     "refusing",
     "shown_to",
     "steps",
+    "without_compiler",
     "without_device",
 ]
 
@@ -37,14 +43,18 @@ __all__ = [
 # Operations, steps and gradients of a call. ----------------------------------------
 
 
-class _Refusal(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """A dispatch mode that raises when one of the named operations is about to run."""
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A dispatch mode that does not import torch's compiler."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # otherwise torch imports its compiler, to keep it out of the method below, which takes
-        # more than a second in every rank
+        # otherwise torch imports its compiler, to keep it out of the modes' own methods, which
+        # takes more than a second in every rank
         return False
+
+
+class _Refusal(_Watch):
+    """A dispatch mode that raises when one of the named operations is about to run."""
 
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -151,6 +161,113 @@ def differentiated(
     if isinstance(result, torch.Tensor):
         found["result"] = result.detach()
     return found
+
+
+# Bytes that a rank holds. -----------------------------------------------------------
+
+
+#: Seconds in which a transport lets go of what it has sent, however busy the machine is.
+LETTING_GO = 0.5
+
+
+class HeldStorages(_Watch):
+    """A dispatch mode that knows which memory the tensors of its context hold.
+
+    It notes the storage of every tensor that an operation takes or makes, without keeping it
+    alive.  A storage counts once, however many views there are of it, for as long as anything
+    refers to it: an attribute, a dictionary, a closure, or autograd's graph.  Memory that no
+    operation of torch has touched in the context, such as an array of NumPy, is not seen.
+
+    Args:
+        own: returns the tensors whose elements do not count, such as parameters and their
+            gradients.  What else their storages hold counts.
+
+    Attributes:
+        most: the most bytes that were held when an operation had ended.
+    """
+
+    def __init__(self, own: Callable[[], Iterable[torch.Tensor]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.most = 0
+        self._own = own
+        #: by the address of the storage: a reference that does not keep it alive but keeps the
+        #: address from being used again, and the first tensor's shape and dtype
+        self._seen: dict[int, tuple[StorageWeakRef, str]] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in tensors_in([args, kwargs or {}, result]):
+            if tensor.layout is torch.strided:
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self._seen:
+                    shape = "×".join(map(str, tensor.shape)) or "scalar"
+                    text = f"{shape} {dtype_name(tensor.dtype)}"
+                    reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+                    self._seen[storage._cdata] = (reference, text)
+        self.most = max(self.most, self.nbytes)
+        return result
+
+    def settle(self, most: int) -> None:
+        """Wait until no more than ``most`` bytes are held, for :data:`LETTING_GO` at the longest.
+
+        The transport's own thread lets go of the tensors of a collective a moment after the rank
+        has seen its end, and they would count.
+        """
+        until = time.monotonic() + LETTING_GO
+        while self.nbytes > most and time.monotonic() < until:
+            time.sleep(1e-4)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are held now."""
+        return sum(nbytes for nbytes, _ in self._alive())
+
+    def __str__(self) -> str:
+        """Return what is held, the largest first: ``2 of 24×32 float32, 1 of 32 float32``."""
+        counted = Counter(entry for entry in self._alive())
+        ordered = sorted(counted.items(), key=lambda item: -item[0][0])
+        return ", ".join(f"{number} of {text}" for (_, text), number in ordered)
+
+    def _alive(self) -> list[tuple[int, str]]:
+        """Return the bytes of each storage that count, if there are any, and its first shape."""
+        own: Counter[int] = Counter()
+        for tensor in {id(t): t for t in self._own()}.values():
+            own[tensor.untyped_storage()._cdata] += tensor.nbytes
+        found = []
+        for address, (reference, text) in list(self._seen.items()):
+            storage: Any = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
+            if storage is None:
+                del self._seen[address]
+            elif (nbytes := storage.nbytes() - own[address]) > 0:
+                found.append((nbytes, f"{nbytes} more bytes of {text}" if own[address] else text))
+        return found
+
+
+@contextlib.contextmanager
+def without_compiler() -> Iterator[None]:
+    """Let torch's optimizers run in this context without importing torch's compiler.
+
+    They ask it to leave them alone whenever they are made or make a step, and importing it takes
+    seconds in every rank.  Where it has been imported already, nothing changes.
+    """
+    name = "torch._dynamo"
+    if name in sys.modules:
+        yield
+        return
+    stand_in: Any = ModuleType(name)
+    stand_in.graph_break = lambda: None
+    stand_in.disable = lambda function, *_, **__: function
+    sys.modules[name] = torch._dynamo = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[name], torch._dynamo
 
 
 # A clock that an adapter sets. -----------------------------------------------------

@@ -451,9 +451,14 @@ class Trace:
         return sorted(found, key=lambda m: (m.start, m.source, m.destination))
 
     @property
+    def sent_elements(self) -> list[int]:
+        """The numbers of elements that the ranks sent; see :meth:`sent` for collectives."""
+        return [sum(map(self.sent, operations)) for operations in self.operations]
+
+    @property
     def max_sent_elements(self) -> int:
-        """The largest number of elements that one rank sent; see :meth:`sent` for collectives."""
-        return max((sum(map(self.sent, operations)) for operations in self.operations), default=0)
+        """The largest number of elements that one rank sent."""
+        return max(self.sent_elements, default=0)
 
     @property
     def max_given_elements(self) -> int:

@@ -1,0 +1,714 @@
+"""Chapter 23: the state of an optimizer, cut into shards (ZeRO-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader.core.verdict import Diagnosis
+from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.limits import held, holding, point, sent_elements
+from grader.rank.instrumentation import HeldStorages, without_compiler
+
+# Inputs. ----------------------------------------------------------------------------
+
+#: Elements that are granted for each parameter beyond a shard, for padding, counters and flags.
+GRANTED = 64
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """The parameters of a case, and which gradients there are.
+
+    Attributes:
+        name: the name of the case.
+        shapes: shapes of the distinct parameters.
+        order: the parameters by number, as the optimizer is given them; a tied one comes twice.
+        frozen: the numbers of those that do not require a gradient.
+        has: whether a rank has a gradient, given step, number of the parameter, and rank.
+        dtype: the dtype of all parameters.
+        steps: the number of steps.
+        once: whether they are given as a generator, which can be gone through once.
+        weight_decay, eps: arguments of the optimizer.
+    """
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...] = ()
+    frozen: tuple[int, ...] = ()
+    has: Callable[[int, int, int], bool] = lambda step, i, rank: True
+    dtype: torch.dtype = torch.float32
+    steps: int = 2
+    once: bool = False
+    weight_decay: float = 0.2
+    eps: float = 0.1
+
+
+def _settings(n: int) -> Iterator[_Setting]:
+    """Yield the parameters of each case; the plainest come first."""
+    yield _Setting("two layers", ((3, 4), (3,), (2, 3), (2,)), steps=3)
+    yield _Setting("sizes that n divides", ((2, n), (n, 3), (n,)), dtype=torch.float64)
+    yield _Setting("a large matrix", ((24, 40), (24,)), steps=3)
+    yield _Setting("parameters as a generator", ((5, 7), (7,)), dtype=torch.float64, once=True)
+    yield _Setting("tied weights", ((20, 18), (18,)), order=(0, 1, 0), steps=3)
+    yield _Setting(
+        "frozen parameters", ((30, 40), (4, 9), (900,), (9,)), frozen=(0, 2), eps=1e-2
+    )  # fmt: skip
+    yield _Setting(
+        "a gradient that is None everywhere in one step", ((4, 5), (6,), (3, 3)),
+        has=lambda step, i, rank: (step, i) not in ((1, 1), (2, 0)), steps=4,
+    )  # fmt: skip
+    yield _Setting(
+        "gradients that some ranks have", ((4, 4), (7,), (5,)),
+        has=lambda step, i, rank: (rank + step + i) % 2 == 0, steps=3,
+    )  # fmt: skip
+    yield _Setting("one parameter, of fewer elements than ranks", ((3,),), dtype=torch.float64)
+    yield _Setting(
+        "an empty parameter and a scalar, no decay", ((0,), (3, 5), ()), weight_decay=0.0
+    )
+
+
+def inputs(draw: Draw) -> Iterator[Case]:
+    """Draw parameters, the same on all ranks, and each rank's gradients for every step."""
+    for one in _settings(draw.n):
+        kinds = [Kind(one.dtype, shape) for shape in one.shapes]
+        columns = [[draw.per_rank(kind, "AVG") for kind in kinds] for _ in range(one.steps)]
+
+        def there(step: int, i: int, rank: int, one: _Setting = one) -> bool:
+            return i not in one.frozen and one.has(step, i, rank)
+
+        case = draw.case(
+            one.name,
+            state=[draw.tensor(kind) for kind in kinds],
+            order=list(one.order or range(len(kinds))),
+            frozen=list(one.frozen),
+            gradients=PerRank(
+                [
+                    [column[r] if there(step, i, r) else None for i, column in enumerate(row)]
+                    for step, row in enumerate(columns)
+                ]
+                for r in draw.ranks
+            ),
+            once=one.once,
+            options={
+                "lr": 0.1,
+                "betas": (0.8, 0.95),
+                "eps": one.eps,
+                "weight_decay": one.weight_decay,
+            },
+        )
+        yield replace(case, columns={**case.columns, "most": most_held(case)})
+
+
+# The call in a rank. ----------------------------------------------------------------
+
+
+def optimise(
+    answer: Callable[..., Any],
+    state: list[torch.Tensor],
+    order: list[int],
+    frozen: list[int],
+    gradients: list[list[torch.Tensor | None]],
+    once: bool,
+    options: dict[str, Any],
+    most: int,
+) -> dict[str, Any]:
+    """Make the optimizer, let it make its steps, and mark what it holds between calls.
+
+    ``most`` is how many bytes it may hold.  Of a case in which it holds more, the first moment
+    is marked and no other, since each would be waited for.
+    """
+    parameters = [
+        nn.Parameter(tensor.clone(), requires_grad=i not in frozen)
+        for i, tensor in enumerate(state)
+    ]
+    note = getattr(dist.group.WORLD, "mark", lambda text: None)
+
+    def own() -> Iterable[torch.Tensor]:
+        return [t for p in parameters for t in (p, p.grad) if t is not None]
+
+    storages, over = HeldStorages(own), False
+
+    def after(what: str) -> None:
+        nonlocal over
+        if not over:
+            storages.settle(most)
+            nbytes = storages.nbytes
+            over = nbytes > most
+            note(holding(nbytes, f"after {what}", str(storages)))
+
+    report: dict[str, Any] = {}
+    given: Any = [parameters[i] for i in order]
+    cleared = True
+    with without_compiler():
+        with storages:
+            optimizer = answer(iter(given) if once else given, **options)
+        after("__init__")
+        for number, row in enumerate(gradients, 1):
+            for parameter, gradient in zip(parameters, row, strict=True):
+                # the answer may change it in place, and arguments must stay as they are
+                parameter.grad = None if gradient is None else gradient.clone()
+            with storages:
+                optimizer.step()
+            after(f"step {number}")
+            for i, parameter in enumerate(parameters):
+                report[_key(i, number)] = parameter.detach().clone()
+            with storages:
+                optimizer.zero_grad()
+            cleared = cleared and not any(p.grad is not None and p.grad.any() for p in parameters)
+        after("zero_grad")
+    report["gradients cleared by zero_grad"] = cleared
+    return report
+
+
+def _key(i: int, step: int) -> str:
+    return f"parameter {i} after step {step}"
+
+
+# The oracle, and what mistakes give. ------------------------------------------------
+
+#: The gradients of all ranks for one parameter and step, to what rank r makes of them.
+Combine = Callable[[list[torch.Tensor | None], int], torch.Tensor | None]
+
+
+def mean(grads: list[torch.Tensor | None], _: int) -> torch.Tensor | None:
+    """Return the mean over all ranks, zeros for ``None``; ``None`` if no rank has a gradient."""
+    there = [g.double() for g in grads if g is not None]
+    return None if not there else torch.stack(there).sum(0) / len(grads)
+
+
+def total(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
+    """Return the sum instead of the mean."""
+    found = mean(grads, rank)
+    return None if found is None else found * len(grads)
+
+
+def among_holders(grads: list[torch.Tensor | None], _: int) -> torch.Tensor | None:
+    """Return the mean over the ranks that have a gradient."""
+    there = [g for g in grads if g is not None]
+    return mean(list(there), 0) if there else None
+
+
+def alone(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
+    """Return the rank's own gradient."""
+    return grads[rank]
+
+
+def zeros_for_none(grads: list[torch.Tensor | None], rank: int) -> torch.Tensor | None:
+    """Return the mean, and a mark for zeros where no rank has a gradient."""
+    found = mean(grads, rank)
+    return torch.zeros(()) if found is None else found
+
+
+def _gradient(
+    c: Case, rank: int, step: int, i: int, combine: Combine, like: torch.Tensor
+) -> torch.Tensor | None:
+    if i in c.frozen:
+        return None
+    found = combine([c.gradients[q][step][i] for q in c.ranks], rank)
+    return None if found is None else found.to(like.dtype).expand_as(like).clone()
+
+
+def _reports(c: Case, of_rank: Callable[[int], dict[str, Any]], same: bool) -> list[dict[str, Any]]:
+    if same:
+        return [of_rank(0)] * c.n
+    return [of_rank(rank) for rank in c.ranks]
+
+
+def with_torch(
+    c: Case,
+    combine: Combine = mean,
+    kind: type[torch.optim.Optimizer] = torch.optim.AdamW,
+    **changed: Any,
+) -> list[dict[str, Any]]:
+    """Return what torch's optimizer makes of the parameters in one process, for every rank."""
+
+    def of_rank(rank: int) -> dict[str, Any]:
+        parameters = [nn.Parameter(tensor.clone()) for tensor in c.state]
+        report: dict[str, Any] = {}
+        with without_compiler():
+            options = {**c.options, **changed}
+            optimizer = kind(parameters, **options)
+            for step in range(len(c.gradients[0])):
+                for i, p in enumerate(parameters):
+                    p.grad = _gradient(c, rank, step, i, combine, p.detach())
+                optimizer.step()
+                for i, p in enumerate(parameters):
+                    report[_key(i, step + 1)] = p.detach().clone()
+        return {**report, "gradients cleared by zero_grad": True}
+
+    return _reports(c, of_rank, combine is not alone)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A way to count steps for the bias correction, and where eps is added.
+
+    ``count`` takes the number of the step, how often the parameter has been updated with this
+    one, how often all of them, and how many parameters were passed with this one.
+    """
+
+    count: Callable[[int, int, int, int], int | None] = lambda step, updates, made, passed: updates
+    eps_inside: bool = False
+    tied_twice: bool = False
+
+
+def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]]:
+    """Return what all ranks hold if AdamW on the mean gradients is changed by a rule."""
+    beta, gamma = c.options["betas"]
+    lr, eps, decay = c.options["lr"], c.options["eps"], c.options["weight_decay"]
+    parameters = [tensor.double().clone() for tensor in c.state]
+    m, v = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
+    updates, made, passed = [0] * len(parameters), 0, 0
+    trained = [i for i in dict.fromkeys(c.order) if i not in c.frozen]
+    visited = [i for i in c.order if i not in c.frozen] if rule.tied_twice else trained
+    report: dict[str, Any] = {}
+    for step in range(len(c.gradients[0])):
+        for i in visited:
+            passed += 1
+            gradient = _gradient(c, 0, step, i, mean, c.state[i])
+            if gradient is None:
+                continue
+            made += 1
+            g, updates[i] = gradient.double(), updates[i] + 1
+            p = parameters[i]
+            p *= 1 - lr * decay
+            m[i] = beta * m[i] + (1 - beta) * g
+            v[i] = gamma * v[i] + (1 - gamma) * g * g
+            t = rule.count(step + 1, updates[i], made, passed)
+            first, second = (1 - b**t if t else 1.0 for b in (beta, gamma))
+            root = (v[i] / second + eps).sqrt() if rule.eps_inside else (v[i] / second).sqrt() + eps
+            p -= lr * (m[i] / first) / root
+        for i, p in enumerate(parameters):
+            report[_key(i, step + 1)] = p.clone().to(c.state[i].dtype)
+    return [{**report, "gradients cleared by zero_grad": True}] * c.n
+
+
+def sizes(c: Case) -> list[dict[str, Any]]:
+    """Return what the errors of the parameters are relative to: their size, and at least 1."""
+    return [
+        {
+            key: value.abs().clamp(min=1) if isinstance(value, torch.Tensor) else value
+            for key, value in report.items()
+        }
+        for report in with_torch(c)[:1]
+    ] * c.n
+
+
+# Limits. ----------------------------------------------------------------------------
+
+
+def _trained(c: Case) -> list[torch.Tensor]:
+    return [tensor for i, tensor in enumerate(c.state) if i not in c.frozen]
+
+
+def elements(c: Case) -> int:
+    """Return P, the number of distinct trainable elements."""
+    return sum(tensor.numel() for tensor in _trained(c))
+
+
+def _shard(c: Case) -> int:
+    return -(-elements(c) // c.n)
+
+
+def _granted(c: Case) -> int:
+    return GRANTED * len(c.state)
+
+
+def most_held(c: Case) -> int:
+    """Return the bytes of momentum and variance of a shard, with those that are granted."""
+    return int((2 * _shard(c) + _granted(c)) * c.state[0].element_size())
+
+
+def most_sent(c: Case) -> int:
+    """Return the elements of a reduce-scatter and an all-gather, with those that are granted."""
+    return 2 * (c.n - 1) * _shard(c) + _granted(c)
+
+
+# What an answer shows. --------------------------------------------------------------
+
+
+def _alike(a: Any, b: torch.Tensor) -> bool:
+    return (
+        isinstance(a, torch.Tensor)
+        and a.shape == b.shape
+        and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-4)
+    )
+
+
+def _wrong(c: Case, actual: Sequence[Any]) -> Iterator[tuple[int, int, torch.Tensor, torch.Tensor]]:
+    """Yield rank and parameter of each that has wrong elements after the last step.
+
+    With them come a mask of those elements, and what the rank holds.
+    """
+    last = len(c.gradients[0])
+    for rank, (want, found) in enumerate(zip(with_torch(c), actual, strict=True)):
+        for i in range(len(c.state)):
+            right, held = want[_key(i, last)], found[_key(i, last)]
+            off = (held - right).abs() > 1e-4 * right.abs().clamp(min=1)
+            if off.any():
+                yield rank, i, off, held
+
+
+def _as_they_were(one: JudgedCase) -> bool:
+    """Return whether every wrong element is as it was at first, and some elements are right."""
+    wrong = list(_wrong(one.case, one.actual))
+    count = sum(int(off.sum()) for _, _, off, _ in wrong)
+    return 0 < count < one.case.n * elements(one.case) and all(
+        torch.equal(found[off], one.case.state[i][off]) for _, i, off, found in wrong
+    )
+
+
+def _wrong_values(e: Evidence) -> list[JudgedCase]:
+    return [one for one in e.failed if one.diagnosis is Diagnosis.WRONG_VALUE and one.actual]
+
+
+def _not_gathered(e: Evidence) -> bool:
+    """Return whether each rank has updated some elements only, and others on another rank."""
+
+    def parts(one: JudgedCase) -> bool:
+        ranks = {rank for rank, *_ in _wrong(one.case, one.actual)}
+        return len(ranks) > 1 and _as_they_were(one)
+
+    wrong = [one for one in _wrong_values(e) if elements(one.case) >= one.case.n > 1]
+    return bool(wrong) and all(map(parts, wrong))
+
+
+def _rest_left_out(e: Evidence) -> bool:
+    """Return whether just the last P mod n elements stay as they were, on all ranks."""
+
+    def tail(one: JudgedCase) -> bool:
+        c = one.case
+        wrong = list(_wrong(c, one.actual))
+        masks = [torch.zeros_like(t, dtype=torch.bool) for t in c.state]
+        for _, i, off, _ in wrong:
+            masks[i] |= off
+        flat = torch.cat([masks[i].flatten() for i in range(len(masks)) if i not in c.frozen])
+        rest = len(flat) % c.n
+        return bool(rest) and _as_they_were(one) and not bool(flat[: len(flat) - rest].any())
+
+    wrong = _wrong_values(e)
+    return bool(wrong) and all(map(tail, wrong))
+
+
+def _fails_unless_n_divides(e: Evidence) -> bool:
+    """Return whether runs break off where n does not divide P, and pass where it does."""
+    several = [one for one in e.judged if one.case.n > 1 and one.limit is None]
+    right = [one for one in several if one.passed]
+    wrong = [one for one in several if not one.passed]
+    return (
+        e.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.SIZE_MISMATCH, Diagnosis.CRASHED)
+        and bool(right)
+        and all(elements(one.case) % one.case.n == 0 for one in right)
+        and all(elements(one.case) % one.case.n for one in wrong)
+    )
+
+
+def _only(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
+    """Return whether just the cases fail that are concerned, and others of several ranks pass."""
+    others = [one for one in e.passed if one.case.n > 1 and not concerned(one.case)]
+    return bool(others) and all(concerned(one.case) for one in e.failed)
+
+
+def _tied(c: Case) -> bool:
+    return len(set(c.order)) < len(c.order)
+
+
+def _missing_on_some(c: Case) -> bool:
+    return any(
+        len({g is None for g in column}) > 1
+        for step in range(len(c.gradients[0]))
+        for column in zip(*(c.gradients[r][step] for r in c.ranks), strict=True)
+    )
+
+
+def _missing(c: Case) -> bool:
+    """Return whether a gradient of a parameter that is trained is missing on some rank."""
+    return any(
+        g is None and i not in c.frozen
+        for rank in c.gradients
+        for row in rank
+        for i, g in enumerate(row)
+    )
+
+
+def _holds(e: Evidence, least: Callable[[Case], int]) -> bool:
+    """Return whether, wherever too much is held, it is at least so many elements."""
+    over = [one for one in e.failed if one.diagnosis is Diagnosis.MEMORY_LIMIT and one.limit]
+    return e.diagnosis is Diagnosis.MEMORY_LIMIT and all(
+        one.limit.measured >= least(one.case) * one.case.state[0].element_size()
+        for one in over
+        if one.limit is not None
+    )
+
+
+def _too_much_first(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
+    """Return whether too much is held in such a case, and in none of those before it."""
+    return e.diagnosis is Diagnosis.MEMORY_LIMIT and concerned(e.case)
+
+
+def _called(e: Evidence, *kinds: str) -> bool:
+    return any(op.kind in kinds for ops in e.trace.operations for op in ops)
+
+
+_LAST_HINT = (
+    "This is the whole answer:\n"
+    "    class ShardedAdamW:\n"
+    "        def __init__(self, params, lr, betas, eps, weight_decay):\n"
+    "            self.params = [p for p in dict.fromkeys(params) if p.requires_grad]\n"
+    "            self.lr, self.betas, self.eps = lr, betas, eps\n"
+    "            self.weight_decay = weight_decay\n"
+    "            n, rank = dist.get_world_size(), dist.get_rank()\n"
+    "            self.size = -(-sum(p.numel() for p in self.params) // n)\n"
+    "            self.shard = slice(rank * self.size, (rank + 1) * self.size)\n"
+    "            self.m, self.v = self.params[0].detach().new_zeros(2, self.size)\n"
+    "            self.steps = [0] * len(self.params)\n"
+    "\n"
+    "        def _flat(self, tensors):\n"
+    "            flat = self.params[0].detach().new_zeros(dist.get_world_size() * self.size)\n"
+    "            start = 0\n"
+    "            for p, tensor in zip(self.params, tensors):\n"
+    "                if tensor is not None:\n"
+    "                    flat[start : start + p.numel()] = tensor.flatten()\n"
+    "                start += p.numel()\n"
+    "            return flat\n"
+    "\n"
+    "        def _exists(self):\n"
+    "            mine = torch.tensor([p.grad is not None for p in self.params]).to(torch.uint8)\n"
+    "            flags = [torch.empty_like(mine) for _ in range(dist.get_world_size())]\n"
+    "            dist.all_gather(flags, mine)\n"
+    "            return torch.stack(flags).any(0).tolist()\n"
+    "\n"
+    "        @torch.no_grad()\n"
+    "        def step(self):\n"
+    "            exists = self._exists()\n"
+    "            mean = torch.empty_like(self.m)\n"
+    "            dist.reduce_scatter_tensor(mean, self._flat([p.grad for p in self.params]))\n"
+    "            mean /= dist.get_world_size()\n"
+    "            weights = self._flat(self.params)\n"
+    "            mine = weights[self.shard].clone()\n"
+    "            start = -self.shard.start\n"
+    "            for i, p in enumerate(self.params):\n"
+    "                first, last = max(start, 0), max(min(start + p.numel(), self.size), 0)\n"
+    "                start += p.numel()\n"
+    "                if exists[i]:\n"
+    "                    self.steps[i] += 1\n"
+    "                    self._update(mine[first:last], mean[first:last], self.m[first:last],\n"
+    "                                 self.v[first:last], self.steps[i])\n"
+    "            dist.all_gather_into_tensor(weights, mine)\n"
+    "            start = 0\n"
+    "            for p in self.params:\n"
+    "                p.copy_(weights[start : start + p.numel()].view_as(p))\n"
+    "                start += p.numel()\n"
+    "\n"
+    "        def _update(self, w, g, m, v, t):\n"
+    "            beta1, beta2 = self.betas\n"
+    "            w *= 1 - self.lr * self.weight_decay\n"
+    "            m += (1 - beta1) * (g - m)\n"
+    "            v += (1 - beta2) * (g * g - v)\n"
+    "            root = (v / (1 - beta2**t)).sqrt() + self.eps\n"
+    "            w -= self.lr * (m / (1 - beta1**t)) / root\n"
+    "\n"
+    "        def zero_grad(self):\n"
+    "            for p in self.params:\n"
+    "                p.grad = None"
+)
+
+ShardedAdamW = Exercise(
+    signature=(
+        "ShardedAdamW(params, lr: float, betas: tuple[float, float], eps: float,"
+        " weight_decay: float)"
+    ),
+    summary="AdamW, of which every rank keeps the state of one shard",
+    inputs=inputs,
+    adapter=optimise,
+    expected=with_torch,
+    # 168 roundings of float32 are 1e-5
+    reduced=lambda c: 167,
+    magnitude=sizes,
+    allowed=frozenset({"reduce_scatter", "all_gather", "broadcast"}),
+    limits=(
+        point(held("bytes held by one rank between calls", "≤", most_held)),
+        point(sent_elements("≤", lambda c: most_sent(c) * len(c.gradients[0]))),
+    ),
+    points=3.0,
+    hints=(
+        "Lay all trainable parameters end to end, and cut the row into n shards. Which rank needs"
+        " the momentum of which elements, and which mean gradients? What does it know after its"
+        " update that the others do not?",
+        "A step has three parts: a reduce-scatter leaves each rank with the gradients of its"
+        " shard, summed; the rank updates that shard, with momentum and variance for these"
+        " elements alone; an all-gather brings all shards to all ranks. What do you do with the"
+        " rest where n does not divide P?",
+        "Pad the row to n·⌈P/n⌉ elements. A shard may hold the end of one parameter and the"
+        " beginning of the next: for each parameter work out where it begins and ends in your"
+        " shard, and update that slice with a step count of its own. A parameter is skipped only if"
+        " no rank has a gradient: first all-gather a flag for each.",
+        _LAST_HINT,
+    ),
+    mistakes=(
+        Mistake(
+            "Each rank has made a step with its own gradients. They have to be averaged over the"
+            " ranks first.",
+            gives=lambda c: with_torch(c, alone) if c.n > 1 else None,
+        ),
+        Mistake(
+            "The gradients are added up, but not divided by n. Adam hides that nearly: only eps"
+            " shows how large a gradient is.",
+            gives=lambda c: with_torch(c, total) if c.n > 1 else None,
+        ),
+        Mistake(
+            "The sum is divided by the number of ranks that have a gradient. One that is None"
+            " counts as zero: divide by n.",
+            gives=lambda c: with_torch(c, among_holders),
+        ),
+        Mistake(
+            "Weight decay is missing: before the step, AdamW multiplies each weight by"
+            " 1 − lr · weight_decay.",
+            gives=lambda c: with_torch(c, weight_decay=0.0),
+        ),
+        Mistake(
+            "Here weight decay is added to the gradient, as in Adam with L2 regularisation. AdamW"
+            " keeps the two apart: it multiplies the weight by 1 − lr · weight_decay.",
+            gives=lambda c: with_torch(c, kind=torch.optim.Adam),
+        ),
+        Mistake(
+            "The bias correction is missing: divide m by 1 − beta1^t and v by 1 − beta2^t, where t"
+            " is the number of this step, from 1.",
+            gives=lambda c: by_hand(c, _Variant(lambda *_: None)),
+        ),
+        Mistake(
+            "The step is counted once for every parameter. In each step t grows by one.",
+            gives=(
+                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: made)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, made, passed: passed)),
+            ),
+        ),
+        Mistake(
+            "The bias correction counts from 0 or from 2: in the first step t is 1.",
+            gives=(
+                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates + 1)),
+                lambda c: by_hand(c, _Variant(lambda step, updates, *_: updates - 1)),
+            ),
+        ),
+        Mistake(
+            "A parameter that was skipped counts its own steps: its bias correction is behind that"
+            " of the others by the steps in which it had no gradient.",
+            gives=lambda c: by_hand(c, _Variant(lambda step, *_: step)),
+        ),
+        Mistake(
+            "eps is added to the root, √v̂ + eps, not to what is under it.",
+            gives=lambda c: by_hand(c, _Variant(eps_inside=True)),
+        ),
+        Mistake(
+            "A gradient that is None on all ranks is not a gradient of zeros: the parameter is left"
+            " alone, its momentum and its weight decay too.",
+            gives=lambda c: with_torch(c, zeros_for_none),
+        ),
+        Mistake(
+            "A tied weight is updated once for each time that it is in params. It is one"
+            " parameter: list(dict.fromkeys(params)) has each of them once.",
+            gives=lambda c: by_hand(c, _Variant(tied_twice=True)),
+        ),
+        Mistake(
+            "The last elements are never updated: those that are left over where n does not divide"
+            " the number of elements. Pad the row to n·⌈P/n⌉, and cut the padding off at the end.",
+            when=_rest_left_out,
+        ),
+        Mistake(
+            "Each rank has updated its own shard, and the other shards are as they were. Gather"
+            " them, and copy them back into the parameters.",
+            when=_not_gathered,
+        ),
+        Mistake(
+            "It works where n divides the number of elements, and only there. Pad the row of all"
+            " elements with zeros to n·⌈P/n⌉ before it is cut.",
+            when=_fails_unless_n_divides,
+        ),
+        Mistake(
+            "params may be a generator, as module.parameters() is: it can be gone through once."
+            " Make a list of it first.",
+            when=lambda e: _only(e, lambda c: bool(c.once)) or e.says("generator"),
+        ),
+        Mistake(
+            "Where a gradient is None on some ranks, they leave out a call that the others make."
+            " Every rank takes part, with zeros, unless no rank has a gradient.",
+            when=lambda e: (
+                e.diagnosis
+                in (Diagnosis.DEADLOCK, Diagnosis.SIZE_MISMATCH, Diagnosis.ORDER_MISMATCH)
+                and _only(e, _missing_on_some)
+            ),
+        ),
+        Mistake(
+            "Where a gradient is None on some ranks only, those ranks count as zeros, and the mean"
+            " belongs to every rank: nobody can tell from its own gradients whether a parameter is"
+            " skipped.",
+            when=lambda e: (
+                e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.EXCEPTION)
+                and _only(e, _missing_on_some)
+            ),
+        ),
+        Mistake(
+            "p.grad may be None: on this rank, or on all of them. A frozen parameter has none at"
+            " all.",
+            when=lambda e: e.says("NoneType") and (_missing(e.case) or bool(e.case.frozen)),
+        ),
+        Mistake(
+            "zero_grad leaves gradients behind: set p.grad = None for every parameter, or fill it"
+            " with zeros.",
+            when=lambda e: any(
+                isinstance(report, dict) and report.get("gradients cleared by zero_grad") is False
+                for report in e.actual
+            ),
+        ),
+        Mistake(
+            "With a tied weight the shards are too long: it is counted once for each time that it"
+            " is in params. list(dict.fromkeys(params)) has each parameter once.",
+            when=lambda e: _too_much_first(e, _tied),
+        ),
+        Mistake(
+            "With frozen parameters the shards are too long: a parameter whose requires_grad is"
+            " False needs no momentum and no variance.",
+            when=lambda e: _too_much_first(e, lambda c: bool(c.frozen)),
+        ),
+        Mistake(
+            "Momentum and variance are there for all parameters. A rank needs them for its own"
+            " shard alone, ⌈P/n⌉ elements: that is what ZeRO saves.",
+            when=lambda e: _holds(e, lambda c: 2 * elements(c)),
+        ),
+        Mistake(
+            "Beside momentum and variance something as long as a shard stays after step: a copy of"
+            " the weights, or of the mean gradient. Make it anew in every step, as a local"
+            " variable; a shard that is a view of the parameters' own memory costs nothing.",
+            when=lambda e: (
+                _holds(e, lambda c: 3 * _shard(c)) and not _holds(e, lambda c: 2 * elements(c))
+            ),
+        ),
+        Mistake(
+            "Every rank receives whole gradients, of which it needs those of its shard."
+            " dist.reduce_scatter_tensor sends each rank just these, summed.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_BYTES and not _called(e, "reduce_scatter")
+            ),
+        ),
+        Mistake(
+            "More goes out than one reduce-scatter and one all-gather of all elements. The mean"
+            " gradients need not be gathered: only the updated weights do.",
+            when=lambda e: e.diagnosis is Diagnosis.TOO_MANY_BYTES and _called(e, "reduce_scatter"),
+        ),
+    ),
+    advice={
+        Diagnosis.FORBIDDEN_CALL: "reduce_scatter, all_gather and broadcast are allowed. An"
+        " all_reduce is a reduce-scatter and an all-gather: here the update comes between the two.",
+        Diagnosis.MEMORY_LIMIT: "Between calls a rank keeps the momentum and the variance of its"
+        " own shard, and no other long tensor: the message names what is held.",
+        Diagnosis.WRONG_TYPE: "Parameters keep their shape and dtype: write into them, with"
+        " p.copy_(...) under torch.no_grad().",
+    },
+)

@@ -1,0 +1,563 @@
+# %% [markdown]
+# # 23 · ZeRO
+#
+# Chapter [16](16_scale_math.ipynb) counted 16 bytes of training state for each parameter, and 12 of
+# them belong to the optimizer. With data parallelism on 64 GPUs there are 64 copies of those 12 bytes,
+# and every copy holds the same numbers. For a model of 7 billion parameters they take 84 GB on each GPU,
+# more than most have, and 63 of the 64 copies say what the first one says already. Does each rank need
+# its own?
+#
+# **You will learn** how ZeRO removes these copies in three stages, what each stage sends, and why the
+# first two cost no more communication than data parallelism. You will write the first one: an AdamW
+# whose state is cut into shards.
+#
+# **You need** chapters [07](07_all_reduce.ipynb) (an all-reduce is a reduce-scatter and an all-gather),
+# [15](15_data_parallel.ipynb) and [16](16_scale_math.ipynb).
+#
+# **Time:** 2 hours, and 1 exercise, which is worth 3 points.
+
+# %%
+import time
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import check, hint, mark, predict, run, simulate, timeline
+from grader.rank.instrumentation import HeldStorages
+
+# %% [markdown]
+# ## What an optimizer keeps
+#
+# Adam keeps two numbers for each weight: the **momentum** $m$, a running mean of its gradients, and the
+# **variance** $v$, a running mean of their squares. The step divides one by the root of the other.
+# [AdamW](https://arxiv.org/abs/1711.05101) also makes the weight itself a little smaller in each step,
+# which is called *weight decay*. Here is one step for a tensor of weights, with `t` as the number of the
+# step, from 1.
+
+# %%
+def adamw_update(weight, gradient, m, v, t, lr, betas, eps, weight_decay):
+    """One step of AdamW, in place: weight, m and v change. All have one shape."""
+    beta1, beta2 = betas
+    weight *= 1 - lr * weight_decay
+    m += (1 - beta1) * (gradient - m)
+    v += (1 - beta2) * (gradient * gradient - v)
+    # the running means begin at zero; these divisions correct that
+    root = (v / (1 - beta2**t)).sqrt() + eps
+    weight -= lr * (m / (1 - beta1**t)) / root
+
+
+OPTIONS = {"lr": 0.02, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.01}
+
+torch.manual_seed(0)
+theirs = nn.Parameter(torch.randn(1000))
+ours, m, v = theirs.detach().clone(), torch.zeros(1000), torch.zeros(1000)
+optimizer = torch.optim.AdamW([theirs], **OPTIONS)
+for t in range(1, 6):
+    theirs.grad = torch.randn(1000)
+    optimizer.step()
+    adamw_update(ours, theirs.grad, m, v, t, **OPTIONS)
+print("like torch.optim.AdamW:", torch.allclose(ours, theirs, atol=1e-6))
+
+# %% [markdown]
+# Look at the operations. Each element of the new weight depends on the same element of the old weight,
+# of the gradient, of $m$ and of $v$, and on no other. So the elements can be updated anywhere and in any
+# grouping, even with a cut in the middle of a matrix.
+#
+# **Predict:** Adam divides by the size of the gradients. What happens to the weights if all gradients
+# are four times too large, because they were summed over 4 ranks and not averaged?
+
+# %%
+predict("")
+
+# %%
+for eps in (1e-8, 0.1):
+    moved = []
+    for factor in (1, 4):
+        weight, m, v = torch.zeros(1000), torch.zeros(1000), torch.zeros(1000)
+        torch.manual_seed(1)
+        for t in range(1, 6):
+            adamw_update(weight, factor * torch.randn(1000), m, v, t, **OPTIONS | {"eps": eps})
+        moved.append(weight)
+    print(f"eps = {eps:g}: the same weights to 1e-6: {torch.allclose(*moved, atol=1e-6)}")
+
+# %% [markdown]
+# Almost nothing happens: the factor cancels. Only `eps` knows how large a gradient is. That is convenient
+# in training and treacherous in testing, because a missing division by $n$ does not show. The grader
+# therefore uses a large `eps`.
+#
+# ## The same numbers everywhere
+#
+# This is AdamW for data parallelism as you know it. Gradients are averaged by an all-reduce, and then
+# every rank updates every weight.
+
+# %%
+class ReplicatedAdamW:
+    """AdamW on the mean gradients; every rank keeps the state of all parameters."""
+
+    def __init__(self, params, **options):
+        self.params, self.options, self.t = list(params), options, 0
+        self.m = [torch.zeros_like(p) for p in self.params]
+        self.v = [torch.zeros_like(p) for p in self.params]
+
+    @torch.no_grad()
+    def step(self):
+        self.t += 1
+        for p, m, v in zip(self.params, self.m, self.v):
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+            adamw_update(p, p.grad, m, v, self.t, **self.options)
+
+    def zero_grad(self):
+        for p in self.params:
+            p.grad.zero_()
+
+
+# %% [markdown]
+# We train the network of chapter 15 with it, which tells two spirals apart. `HeldStorages` is the
+# instrument with which the grader counts: it knows the memory of every tensor that is alive, and here it
+# leaves out the parameters and their gradients, so that what remains is the optimizer's.
+
+# %%
+def spirals(count=256):
+    """Points on two spirals, and which one each is on."""
+    generator = torch.Generator().manual_seed(1)
+    radius = 0.2 + 0.8 * torch.rand(count, generator=generator)
+    which = torch.arange(count) % 2
+    angle = torch.pi * (2 * radius + which)
+    points = 2 * torch.stack([radius * angle.cos(), radius * angle.sin()], dim=1)
+    return points + 0.03 * torch.randn(count, 2, generator=generator), which
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
+
+
+def training(make, data=None, steps=40):
+    """Train on this rank's part of the data; return losses, bytes of state, and m if there is one."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = (tensor[rank::n] for tensor in data)
+    model = network()
+    storages = HeldStorages(lambda: [t for p in model.parameters() for t in (p, p.grad) if t is not None])
+    with storages:
+        optimizer = make(model.parameters(), **OPTIONS)
+    losses = []
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        with storages:
+            optimizer.step()
+            optimizer.zero_grad()
+        losses.append(loss.item())
+    storages.settle(0)  # gloo's thread lets go of the last tensors a moment later
+    return torch.tensor(losses), storages.nbytes, getattr(optimizer, "m", None)
+
+
+data = spirals()
+P = sum(p.numel() for p in network().parameters())
+replicated = run(training, 4, ReplicatedAdamW, data, seconds=60)
+print(f"{P} parameters")
+for rank, (_, nbytes, momentum) in enumerate(replicated):
+    same = all(torch.equal(a, b) for a, b in zip(momentum, replicated[0][2]))
+    print(f"rank {rank} holds {nbytes:6} bytes of state, {nbytes / P:.2f} a parameter; m as on rank 0: {same}")
+
+# %% [markdown]
+# Eight bytes a parameter (momentum and variance in float32), and the same bits on all four ranks. The
+# copies cannot differ: they start equal, and they are updated with the same mean gradients. Three of
+# the four are redundant.
+#
+# ## Three stages
+#
+# The Zero Redundancy Optimizer, **ZeRO**
+# ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)), keeps each number once. Lay all
+# parameters end to end in one row, and cut the row into $n$ equal **shards**. Rank $r$ keeps shard $r$.
+#
+# ![Four ways to keep the state of four ranks, each drawn as three rows, for weights, gradients and
+# optimizer state, of four shards. Without ZeRO every rank has all shards of all three. With ZeRO-1 rank r
+# has only shard r of the optimizer state. With ZeRO-2 also only shard r of the gradients. With ZeRO-3
+# only shard r of all three.](../imgs/zero_shards.png)
+#
+# - **ZeRO-1** cuts the optimizer's state. A rank updates the weights of its shard, and needs the mean
+#   gradients of that shard only. Then everyone needs everyone's new weights.
+# - **ZeRO-2** cuts the gradients, too. As soon as a bucket of gradients is ready, it is reduced to the
+#   rank that keeps that shard, and the others free it.
+# - **ZeRO-3** cuts the weights as well. They are gathered layer by layer, just before they are needed,
+#   and freed again.
+#
+# The three rows are not equally long: in mixed precision they are 2, 2 and 12 bytes for each parameter, so
+# the first stage removes the most. Chapter 16 draws them to scale.
+#
+# ## What does it cost?
+#
+# | | gradients | weights |
+# |---|---|---|
+# | data parallelism | all-reduce | |
+# | ZeRO-1, ZeRO-2 | reduce-scatter | all-gather, after the update |
+# | ZeRO-3 | reduce-scatter | all-gather before forward, and again before backward |
+#
+# **Predict:** the gradients take $S$ bytes, and so do the weights. How many bytes does one of 8 ranks
+# send in a step of each kind? Chapter 07 has what you need.
+
+# %%
+predict("")
+
+# %%
+def data_parallel(row):
+    dist.all_reduce(row)
+
+
+def zero_1_or_2(row):
+    shard = row.new_empty(len(row) // dist.get_world_size())
+    dist.reduce_scatter_tensor(shard, row)
+    dist.all_gather_into_tensor(row, shard)
+
+
+def zero_3(row):
+    shard = row.new_empty(len(row) // dist.get_world_size())
+    dist.all_gather_into_tensor(row, shard)  # weights, for forward
+    dist.all_gather_into_tensor(row, shard)  # and for backward
+    dist.reduce_scatter_tensor(shard, row)
+
+
+row = torch.ones(8 * 1000)
+for step in (data_parallel, zero_1_or_2, zero_3):
+    sent = simulate(step, 8, row, record=True).trace.traffic.max_sent
+    print(f"{step.__name__:14} {sent:6} bytes by one rank, {sent / row.nbytes:.3f} S")
+
+# %% [markdown]
+# These are the bytes of every message that simulated ranks sent. An all-reduce *is* a reduce-scatter and
+# an all-gather, so ZeRO-1 and ZeRO-2 send exactly what data parallelism sends: they only do the update
+# between the two halves, instead of after both. The memory is free. ZeRO-3 gathers once more, which
+# makes it one and a half times as much, as the paper says.
+#
+# There is one condition. While an all-reduce of gradients can hide behind backward (chapter 15), the
+# all-gather of ZeRO-1 comes after the update. It can hide behind the next forward pass, if the program
+# is written that way; ours will not be.
+#
+# ## Where the cuts fall
+#
+# ![A row of ten elements of three parameters, of 5, 4 and 1 elements, cut into four shards of three, with
+# two elements of padding at its end. The shard of rank 1 holds the last two elements of parameter 0 and
+# the first of parameter 1: cuts do not fall between parameters.](../imgs/zero_row.png)
+#
+# Equal shards need a row whose length $n$ divides. So the row is padded: a shard has $\lceil P/n \rceil$
+# elements, and the last ones may be padding. Cuts fall where they fall: rank 1 updates the end of one
+# parameter and the beginning of the next.
+#
+# **Predict:** 13 elements on 4 ranks. How many elements of padding are there, and on which ranks? And with
+# 5 elements on 4 ranks?
+
+# %%
+predict("")
+
+# %%
+n = 4
+for length in (13, 5):
+    size = -(-length // n)
+    row = torch.cat([torch.arange(length), torch.full((n * size - length,), -1)])
+    print(f"{length:2} elements:", *(shard.tolist() for shard in row.split(size)))
+
+# %% [markdown]
+# (−1 is padding.) With 5 elements, the last shard is *all* padding and the third is half empty. A rank with nothing to
+# update still takes part in both collectives.
+#
+# ## Exercise: ShardedAdamW
+#
+# Write ZeRO-1. `params` is an iterable of parameters, as an optimizer of torch takes it. Ranks start with
+# equal weights. Before `step()`, each `p.grad` holds the rank's **own** gradient; after it, all weights on
+# all ranks are those that `torch.optim.AdamW` would make of the **mean** gradients. `zero_grad()` clears
+# the gradients.
+#
+# - Between calls a rank holds at most $2 \lceil P/n \rceil$ elements, and 64 for each parameter on top
+#   for counters and padding. $P$ counts the elements of the parameters that are trained.
+# - In a step it sends at most $2(n-1) \lceil P/n \rceil$ elements, and 64 for each parameter on top.
+#   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. They count as what the
+#   best point-to-point algorithm sends for them.
+# - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
+#   `requires_grad` False, is left alone. All others have one dtype, and any shapes.
+# - A gradient that is `None` on some ranks counts as zero there. One that is `None` on **all** ranks is
+#   skipped, as in torch: no decay, no momentum, and its bias correction does not count this step. No
+#   rank can tell from its own gradients.
+#
+# You may use `adamw_update`. Start with one parameter and a length that $n$ divides.
+
+# %%
+class ShardedAdamW:
+    """AdamW, of which every rank keeps the state of one shard."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay):
+        ### BEGIN SOLUTION
+        self.params = [p for p in dict.fromkeys(params) if p.requires_grad]
+        self.options = lr, betas, eps, weight_decay
+        n, rank = dist.get_world_size(), dist.get_rank()
+        self.size = -(-sum(p.numel() for p in self.params) // n)
+        self.first = rank * self.size  # of this rank's shard, in the row
+        self.m, self.v = self.params[0].detach().new_zeros(2, self.size)
+        self.steps = [0] * len(self.params)
+        ### END SOLUTION
+
+    @torch.no_grad()
+    def step(self):
+        ### BEGIN SOLUTION
+        n = dist.get_world_size()
+        mine = torch.tensor([p.grad is not None for p in self.params]).to(torch.uint8)
+        flags = [torch.empty_like(mine) for _ in range(n)]
+        dist.all_gather(flags, mine)
+        exists = torch.stack(flags).any(0).tolist()
+
+        gradients, weights = self.m.new_zeros(2, n * self.size)
+        places, start = [], 0
+        for p in self.params:
+            place = slice(start, start := start + p.numel())
+            places.append(place)
+            weights[place] = p.flatten()
+            if p.grad is not None:
+                gradients[place] = p.grad.flatten()
+        mean = torch.empty_like(self.m)
+        dist.reduce_scatter_tensor(mean, gradients)
+        mean /= n
+
+        shard = weights[self.first : self.first + self.size].clone()
+        for i, place in enumerate(places):
+            if exists[i]:
+                self.steps[i] += 1
+                first, last = (
+                    min(max(edge - self.first, 0), self.size) for edge in (place.start, place.stop)
+                )
+                parts = [row[first:last] for row in (shard, mean, self.m, self.v)]
+                adamw_update(*parts, self.steps[i], *self.options)
+
+        dist.all_gather_into_tensor(weights, shard)
+        for p, place in zip(self.params, places):
+            p.copy_(weights[place].view_as(p))
+        ### END SOLUTION
+
+    def zero_grad(self):
+        ### BEGIN SOLUTION
+        for p in self.params:
+            p.grad = None
+        ### END SOLUTION
+
+
+zero_works = check(ShardedAdamW)
+zero_works
+
+# %% [markdown]
+# ## One process, four ranks
+#
+# The same training as above, with your optimizer on four ranks, beside one process that sees all data
+# and uses `torch.optim.AdamW`.
+#
+# **Predict:** will the losses agree to three digits, to six, or to the last bit? Where do the two
+# programs do different arithmetic?
+
+# %%
+predict("")
+
+# %%
+def alone(steps=40):
+    """The losses of one process that sees all of the data."""
+    (x, y), model, losses = data, network(), []
+    optimizer = torch.optim.AdamW(model.parameters(), **OPTIONS)
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+if zero_works:
+    single = alone()
+    sharded = run(training, 4, ShardedAdamW, data, seconds=60)
+    mean = torch.stack([losses for losses, *_ in sharded]).mean(0)
+    print("the first loss agrees to 1e-6: ", bool((single[0] - mean[0]).abs() < 1e-6))
+    print("all losses agree to 1e-3:      ", torch.allclose(single, mean, atol=1e-3))
+    print("equal to the last bit:         ", torch.equal(single, mean))
+    print("the loss has fallen to a tenth:", bool(mean[-1] < mean[0] / 10))
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.plot(single, lw=5, alpha=0.4, label="one process")
+    axes.plot(mean, ls="--", color="black", label="four ranks, sharded state")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.legend()
+    plt.show()
+
+# %% [markdown]
+# The only differences are the order in which gradients are added up, and with it the last bits of some
+# sums. Cutting the state adds nothing to that, since each element is updated by the same operations as
+# before.
+#
+# ## What each rank holds now
+#
+# **Predict:** how many bytes of state does a rank hold on 1, 2, 4 and 8 ranks, in bytes a parameter?
+
+# %%
+predict("")
+
+# %%
+def state_bytes(make, data=None):
+    return training(make, data, steps=2)[1]
+
+
+if zero_works:
+    for n in (1, 2, 4, 8):
+        full = run(state_bytes, n, ReplicatedAdamW, data, seconds=60)
+        cut = run(state_bytes, n, ShardedAdamW, data, seconds=60)
+        print(
+            f"n = {n}: {full[0] / P:.2f} bytes a parameter when replicated, {cut[0] / P:.2f} when sharded;"
+            f" as much on all ranks: {len(set(cut)) == 1}"
+        )
+
+# %% [markdown]
+# ## Beside torch's own
+#
+# Torch has ZeRO-1 as
+# [`ZeroRedundancyOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html). It divides
+# differently: "each parameter belongs to a single rank and is not divided among ranks". After the update,
+# each rank broadcasts the parameters that it is responsible for. It does not touch gradients, so it
+# stands behind an all-reduce, as in `DistributedDataParallel`.
+#
+# **Predict:** this network has matrices of 64 × 64, 64 × 2 and 2 × 64, and three biases. How evenly can
+# torch share them among four ranks? And which of the two sends more?
+
+# %%
+predict("")
+
+# %%
+class TorchZero:
+    """torch's ZeroRedundancyOptimizer, after an all-reduce of the gradients."""
+
+    def __init__(self, params, **options):
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+
+        self.params = list(params)
+        self.inner = ZeroRedundancyOptimizer(self.params, torch.optim.AdamW, **options)
+
+    def step(self):
+        for p in self.params:
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        self.inner.step()
+
+    def zero_grad(self):
+        self.inner.zero_grad()
+
+
+if zero_works:
+    torchs = run(training, 4, TorchZero, data, seconds=120)
+    apart = max(float((a - b).abs().max()) for (a, *_), (b, *_) in zip(sharded, torchs))
+    print("the same losses to 1e-3 on every rank:", apart < 1e-3)
+    for name, ran in (("yours", sharded), ("torch's", torchs)):
+        held = [nbytes for _, nbytes, _ in ran]
+        sent = [round(number / 40 / P, 2) for number in ran.trace.sent_elements]
+        print(f"{name:8} bytes held by rank: {held}; elements sent in a step, in P: {sent}")
+
+# %% [markdown]
+# The largest matrix is a single parameter, and the rank that has it holds almost all of the state. With
+# the thousands of parameters of a real model, whole parameters balance well. Torch's ranks also send more:
+# the all-reduce brings the mean of *all* gradients to *every* rank, which needs only those of its own
+# parameters, and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks
+# that pass it on are not counted.)
+#
+# And the time of a step? **Predict:** which of the three takes longest on four ranks of this computer?
+
+# %% tags=["nbval-ignore-output"]
+def seconds_of_a_step(make, data=None, steps=30):
+    model, (x, y) = network(), data
+    optimizer = make(model.parameters(), **OPTIONS)
+    taken = []
+    for _ in range(steps):
+        nn.functional.cross_entropy(model(x), y).backward()
+        dist.barrier()
+        started = time.perf_counter()
+        optimizer.step()
+        taken.append(time.perf_counter() - started)
+        optimizer.zero_grad()
+    return sorted(taken)[steps // 2]
+
+
+if zero_works:
+    times = {
+        name: max(run(seconds_of_a_step, 4, make, data, seconds=120))
+        for name, make in (("replicated", ReplicatedAdamW), ("yours", ShardedAdamW), ("torch's", TorchZero))
+    }
+    for name, seconds in times.items():
+        print(f"{name:10} {seconds / times['replicated']:.2f} of the replicated step")
+
+# %% [markdown]
+# The ratios vary from run to run, and say little about a cluster. But count the calls: yours makes three in
+# a step, however many parameters there are. The other two call an all-reduce for each parameter, and each
+# call waits for all ranks. (The grader records every call, which costs a little each time.)
+#
+# Here is a step of yours on a timeline, with a million weights.
+#
+# **Predict:** which parts will you see, in which order, and in which of them does a rank communicate?
+
+# %% tags=["nbval-ignore-output"]
+def one_step(make):
+    torch.manual_seed(0)
+    weight = nn.Parameter(torch.randn(1000, 1000))
+    optimizer = make([weight], **OPTIONS)
+    for step in range(2):  # the first one warms up
+        weight.grad = torch.randn(1000, 1000)
+        dist.barrier()
+        if step:
+            mark("step")
+        optimizer.step()
+        if step:
+            mark("done")
+
+
+if zero_works:
+    stepped = run(one_step, 2, ShardedAdamW, seconds=60)
+    display(timeline(stepped, since="step", until="done"))
+
+# %% [markdown]
+# If your step is like ours: a short all-gather of flags, then the reduce-scatter, then the update, which is
+# this rank's own computing, and the all-gather of the new weights. The update takes $1/n$ of the time that
+# it takes without shards, because a rank updates $1/n$ of the weights. That is a second, smaller gain.
+#
+# ## Summary
+#
+# The 12 bytes of optimizer state are the same on all ranks of data parallelism, and no rank needs more
+# than its share of them: on 64 GPUs, 12 bytes become 0.19.
+#
+# - An optimizer that works element by element can be cut anywhere: lay the parameters end to end, pad the
+#   row to $n \lceil P/n \rceil$ elements, and give each rank a shard.
+# - ZeRO-1: reduce-scatter the gradients, update your shard, all-gather the weights. Together the two
+#   collectives are an all-reduce, so the memory costs no communication. ZeRO-2 frees gradients on the
+#   way; ZeRO-3 cuts the weights too and sends one and a half times as much.
+# - Test an Adam with a large `eps`, or a wrong factor of the gradients stays hidden.
+# - Skipped, tied and frozen parameters are where implementations break: who may skip what has to be
+#   agreed on by all ranks.
+#
+# **Where this is used:** in [DeepSpeed](https://deepspeed.readthedocs.io/en/stable/zero3.html), in torch's
+# `ZeroRedundancyOptimizer`, and as the [distributed
+# optimizer](https://docs.nvidia.com/megatron-core/developer-guide/0.19.0/apidocs/core/core.optimizer.distrib_optimizer.html)
+# of Megatron-LM.
+#
+# ### Check yourself
+#
+# <details><summary>With ZeRO-1 on 8 ranks in mixed precision, how many bytes does a rank keep for each parameter? And on 1024?</summary>
+#
+# 2 + 2 + 12/8 = 5.5, and 2 + 2 + 12/1024 = 4.01. Weights and gradients are not cut, so 4 bytes remain
+# however many ranks there are.
+# </details>
+#
+# <details><summary>A colleague clips gradients: if the norm of all gradients is above 1, they are divided by it. What has to change with sharded gradients?</summary>
+#
+# No rank has all mean gradients any more. Each adds up the squares of its own shard; one all-reduce of a
+# single number gives the sum over all shards, and its root is the norm.
+# </details>
+#
+# <details><summary>Why is a parameter with gradient zero not the same as one that is skipped?</summary>
+#
+# With a gradient of zero, Adam still moves the weight by what is left of its momentum, decay makes it
+# smaller, and the step counts for its bias correction. A skipped one stays as it is.
+# </details>
+#
+# **Next:** chapter 24 cuts the weights as well: ZeRO-3, which PyTorch calls FSDP.
