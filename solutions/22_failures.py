@@ -716,4 +716,4 @@ for letter, fault in sorted(zip("CEADFB", FAULTS)):
 # their connections is of use to a new rank.
 # </details>
 #
-# **Next:** [all chapters](../README.md#the-chapters).
+# **Next:** [23 · ZeRO](23_zero.ipynb): why the survivors may not have a whole optimizer, either.
