@@ -42,6 +42,7 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     assert "files, without solutions" in done.stdout
     bundle = tmp_path / "bundle"
     assert not {"solutions", "tests", ".git"} & {path.name for path in bundle.iterdir()}
+    assert not list(bundle.rglob("__pycache__"))
     # what make lab needs, and nothing else of the tools
     assert {path.name for path in (bundle / "tools").iterdir()} == {"install.py", "lab.py"}
     started = subprocess.run(
@@ -50,7 +51,6 @@ def test_the_bundle_is_the_course_without_solutions(tmp_path):
     )  # fmt: skip
     assert started.returncode == 0, started.stderr
     assert (bundle / "requirements.lock").is_file()
-    assert not list(bundle.rglob("__pycache__"))
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert {path.name for path in (bundle / "notebooks").iterdir()} == names
     checked = subprocess.run(

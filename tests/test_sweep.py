@@ -227,6 +227,14 @@ SWEEPS = {
     "scatter_all_gather_broadcast": X,
     "best_pieces": without("takes numbers", (1,)),
     "double_trees": without("takes a number", (1,)),
+    "first_divergence": without("takes lists of calls", (1,)),
+    "sum_of_survivors": Sweep(
+        column("x"),
+        frozenset({"0", "1"}),
+        frozenset({torch.float32, torch.int64}),
+        (3, 4, 5, 8),
+        "two have to survive, and every case waits for the dead",
+    ),
 }
 
 

@@ -1,6 +1,6 @@
 # exercise: all_to_all
 # diagnosis: wrong_value
-# hint: it has chunks[dst]
+# hint: what is meant for rank dst is chunks[dst]
 import torch
 import torch.distributed as dist
 
