@@ -1,19 +1,19 @@
 # %% [markdown]
 # # 20 · Tree algorithms
 #
-# **Part two** begins here. Your ring of chapter [11](11_ring_all_reduce.ipynb) sends as little as an
-# all-reduce can. Now it is to run on 512 GPUs, and one of the tensors to sum is the gradient of a layer
-# norm: 4096 numbers, 16 KiB. The network carries them in less than a microsecond. The ring takes ten
-# milliseconds, 1022 messages one after the other, and there are hundreds of such tensors in a step.
+# **Part two** begins here. Your ring from chapter [11](11_ring_all_reduce.ipynb) sends as few bytes as an
+# all-reduce by messages can. Now run it on 512 GPUs, and let one of the tensors to sum be the gradient of a
+# layer norm: 4096 numbers, 16 KiB. The network carries them in less than a microsecond. The ring takes ten
+# milliseconds: 1022 messages one after the other. And a step may have hundreds of such tensors.
 #
-# **You will learn** the algorithms that libraries use where a ring is too slow: all-reduces that take
-# $\log_2 n$ rounds, broadcasts in pieces, and the two trees of NCCL. You will let them race on simulated
+# **You will learn** the algorithms that libraries use where a ring is too slow: all-reduces whose rounds
+# grow only with $\log n$, broadcasts in pieces, and the two trees of NCCL. You will race them on simulated
 # clusters, and find out which of them wins, where, and why.
 #
 # **You need** chapters [11](11_ring_all_reduce.ipynb) (the ring, `isend`, the same bits everywhere) and
 # [13](13_cost_models.ipynb) ($\alpha$ and $\beta$), and the tree of chapter [02](02_broadcast.ipynb).
 #
-# **Time:** 4 hours, and 6 exercises. They come in pairs, so there are good places to stop.
+# **Time:** 4 hours, and 6 exercises. After the second and after the fourth are good places to stop.
 
 # %%
 import math
@@ -34,10 +34,10 @@ from grader.simulation.clusters import Flat, Nodes
 # %% [markdown]
 # ## A thousand latencies
 #
-# In this chapter a message costs $\alpha = 10$ µs, and $\beta$ is one second for 25 GB. A ring takes
-# $2(n-1)$ rounds, in each of which a rank sends one $n$-th of the tensor.
+# In this chapter the latency of a message is $\alpha = 10$ µs, and its bytes travel at $1/\beta = 25$ GB/s.
+# A ring takes $2(n-1)$ rounds, in each of which a rank sends one $n$-th of the tensor.
 #
-# **Predict:** 16 KiB on 512 ranks. How much of the ring's time is latency? And of a gigabyte?
+# **Predict:** how much of the ring's time on 512 ranks is latency, for a megabyte and for a gigabyte?
 
 # %%
 predict("")
@@ -54,18 +54,18 @@ for nbytes in (16 * 1024, 2**20, 64 * 2**20, 2**30):
     )
 
 # %% [markdown]
-# Up to a megabyte the ring does nothing but wait. Larger buckets help, as in chapter
+# Up to a megabyte the ring does hardly anything but wait. Larger buckets help, as in chapter
 # [15](15_data_parallel.ipynb), but not everywhere: a tensor-parallel layer needs its sum before it can go
-# on, and has nothing to put into a bucket with it. And the price grows with the number of ranks.
+# on, and has nothing else to put into the bucket. And the more ranks there are, the longer the wait.
 #
-# A tree needs $2\lceil\log_2 n\rceil$ rounds: 18 instead of 1022. Can it be done in half of that?
+# A tree needs $2\lceil\log_2 n\rceil$ rounds: 18 instead of 1022. Can it be done in half as many?
 #
 # ## Everybody exchanges
 #
 # In a reduce on a tree, half of the ranks have nothing to do after the first round, and on the way down
-# they wait again. Suppose that instead *both* ranks of a pair send what they have, and both add. Here are
-# four ranks with letters in place of numbers. In step 1 rank $r$ exchanges with its neighbour in the pairs
-# (0, 1) and (2, 3), in step 2 with the rank two further on.
+# they wait until the last round. Suppose that instead *both* ranks of a pair send what they have, and both add.
+# Here are four ranks, with letters in place of numbers. In step 1 the pairs are (0, 1) and (2, 3); in
+# step 2 each rank exchanges with the one at distance two.
 #
 # **Predict:** what does each rank hold after step 1, and after step 2?
 
@@ -83,17 +83,17 @@ for step in (1, 2):
 # `rank ^ step` flips one bit of the rank's number: 0 (`00`) and 1 (`01`) differ in bit 0, 0 (`00`) and
 # 2 (`10`) in bit 1. If you are my partner, then I am yours.
 #
-# ![Eight ranks in a row, three times below each other. In step 1 each rank exchanges with its neighbour and then holds a sum of two, in step 2 with the rank at distance two and then holds a sum of four, in step 3 at distance four, and then all hold the sum of eight](../imgs/recursive_doubling.png)
+# ![Eight ranks in a row, drawn four times from top to bottom. In step 1 each rank exchanges with its neighbour and then holds a sum of two, in step 2 with the rank at distance two and then holds a sum of four, in step 3 at distance four, and then all hold the sum of eight](../imgs/recursive_doubling.png)
 #
-# With each step the number of ranks in a sum doubles, and the distance as well. This is **recursive
+# With each step the number of ranks in a sum doubles, and so does the distance. This is **recursive
 # doubling** ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe it
-# for MPICH, with everything up to the folding below). It takes $\log_2 n$ rounds, each with the whole
-# tensor.
+# for MPICH, including what to do when $n$ is not a power of two). It takes $\log_2 n$ rounds, and in each of
+# them every rank sends its whole tensor.
 #
 # ### The same bits?
 #
-# Chapter 11 warned of ranks that add up in an order of their own. Here rank 0 computes its own part plus
-# what came from rank 1, and rank 1 the other way round.
+# Chapter 11 warned against letting each rank add up in an order of its own. Here rank 0 computes its own
+# part plus what came from rank 1, and rank 1 does it the other way round.
 #
 # **Predict:** do all four ranks get the same bits for $10^8$, $-10^8$, $1$ and $10^{-3}$? And is it the
 # right sum?
@@ -113,31 +113,36 @@ for step in (1, 2):
 print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
-# The results depend on the order of the ranks, as every sum in floating point does. But all ranks agree:
-# $a+b$ and $b+a$ have the same bits (addition is *commutative*, it is just not associative), and each rank
-# adds up the same pairs of pairs.
+# The result depends on which ranks form pairs, as a floating-point sum always depends on its order. The
+# order above gives 1.001, which is right to seven digits; the other gives 0. But all ranks agree: $a+b$ and
+# $b+a$ have the same bits (addition is *commutative*, though not associative), and every rank adds up the
+# same pairs of pairs.
 #
-# ### When n is no power of two
+# ### When n is not a power of two
 #
 # Take six ranks. In step 2 rank 4 would exchange with rank 6, which does not exist. So let some ranks
-# stand aside: with $p$ the largest power of two that is not above $n$, here 4, there are $n - p$ ranks
-# too many.
+# stand aside: if $p$ is the largest power of two up to $n$, here 4, then $n - p$ ranks are too many. They are
+# *folded* into others:
 #
 # | | ranks 0 and 1 | ranks 2 and 3 | ranks 4 and 5 |
 # |---|---|---|---|
-# | fold | receive an x and add it | | send their x to ranks 0 and 1 |
-# | exchange | with 1 and 2, among four | among four | stand aside |
+# | fold | receive a tensor and add it | | send their tensors to ranks 0 and 1 |
+# | exchange | at distances 1 and 2 | at distances 1 and 2 | stand aside |
 # | tell | send the result | | receive it |
 #
 # **Predict:** how many rounds does that take on 6 ranks, and on 7? And on 8?
-#
+
+# %%
+predict("")
+
+# %% [markdown]
 # ## Exercise: recursive doubling
 #
 # In place, for any number of ranks, all five operations, and any length. Where $n$ is a power of two it
-# must take exactly $\log_2 n$ rounds; elsewhere $\lfloor\log_2 n\rfloor + 2$ at most. Who stands aside is
-# up to you. Remember that a tensor that `isend` is sending must not be written to.
+# must take exactly $\log_2 n$ rounds; elsewhere at most $\lfloor\log_2 n\rfloor + 2$. Which ranks stand
+# aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
 #
-# Here are two helpers that you may use, since you have written both of them before.
+# You have written both of these helpers before in one form or another, so here they are for you to use.
 
 # %%
 def combine(mine, came, op):
@@ -188,7 +193,7 @@ doubling_works = check(recursive_doubling_all_reduce)
 doubling_works
 
 # %% [markdown]
-# Step through your own run. The names say what is in each cell.
+# Step through your own run. The letters in each cell say whose tensors are in it.
 
 # %%
 if doubling_works:
@@ -221,8 +226,8 @@ if doubling_works:
 #
 # $$t \;=\; \log_2 n \,(\alpha + S\beta)$$
 #
-# **Predict:** from which size on would the ring be faster again? (What does each of them send in all, in
-# whole tensors?)
+# **Predict:** from which size on would the ring be faster again? (How many whole tensors does a rank send
+# in each of them?)
 
 # %%
 predict("")
@@ -233,18 +238,19 @@ size = (2 * (n - 1) - levels) * ALPHA / ((levels - 2 * (n - 1) / n) * BETA)
 print(f"both take as long at {size / 1e6:.1f} MB")
 
 # %% [markdown]
-# That is a long way to go with nine times the bytes. There is something better in between.
+# Up to there, recursive doubling is the faster of the two, although it sends nine tensors where the ring
+# sends less than two. An algorithm with few rounds *and* few bytes would beat both.
 #
 # ## Half of it each
 #
-# For a large tensor, nine times $S\beta$ is far too much: the ring sends less than $2S$. Where is the waste?
-# After step 1, ranks 0 and 1 hold *the same* sum. Both have received the other's whole tensor, and both have
-# added all of it. They could share that work: rank 0 adds up the first half and rank 1 the second.
+# Where are all those bytes wasted? After step 1, ranks 0 and 1 hold *the same* sum. Each has received the
+# other's whole tensor, and each has added all of it. They could share that work: rank 0 adds up the first
+# half and rank 1 the second.
 #
-# So each sends only the half that the *other* keeps. In step 2 a rank has half a tensor to care for, and
+# So each sends only the half that the *other* keeps. In step 2 a rank is responsible for half a tensor, and
 # shares that half with its next partner, and so on. Letters are elements here: four ranks, four elements.
 #
-# **Predict:** which elements does each rank care for after step 1, and after step 2?
+# **Predict:** which elements is each rank responsible for after step 1, and after step 2?
 
 # %%
 predict("")
@@ -258,23 +264,29 @@ for step in (1, 2):
     print(f"after step {step}:", *(f"rank {r}: {''.join(m):4}" for r, m in enumerate(mine)))
 
 # %% [markdown]
-# After $\log_2 n$ steps each rank holds the whole sum of one $n$-th: a **reduce-scatter** by *recursive
+# After $\log_2 n$ steps each rank holds one $n$-th of the finished sum: a **reduce-scatter** by *recursive
 # halving*. Which rank has which element may look odd (rank 1 has c and not b), but it does not matter:
 # the same exchanges **backwards** are an **all-gather**, in which what a rank has doubles from step to step.
 #
 # ![Four ranks, four elements, five rows. Step 1: partners at distance one exchange halves and add. Step 2: partners at distance two exchange quarters, and each rank has one whole sum. Step 3: the same partners exchange quarters, which replace what is there. Step 4: partners at distance one exchange halves, and all are complete](../imgs/halving_doubling.png)
 #
-# The algorithm is [Rabenseifner's](https://doi.org/10.1177/1094342005051521). **Predict** its cost: how
-# much does one of 8 ranks send, in parts of the tensor, and in how many rounds?
+# The algorithm is [Rabenseifner's](https://doi.org/10.1177/1094342005051521).
 #
+# **Predict** its cost: on 8 ranks, how many rounds does it take, and what fraction of the tensor does a rank
+# send in all?
+
+# %%
+predict("")
+
+# %% [markdown]
 # ## Exercise: halving and doubling
 #
 # In place, any number of ranks, any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
-# than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: $2\lfloor\log_2 n\rfloor + 2$
-# rounds at most.
+# than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
+# $2\lfloor\log_2 n\rfloor + 2$ rounds.
 #
-# The first partner may be the nearest rank or the farthest. Halves of an odd number of elements differ by
-# one, and a half may be empty.
+# The first partner may be the nearest rank or the farthest. The halves of an odd number of elements differ
+# by one, and a half may be empty.
 
 # %%
 def halving_doubling_all_reduce(x: torch.Tensor, op) -> None:
@@ -320,8 +332,8 @@ else:
 shown
 
 # %% [markdown]
-# A rank sends a half, a quarter, an eighth, …, and then the same again in the opposite order: $(n-1)/n$ of
-# the tensor in each phase, exactly as much as on the ring.
+# A rank sends a half, a quarter, an eighth, …, and then the same in reverse. If $n$ is a power of two, that is
+# $(n-1)/n$ of the tensor in each phase, exactly as much as on the ring:
 #
 # $$t \;=\; 2\log_2 n\,\alpha + 2\,\frac{n-1}{n}\,S\beta$$
 #
@@ -330,8 +342,8 @@ shown
 # Four algorithms, on 64 simulated ranks. The tree is that of chapter 11, up to rank 0 and down again.
 #
 # Simulated ranks really hold their tensors, and 64 of them with 64 MiB each would fill 4 GiB. But the
-# model knows only the product $S\beta$: with a 1024th of the bytes, each of which costs 1024 times as much,
-# every message takes as long as before. That is how the larger sizes are run here.
+# model knows only the product $S\beta$: with 1024 times fewer bytes, each costing 1024 times as much, every
+# message takes as long as before. That is how the larger sizes are run here.
 #
 # **Predict:** who wins at 1 KiB, at 1 MiB, and at 64 MiB?
 
@@ -401,37 +413,41 @@ if doubling_works and halving_works:
     all_reduce_race(64, **algorithms)
 
 # %% [markdown]
-# A star marks the winner of a row. For small tensors recursive doubling, for all others halving and
-# doubling: the ring never wins. On this network and with this number of ranks it cannot: it sends as much
-# as halving and doubling do, in more messages. Here is the same for 512 ranks, as curves:
+# A star marks the winner of each row: recursive doubling for the smallest tensor, halving and doubling for
+# the others. The ring never wins. On this network and with this number of ranks it cannot, since it sends as
+# many bytes as halving and doubling does, in more rounds. Here are the curves for 512 ranks:
 #
 # ![Seconds over the size of the tensor, both logarithmic, for 512 ranks. Recursive doubling is lowest up to about 300 kilobytes, halving and doubling from there on. The ring begins a hundred times higher and meets halving and doubling beyond a gigabyte. The tree stays above recursive doubling everywhere](../imgs/all_reduce_curves.png)
 #
-# So why is the ring still in every library? Because two things were too kind here.
+# So why do libraries still have rings? Because two things were too kind here.
 #
-# **1. The number of ranks was a power of two.** Predict what folding costs a large tensor on 96 ranks, then
-# look:
+# **1. The number of ranks was a power of two.** On 96 ranks, 32 have to be folded.
+#
+# **Predict:** what does that cost a large tensor, and who wins at 64 MiB?
+
+# %%
+predict("")
 
 # %%
 if doubling_works and halving_works:
     all_reduce_race(96, ring=plain_ring, halving=halving_doubling_all_reduce)
 
 # %% [markdown]
-# A rank that takes in another one receives the whole tensor first, and sends the whole result in the end:
-# $2S\beta$ more. At 64 MiB the ring is faster again, by a third, and the larger the tensor, the nearer it comes
-# to half the time. A ring does not care what $n$ is.
+# A rank that takes in another one first receives a whole tensor, and at the end sends a whole result:
+# $2S\beta$ more. At 64 MiB the ring wins again and takes a third less time; the larger the tensor, the closer
+# it comes to half. A ring does not care what $n$ is.
 #
 # **2. All connections were equal.** Real ranks share nodes. Here is a cluster of nodes with eight ranks
 # and one network card each: inside a node a message is ten times as fast as between nodes, and the eight
-# ranks have to share the card. Two jobs run on it. In the first, ranks 0 to 7 are on one node, 8 to 15 on
-# the next, and so on. For the second, the scheduler has dealt the ranks out one at a time, like playing
-# cards: rank $r$ of 64 is on node $r \bmod 8$.
+# ranks have to share the card. We run the same race twice. First, ranks 0 to 7 are on one node, 8 to 15 on
+# the next, and so on. Then the ranks are dealt out one at a time, like playing cards: rank $r$ of 64 is on
+# node $r \bmod 8$.
 #
 # `halving_doubling_all_reduce` may begin with the nearest partner or with the farthest. On a flat network
 # that makes no difference.
 #
 # **Predict:** and here? Which of its messages are large, and which of them leave the node, in each of the
-# two jobs? And what becomes of the ring?
+# two layouts? And what becomes of the ring?
 
 # %%
 predict("")
@@ -455,29 +471,30 @@ if doubling_works and halving_works:
 
 # %% [markdown]
 # The largest messages of halving and doubling are those of the first exchange and the last. If yours begins
-# with the nearest partner, three exchanges stay inside the node in the first job, and only an eighth of
-# each rank's tensor goes through the card. In the second job a half, a quarter and an eighth go through it,
-# from all eight ranks at the same time. (If yours begins with the farthest partner, the jobs change
-# places.) The ring has one message at a time on each card in the first job, and eight in the second.
+# with the nearest partner, the first three exchanges stay inside the node in the first layout, and in each
+# phase less than an eighth of every rank's tensor goes through the card. In the second layout a half, a
+# quarter and an eighth go through it, from all eight ranks at the same time. (If yours begins with the
+# farthest partner, it is the other way round.) The ring has one message at a time on each card in the first
+# layout, and eight in the second.
 #
-# So the order of the ranks can be worth more than the choice of the algorithm. A ring is easy to lay out
-# well, since it needs two good neighbours for each rank. Halving needs good connections to $\log_2 n$
-# partners. The next chapter makes the nodes part of the algorithm.
+# So for a large tensor the order of the ranks can matter more than the choice between ring and halving. A
+# ring is easy to lay out well, since each rank needs only two good neighbours. Halving needs good connections
+# to $\log_2 n$ partners. The next chapter makes the nodes part of the algorithm.
 #
 # ## From one to all, in pieces
 #
-# Rank 0 has read a checkpoint of 14 GB, and the other ranks of the group need it. The tree of chapter
-# [02](02_broadcast.ipynb) sends it $\lceil\log_2 n\rceil$ times, one after the other: on 512 ranks nine
-# times. While the first rank receives, the others wait, although the first megabytes are there long before
-# the last ones.
+# Rank 0 has read a checkpoint of 14 GB, and all other ranks need it. The tree of chapter
+# [02](02_broadcast.ipynb) sends it $\lceil\log_2 n\rceil$ times, one after the other: nine times on 512
+# ranks. While the first rank receives, the others wait, although its first megabytes arrive long before its
+# last.
 #
-# So let the ranks stand in a chain, and cut the tensor into **pieces**. Each rank passes a piece on while
-# the next one is coming in.
+# So arrange the ranks in a chain, and cut the tensor into **pieces**. Each rank passes a piece on while the
+# next one is coming in.
 #
-# ![Five ranks from top to bottom, time from left to right. Piece 0 moves down the chain by one rank in each round, and pieces 1, 2 and 3 follow one round apart. Between the first round and the last, most links are busy in every round](../imgs/pipelined_chain.png)
+# ![Five ranks from top to bottom, time from left to right. Piece 0 moves down the chain by one rank in each round, and pieces 1, 2 and 3 follow one round apart. After seven rounds the last rank has all four; in round 4 all four links are busy](../imgs/pipelined_chain.png)
 #
-# **Predict:** four pieces, five ranks. How many rounds, and how long is one of them, compared with the
-# message of the tree? And for $k$ pieces on $n$ ranks?
+# **Predict:** these are seven rounds. How many would ten pieces on five ranks take, and $k$ pieces on $n$
+# ranks? How many bytes does a message carry, compared with one of the tree?
 
 # %%
 predict("")
@@ -485,10 +502,10 @@ predict("")
 # %% [markdown]
 # ## Exercise: a pipelined broadcast
 #
-# The chain is `src`, `src + 1`, … modulo $n$, and its last rank passes nothing on. Send
-# $k = \max(1, \min(\texttt{pieces}, \mathrm{len}))$ pieces over each of its links, of about the same size,
-# in $n - 2 + k$ rounds. (A tensor without elements is one empty piece: the receiver cannot know that nothing
-# will come.) A rank that receives a piece, sends it on and waits is too slow: it must do both at once.
+# The chain is `src`, `src + 1`, … modulo $n$, and its last rank passes nothing on. Over each of its links,
+# send $k = \max(1, \min(\texttt{pieces}, \mathrm{len}))$ pieces of about the same size, in $n - 2 + k$ rounds
+# altogether. (A tensor without elements is one empty piece.) A rank that receives a piece, sends it, and only
+# then turns to the next one is too slow: it must send one piece while it receives the next.
 
 # %%
 def pipelined_broadcast(x: torch.Tensor, src: int, pieces: int) -> None:
@@ -511,7 +528,7 @@ pipeline_works = check(pipelined_broadcast)
 pipeline_works
 
 # %% [markdown]
-# A timeline shows the slope of the pipeline: when a rank waits, and when its pieces come. This one is in
+# A timeline shows when each rank waits and when its pieces come: the pipeline is the slope. This one is in
 # virtual time, where a message takes exactly as long as the model says.
 
 # %%
@@ -526,11 +543,11 @@ else:
 shown
 
 # %% [markdown]
-# Each round carries $S/k$ bytes, so the whole takes
+# A message carries $S/k$ bytes, so the broadcast takes
 #
 # $$t(k) \;=\; (n - 2 + k)\left(\alpha + \frac{S\beta}{k}\right).$$
 #
-# One piece is bad: $n-1$ whole messages in sequence. A million pieces are bad, too.
+# One piece is bad: $n-1$ whole messages in sequence. A million pieces are bad, too: a million latencies.
 #
 # **Predict:** 64 MiB on 64 ranks. About how many pieces are best?
 
@@ -552,11 +569,11 @@ if pipeline_works:
 # %% [markdown]
 # ## Exercise: the best number of pieces
 #
-# Find the whole number $k$ that makes $t(k)$ least, for any $n$, $S$, $\alpha$ and $\beta$. There is at least one
-# piece, and a piece has at least one byte, so there are at most `nbytes` (or 1, where there are none).
-# $\alpha$ is never 0; `nbytes` and `beta` may be. On one rank or two the answer is 1: nothing is passed on there.
-# Multiply the brackets out, and ask which terms depend on $k$. A root is hardly ever a whole
-# number, and it is not always the nearest one that is best.
+# Find the whole number $k$ that makes $t(k)$ least, for any $n$, $S$ (`nbytes`), $\alpha$ and $\beta$. There is
+# at least one piece, and a piece has at least one byte, so there are at most `nbytes` pieces (or one, if there
+# are no bytes). $\alpha$ is never 0; `nbytes` and `beta` may be. On one rank or two the answer is 1, since
+# nothing is passed on there. Multiply the brackets out, and ask which terms depend on $k$. The best $k$ on
+# paper is hardly ever a whole number, and the whole number nearest to it is not always the best one.
 
 # %%
 def best_pieces(n: int, nbytes: int, alpha: float, beta: float) -> int:
@@ -581,15 +598,15 @@ pieces_work
 #
 # $$t(k) \;=\; (n-2)\,\alpha + S\beta \;+\; k\,\alpha + \frac{(n-2)\,S\beta}{k}.$$
 #
-# Only the last two terms depend on $k$. One grows and the other shrinks, their product is the same for every
-# $k$, and so their sum is least where they are equal:
+# Only the last two terms depend on $k$. One grows and the other shrinks; their product is the same for every
+# $k$, so their sum is least where they are equal:
 #
 # $$k^* = \sqrt{\frac{(n-2)\,S\beta}{\alpha}}, \qquad
 # t(k^*) \;=\; \left(\sqrt{(n-2)\,\alpha} + \sqrt{S\beta}\right)^2.$$
 #
-# For large tensors that is little more than $S\beta$, half of what an all-reduce takes. Nothing can be
-# faster, since every rank has to receive $S$ bytes. But the latency is that of a chain, $(n-2)\alpha$ at
-# least.
+# Where $S\beta$ is much larger than $(n-2)\alpha$, that is little more than $S\beta$, half of what a ring
+# all-reduce takes. In this model nothing can be faster, since every rank but one has to receive $S$ bytes. But
+# the latency is that of a chain: at least $(n-1)\alpha$.
 
 # %%
 if pieces_work:
@@ -604,17 +621,18 @@ if pieces_work:
 # %% [markdown]
 # ## Scatter, then all-gather
 #
-# Pipelines have a number to tune, and an order of the ranks to get right. There is another way that needs
-# neither. You know it from the all-reduce: make it of two collectives that share the work.
+# A pipeline has a number to tune: for 64 MiB, 129 pieces are best on 64 ranks and 370 on 512. There is another
+# way, with nothing to tune. You know the idea from the all-reduce: combine two collectives that share the work.
 #
-# The source sends each rank *another* $n$-th of the tensor. That is a **scatter**, and costs the source about
-# $S\beta$. Then the ranks pass their shares around in an **all-gather**, which costs $S\beta$ once more, and
-# the ring does that without a single idle link. The algorithm is known as **van de Geijn's**; MPICH uses it
-# for long messages ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521);
-# [Chan and others 2007](https://doi.org/10.1002/cpe.1206) derive it as a member of a family).
+# The source sends each rank a *different* $n$-th of the tensor. That is a **scatter**, and costs the source
+# about $S\beta$. Then the ranks pass their shares around in an **all-gather**, which costs about $S\beta$ once
+# more; on a ring every rank sends and receives all the time. The algorithm is known as **van de Geijn's**;
+# [Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521) describe how MPICH uses it
+# for long messages, and [Chan and others 2007](https://doi.org/10.1002/cpe.1206) derive it as a member of a
+# family.
 #
-# **Predict:** how many rounds does it take if the source sends the shares one after the other? And on a
-# tree, where it first sends half of the tensor to a rank that hands out that half?
+# **Predict:** how many rounds does the scatter take if the source sends the shares one after the other? And
+# on a tree, where it first sends half of the tensor to a rank that hands out that half?
 
 # %%
 predict("")
@@ -623,8 +641,9 @@ predict("")
 # ## Exercise: broadcast by scatter and all-gather
 #
 # In place, any length, any source. No rank may send more than $2(n-1)\lceil\mathrm{len}/n\rceil$ elements, and
-# no message may hold more than $\lceil n/2\rceil$ shares. How you scatter and how you gather is up to you.
-# Count the ranks from the source: the rank at place $v$ is $(v + \mathrm{src}) \bmod n$.
+# no message may hold more than $\lceil n/2\rceil$ shares of $\lceil\mathrm{len}/n\rceil$. How you scatter and how
+# you gather is up to you. It helps to count ranks from the source: the rank at place $v$ is
+# $(v + \mathrm{src}) \bmod n$.
 
 # %%
 def scatter_all_gather_broadcast(x: torch.Tensor, src: int) -> None:
@@ -662,43 +681,47 @@ else:
 shown
 
 # %% [markdown]
-# With a tree for the scatter and a ring for the all-gather,
+# A source that sends all shares itself takes $n-1$ rounds for the scatter; a tree takes
+# $\lceil\log_2 n\rceil$. With a tree for the scatter and a ring for the all-gather,
 #
 # $$t \;=\; \left(\lceil\log_2 n\rceil + n - 1\right)\alpha \;+\; 2\,\frac{n-1}{n}\,S\beta.$$
 #
-# Twice the bytes of the pipeline, and still $n-1$ latencies. (With recursive doubling in place of the ring
-# there are $\log_2 n$, where $n$ is a power of two.) So it is for large tensors. The table beside your verdict is
-# of 8000 bytes, and there the tree is faster; but compare the bytes that the busiest rank sends.
+# Twice the bytes of the pipeline, and still $n-1$ latencies in the all-gather. (With recursive doubling in
+# place of the ring there are only $\log_2 n$, if $n$ is a power of two.) So this is for large tensors. The table
+# in your verdict is for 8000 bytes, and there the tree is faster; but compare the bytes that the busiest
+# rank sends.
 #
 # ## Two trees
 #
 # Can a broadcast have both, few latencies *and* full bandwidth? Pieces can flow down a tree as well as down a
-# chain, and in a binary tree the last rank is only $\log_2 n$ levels away. But a rank with two children has
-# to send each piece twice, so it can take in a new one only in every second round.
+# chain, and in a full binary tree the last rank is only about $\log_2 n$ levels away. But a rank with two
+# children has to send each piece twice, so it can take in a new one only every second round.
 #
 # ![A binary tree of seven ranks. The three ranks with children are drawn bold, and send every piece twice. The four leaves are drawn dashed, and send nothing](../imgs/idle_leaves.png)
 #
-# **Predict:** how many of 64 ranks have children in a binary tree? What do the others send?
+# **Predict:** how many of 64 ranks have children in such a tree? If every rank could send one piece in each
+# round, how much of that capacity would go unused?
 
 # %%
 predict("")
 
 # %% [markdown]
-# About half of the ranks send twice as much as they receive, and the others nothing at all. So take
-# **two trees** over the same ranks, and send one half of the tensor down each of them. If every rank that
-# has children in one tree is a *leaf* in the other, it receives two halves and sends one half twice: as much
-# as it receives. All ports are busy, all the time. That is the idea of
+# About half of the ranks send twice as much as they receive, and the others nothing at all: half of the
+# capacity is unused. So take **two trees** over the same ranks, and send one half of the tensor down each of
+# them. If every rank that has children in one tree is a *leaf* in the other, it receives two halves and sends
+# one half twice: as much as it receives. Apart from the start and the end, every rank is sending and
+# receiving in every round. That is the idea of
 # [Sanders, Speck and Träff 2009](https://doi.org/10.1016/j.parco.2009.09.001), who also show that the
 # messages can be scheduled so that no rank ever has two of them to receive, or two to send, in one round.
 #
 # ## Exercise: two trees
 #
 # Return two lists of parents: entry $r$ of a list is the parent of rank $r$ in that tree, and `None` for its
-# root. In each tree a rank has two children at most, and no path from a rank to the root is longer than
+# root. In each tree a rank has at most two children, and no path from a rank to the root is longer than
 # $\lceil\log_2 n\rceil + 1$ edges. **No rank has children in both.** $n$ is any number from 1 on. Nothing is
 # sent.
 #
-# How many ranks with children does a binary tree need at least? Are there enough for two?
+# What is the smallest number of ranks with children in a binary tree? Are there enough for two trees?
 
 # %%
 def double_trees(n: int) -> tuple[list, list]:
@@ -720,22 +743,22 @@ if trees_work:
         print(name, *(f"{rank}: {kids}" for rank, kids in enumerate(children) if kids))
 
 # %% [markdown]
-# Yours may look quite different. NCCL's first tree lets all odd ranks be leaves, and for an even number of
-# ranks its second is the mirror image, as here with eight:
+# Yours may look quite different. In NCCL's first tree all odd ranks are leaves, and for an even number of
+# ranks the second tree is its mirror image, as here with eight:
 #
 # ![Two trees over ranks 0 to 7. In the first the even ranks have children and the odd ones are leaves; its root is rank 0. The second is its mirror image: the odd ranks have children, and its root is rank 7](../imgs/two_trees.png)
 #
 # For an odd number NCCL moves every rank on by one instead
 # ([trees.cc](https://github.com/NVIDIA/nccl/blob/18a07eeebe485ae00755615ced44739d20970560/src/graph/trees.cc)).
-# Then rank 0 has one child in each tree. That does no harm to the bandwidth, since it is the root of the first
-# and receives nothing there; `check` is a little stricter.
+# Then rank 0 has one child in each tree. That does not cost any bandwidth, since with one child in each it
+# sends each half only once; `check` is a little stricter.
 #
 # ### Two trees at work
 #
-# Here is a broadcast on your trees, pieces and schedule included. The source, rank 0, stands above both, and
-# the trees span the other ranks. You need not follow every line. `first_rounds` is the schedule: the edges
-# get two colours so that no rank has two edges of one colour to receive on, or two to send on; messages go
-# over edges of one colour in even rounds, over those of the other in odd ones. That this always works is the
+# Here is a broadcast on your trees, with pieces and a schedule. The source, rank 0, sits above both trees,
+# which span the other ranks. You need not follow every line. `first_rounds` is the schedule: the edges get
+# two colours so that no rank has two edges of one colour to receive on, or two to send on; messages go over
+# edges of one colour in even rounds, and over those of the other in odd rounds. That this always works is the
 # heart of the paper.
 
 # %%
@@ -861,47 +884,48 @@ if pipeline_works and pieces_work and scatter_works and trees_work:
     broadcast_race(64, double_trees(63))
 
 # %% [markdown]
-# While latency counts, nothing beats the binomial tree: it has the fewest rounds. From about a megabyte on the
-# two trees win. At 64 MiB they need little more than half of the time of one tree, and are not far from 2684 µs,
-# which is what it takes a rank to receive 64 MiB at all. The chain comes closer to that limit only when the
-# tensor is so large that 62 latencies do not count any more.
+# Where latency is all that counts, the binomial tree wins: it has the fewest rounds. At 1 MiB the two trees are
+# ahead, and at 64 MiB they need little more than half the time of one tree, and 1.4 times the 2684 µs that it
+# takes a rank to receive 64 MiB at all. The chain gets close to that limit, too, but only with tensors so large
+# that 62 latencies no longer count.
 #
 # A reduction runs the same schedule backwards, from the leaves to the roots, and an all-reduce is a reduction and
 # a broadcast: about as many bytes as on the ring, with a latency that grows with $\log n$.
 #
 # ## What the libraries choose
 #
-# NCCL has both. Its **rings** run through all GPUs, several of them at the same time so that every network card
-# is used. Its **trees** are two binary trees between the nodes, with chains inside the nodes, and were added
-# [for jobs of many nodes](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/),
-# where the latency of a ring grows with the number of GPUs. Why trees, and not halving and doubling? A rank on
-# two trees has four partners at most, at fixed places, which can be laid out along the network once; pieces
-# flow in a steady stream; and any number of ranks will do.
+# NCCL has rings and trees. Its **rings** run through all GPUs, several of them at the same time so that every
+# network card is used. Its **trees** are two binary trees between the nodes, with chains inside the nodes. They
+# were added [for jobs of many nodes](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/),
+# since the latency of a ring grows with the number of GPUs. What speaks for two trees and against halving and
+# doubling? A rank on two trees has at most four partners, always the same ones, which can be laid out along the
+# network once; pieces flow in a steady stream; and any number of ranks will do.
 #
 # Two environment variables, described in
 # [NCCL's documentation](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html), say what NCCL may
 # choose from:
 #
-# | | names | what it is |
+# | | values | what it is |
 # |---|---|---|
-# | `NCCL_ALGO` | `Ring`, `Tree`, `CollnetDirect`, `CollnetChain`, `NVLS`, `NVLSTree`, `PAT` | the algorithm. Collnet and NVLS let switches add up, which is outside our model |
+# | `NCCL_ALGO` | `Ring`, `Tree`, `CollnetDirect`, `CollnetChain`, `NVLS`, `NVLSTree`, `PAT` | the algorithm. With Collnet and NVLS the switches add, which is outside our model; PAT is [for all-gather and reduce-scatter](https://github.com/NVIDIA/nccl/issues/1473) |
 # | `NCCL_PROTO` | `LL`, `LL128`, `Simple` | how bytes travel in one step: for low latency, or for full bandwidth |
 #
 # If they are unset, NCCL chooses by a model of its own, which knows the size of the message, the number of
-# nodes and of GPUs in them, and the bandwidths: as a message grows it
+# nodes and of GPUs in them, and the bandwidths: as a message grows, NCCL
 # [may go](https://github.com/NVIDIA/nccl/issues/754) from Tree with LL to Ring with LL, to Tree with LL128, …,
-# to Ring with Simple. It is the model of this chapter, with an $\alpha$ and a $\beta$ for each pair of algorithm and
-# protocol. Set the variables to compare, and not in a job that you leave alone: the documentation discourages
-# setting `NCCL_PROTO`, since `LL128` can corrupt data on machines that do not support it.
+# to Ring with Simple. The idea is that of this chapter: [estimate the time](https://github.com/NVIDIA/nccl/issues/457)
+# of each pair of algorithm and protocol, and take the shortest. Set the variables to compare, but do not leave
+# them set: the documentation discourages setting `NCCL_PROTO`, since enabling `LL128` can corrupt data on
+# platforms that do not support it.
 #
-# MPICH chooses by size, too: recursive doubling for short all-reduces, Rabenseifner's for long ones, a binomial
-# tree for short broadcasts, scatter and all-gather for long ones
+# MPICH chooses by size, too: recursive doubling for short all-reduces, Rabenseifner's algorithm for long ones,
+# a binomial tree for short broadcasts, scatter and all-gather for long ones
 # ([Thakur, Rabenseifner and Gropp 2005](https://doi.org/10.1177/1094342005051521)).
 #
 # ## On your machine
 #
 # All this was a model. What do real processes say? As in chapter 11, `torchrun` starts four processes without
-# the grader. The first turns only warm up, and we take the median of the rest.
+# the grader. The first three turns are for warming up, and we take the median of the rest.
 #
 # **Predict:** four ranks on one machine. Does the model's winner win?
 
@@ -964,64 +988,65 @@ if doubling_works and halving_works:
     run_without_grader(measure_all_reduces)
 
 # %% [markdown]
-# Be careful with what you read from this. Where four processes share two cores, a "message" is a copy by the
-# processor, and its latency is mostly the time until the operating system wakes the other process; from one
-# run to the next the small sizes can differ by a factor of two. What you may expect: with 1 KiB recursive
-# doubling has 2 rounds where the ring has 6, and tends to win; with 16 MiB its whole tensors cost it, and the
-# ring and halving, which send the same bytes, are close. Run the cell twice, and compare before you believe a difference.
+# Be careful with what you read from this. On one machine a "message" is a copy by the processor, and where the
+# processes share a few cores, its latency is mostly the time until the operating system wakes the other process.
+# From one run to the next the small sizes can differ several times over: 1 KiB may even take longer than 1 MiB.
+# What you may expect: with 1 KiB, recursive doubling has 2 rounds where the ring has 6, and tends to win; with
+# 16 MiB, sending whole tensors slows it down, and the ring and halving, which send the same number of bytes, are
+# close. Run the cell twice, and compare before you believe in a difference.
 #
 # ## Summary
 #
 # | $n$ ranks, $S$ bytes | latencies | bytes in sequence | good for |
 # |---|---|---|---|
 # | ring all-reduce | $2(n-1)$ | $2\frac{n-1}{n}S$ | large tensors, any $n$, neighbours only |
-# | recursive doubling | $\log_2 n$ | $\log_2 n \cdot S$ | small tensors |
-# | halving and doubling | $2\log_2 n$ | $2\frac{n-1}{n}S$ | powers of two on a network that is equal everywhere |
+# | recursive doubling, $n$ a power of two | $\log_2 n$ | $\log_2 n \cdot S$ | small tensors |
+# | halving and doubling, $n$ a power of two | $2\log_2 n$ | $2\frac{n-1}{n}S$ | all but the smallest tensors, where links are equal |
 # | binomial broadcast | $\lceil\log_2 n\rceil$ | $\lceil\log_2 n\rceil\, S$ | small tensors |
-# | pipelined chain, $k$ pieces | $n-2+k$ | $\frac{n-2+k}{k}S$ | very large tensors |
+# | pipelined chain, $k$ pieces | $n-2+k$ | $\frac{n-2+k}{k}S$ | very large tensors, few ranks |
 # | scatter and all-gather | $\lceil\log_2 n\rceil + n - 1$ | $2\frac{n-1}{n}S$ | large tensors, nothing to tune |
-# | two trees, $k$ pieces of each half | about $2(k + \log_2 n)$ | about $\frac{k+\log_2 n}{k}S$ | everything in between, many ranks |
+# | two trees, $k$ pieces in each half | about $2(k + \log_2 n)$ | about $\frac{k+\log_2 n}{k}S$ | all but small tensors, many ranks |
 #
-# - Latency counts *rounds*, bandwidth counts *bytes one after the other*. An algorithm is a compromise between
-#   the two, and the best depends on $S$, on $n$, and on the network.
-# - Exchanging doubles what a rank knows in each round. Exchanging only what the partner keeps saves the bytes.
-# - Pieces let a link work before the whole has arrived. The best number of them is a balance:
+# - Latency is paid once per *round*, bandwidth for all *bytes in sequence*. An algorithm is a compromise between
+#   the two, and which one is best depends on $S$, on $n$, and on the network.
+# - Exchanging doubles what a rank knows in each round. Sending only what the partner keeps saves the bytes.
+# - Pieces let a link work before the whole tensor has arrived. The best number of pieces is a balance:
 #   $k^* = \sqrt{(n-2)S\beta/\alpha}$ on a chain.
-# - Two trees use the ports that one tree leaves idle.
-# - A model with one $\alpha$ and one $\beta$ does not know who shares a node, and the order of the ranks can decide
-#   the race.
+# - Two trees use the sending capacity that one tree leaves idle.
+# - A model with one $\alpha$ and one $\beta$ does not know which ranks share a node, and the order of the ranks
+#   can decide the race.
 #
 # Back to the layer norm: recursive doubling sums its 16 KiB on 512 ranks in 96 µs, where the ring takes more
-# than 10 ms. And the optimality of the ring that [Patarasuk and Yuan
-# 2009](https://doi.org/10.1016/j.jpdc.2008.09.002) prove is one of *bytes*. It says nothing of latencies.
+# than 10 ms. The ring is optimal, as [Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002) prove,
+# but only in *bytes* sent from rank to rank. That says nothing about latency.
 #
 # ### Check yourself
 #
 # <details><summary>1024 ranks, 4 KiB, α = 10 µs. About how long do a ring and recursive doubling take?</summary>
 #
-# The ring 2 · 1023 · 10 µs, about 20 ms. Recursive doubling 10 · 10 µs, about 0.1 ms; the bytes hardly count.
+# The ring: 2 · 1023 · 10 µs, about 20 ms. Recursive doubling: 10 · 10 µs, about 0.1 ms. The bytes hardly count.
 # </details>
 #
-# <details><summary>Eight ranks, 800 MB. How much does each send in recursive doubling, and how much with halving and doubling?</summary>
+# <details><summary>Eight ranks, 800 MB. How much does each send in recursive doubling, and how much in halving and doubling?</summary>
 #
 # 3 · 800 MB = 2.4 GB, and 2 · 7/8 · 800 MB = 1.4 GB.
 # </details>
 #
 # <details><summary>A job of 96 ranks sums a gigabyte by halving and doubling. Which ranks are slow, and why?</summary>
 #
-# 64 is the largest power of two, so 32 ranks stand aside. The 32 that take them in receive a whole gigabyte
-# before the exchanges and send one after them.
+# 64 is the largest power of two up to 96, so 32 ranks stand aside. The 32 that take them in receive a whole
+# gigabyte before the exchanges and send one after them; the others wait for them.
 # </details>
 #
 # <details><summary>You double the latency of the network. What should happen to the number of pieces of your pipeline?</summary>
 #
-# It shrinks by the root of 2: k* is the root of (n − 2)Sβ/α.
+# It shrinks by a factor of √2: k* is the root of (n − 2)Sβ/α.
 # </details>
 #
 # <details><summary>Why does a second tree help a broadcast, although it sends the same number of bytes in all?</summary>
 #
-# In one tree half of the ranks send nothing, and the others send everything twice. With two trees every rank
-# sends as much as it receives, so no port is idle and none has to work twice.
+# In one tree about half of the ranks send nothing, and the others send everything twice. With two trees almost
+# every rank sends as much as it receives, so none is idle and none has to send everything twice.
 # </details>
 #
 # **Next:** [21 · Hierarchy](21_hierarchy.ipynb): all-reduces that know which ranks share a node.

@@ -147,9 +147,9 @@ def _divided_by_power(c: Case) -> list[torch.Tensor]:
 #: Mistakes in the arithmetic, and in what is done with ranks beyond a power of two.
 _ARITHMETIC = (
     Mistake(
-        "The number of ranks is no power of two here, and some have no partner in an exchange:"
-        " rank ^ step may not exist. Let the ranks beyond the largest power of two give their x to"
-        " another rank first, and get the result from it in the end.",
+        "The number of ranks is not a power of two here, so some have no partner in an exchange:"
+        " rank ^ step may not exist. Let the ranks beyond the largest power of two first give their"
+        " x to another rank, and get the result from it at the end.",
         when=lambda e: evidence.no_rank(e) and evidence.uses_xor(e),
     ),
     Mistake(
@@ -164,7 +164,7 @@ _ARITHMETIC = (
         gives=(partial(_dissemination, sign=-1), partial(_dissemination, sign=1)),
     ),
     Mistake(
-        "The ranks that stood aside still have what they began with: send them the result in the"
+        "The ranks that stood aside still have what they began with: send them the result at the"
         " end.",
         gives=tuple(partial(_forgotten, which=which) for which in range(3)),
     ),
@@ -178,13 +178,13 @@ _ARITHMETIC = (
         ),
     ),
     Mistake(
-        "x is as it was, although messages were exchanged. Is the result in another tensor?"
+        "x is unchanged, although messages were exchanged. Is the result in another tensor?"
         " `x = x + y` and clone() make new ones; x += y writes into x.",
         gives=(untouched, partial(untouched, divided=True)),
         when=lambda e: e.trace.traffic.messages > 0,
     ),
     Mistake(
-        "x is as it was, and nothing was sent. Does your loop run at all?",
+        "x is unchanged, and nothing was sent. Does your loop run at all?",
         gives=(untouched, partial(untouched, divided=True)),
     ),
     Mistake(
@@ -210,7 +210,7 @@ _ARITHMETIC = (
         gives=lambda c: everywhere(c, "MAX", "MIN") or everywhere(c, "MIN", "MAX"),
     ),
     Mistake(
-        "Divide only if op is AVG, which is only asked for on floating-point numbers.",
+        "Divide only if op is AVG, which comes with floating-point numbers only.",
         when=lambda e: raised(e, "can't be cast"),
     ),
     Mistake(
@@ -313,7 +313,7 @@ recursive_doubling_all_reduce = Exercise(
         " what comes into x. That is all, if n is a power of two.",
         "If it is not, let power be the largest power of two below n. First each rank from power"
         " on sends its x to rank − power, which combines it. Then the ranks below power exchange."
-        " In the end they send the result to those that stood aside. AVG divides once, before"
+        " At the end they send the result to those that stood aside. AVG divides once, before"
         " that.",
         "power = 1 << (n.bit_length() - 1). An exchange: request = dist.isend(x, rank ^ step);"
         " dist.recv(buffer, rank ^ step); request.wait(); and only then combine the buffer into x,"
@@ -378,8 +378,8 @@ recursive_doubling_all_reduce = Exercise(
         Diagnosis.WRONG_VALUE: "Take four ranks with one number each, and write down what every"
         " rank holds after each exchange. After step 1 it is the sum of two, after step 2 of four.",
         Diagnosis.TOO_MANY_ROUNDS: "Each exchange doubles the number of ranks that are in x: 1, 2,"
-        " 4, 8. So log₂ n rounds are enough; where n is no power of two, one more to fold, and one"
-        " to tell.",
+        " 4, 8. So log₂ n rounds are enough; where n is not a power of two, one more to fold, and"
+        " one to tell.",
         Diagnosis.TOO_FEW_BYTES: "Each rank sends the whole of x in each of log₂ n rounds.",
         Diagnosis.TOO_MANY_BYTES: "Each rank sends x once in a round, to one partner.",
     },
@@ -496,7 +496,7 @@ halving_doubling_all_reduce = Exercise(
         " (step, kept, given) of each step for the way back. AVG divides mine at the turn.",
         "The buffer is as long as the half that you keep, which may be one shorter than the one"
         " that you give. On the way back, send kept and receive into given. For a number of ranks"
-        " that is no power of two, fold as in recursive doubling.",
+        " that is not a power of two, fold as in recursive doubling.",
         "This is the whole answer:\n"
         "    rank, n, R = dist.get_rank(), dist.get_world_size(), dist.ReduceOp\n"
         "    power = 1 << (n.bit_length() - 1)\n"
@@ -601,12 +601,12 @@ halving_doubling_all_reduce = Exercise(
         Diagnosis.WRONG_TYPE: "halving_doubling_all_reduce works in place, on x, and returns"
         " nothing.",
         Diagnosis.WRONG_VALUE: "Take four ranks and four numbers, and write down which numbers each"
-        " rank still cares about after each exchange: all four, two of them, one. The two ranks of"
+        " rank is responsible for after each exchange: all four, two of them, one. The two ranks of"
         " a pair keep different halves.",
         Diagnosis.SIZE_MISMATCH: "Both ends of an exchange must mean the same half: what you send"
         " is what your partner keeps.",
-        Diagnosis.TOO_MANY_ROUNDS: "log₂ n exchanges to reduce and as many to gather; where n is no"
-        " power of two, one more round to fold, and one to tell.",
+        Diagnosis.TOO_MANY_ROUNDS: "log₂ n exchanges to reduce and as many to gather; where n is"
+        " not a power of two, one more round to fold, and one to tell.",
         Diagnosis.TOO_FEW_ROUNDS: "log₂ n exchanges to reduce and as many to gather, each with a"
         " part of x.",
         Diagnosis.TOO_MANY_BYTES: "Half of x, then a quarter, then an eighth: (n − 1)/n of x in the"
@@ -660,13 +660,13 @@ _NOT_TOLD = (
         gives=lambda c: [c.x[0]] * c.n if c.src else None,
     ),
     Mistake(
-        "x is as it was on every rank, although messages were exchanged. Receive into views of x:"
+        "x is unchanged on every rank, although messages were exchanged. Receive into views of x:"
         " x.view(-1).tensor_split(...) gives some, clone() and cat() make new tensors.",
         gives=lambda c: list(c.x),
         when=lambda e: e.trace.traffic.messages > 0,
     ),
     Mistake(
-        "Nothing was sent: x is as it was on every rank.",
+        "Nothing was sent: x is unchanged on every rank.",
         gives=lambda c: list(c.x),
     ),
 )
@@ -736,8 +736,8 @@ pipelined_broadcast = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and e.written(r"\bchunk\("),
         ),
         Mistake(
-            "Here x has no elements, and it still takes one piece, an empty one: the ranks do not"
-            " know the length of each other's x, so leave no message out.",
+            "Here x has no elements, and each link still carries one piece, an empty one: leave no"
+            " message out.",
             when=lambda e: e.diagnosis is Diagnosis.TOO_FEW_MESSAGES and length(e.case) == 0,
         ),
         Mistake(
@@ -1078,12 +1078,13 @@ best_pieces = Exercise(
     ),
     mistakes=(
         Mistake(
-            "There is at least one piece, also where nothing has to be cut: the result is never"
+            "There is at least one piece, even where nothing has to be cut: the result is never"
             " below 1.",
             when=lambda e: type(e.actual[0]) is int and e.actual[0] < 1,
         ),
         Mistake(
-            "nbytes and beta may be 0, and n may be 1 or 2. What may be 0 must not divide.",
+            "nbytes and beta may be 0, and n may be 1 or 2. Do not divide by anything"
+            " that may be 0.",
             when=lambda e: e.says("ZeroDivisionError"),
         ),
         Mistake(
@@ -1148,8 +1149,8 @@ best_pieces = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return a whole number, as a Python int: int(...) makes one of a"
         " float.",
-        Diagnosis.TIMEOUT: "Trying every number up to nbytes takes too long: of a gigabyte there"
-        " are 10⁹. Find the place where the cost stops falling on paper, and try its neighbours.",
+        Diagnosis.TIMEOUT: "Trying every number up to nbytes takes too long: for a gigabyte"
+        " that is 10⁹. Work out on paper where the cost stops falling, and try its neighbours.",
         Diagnosis.WRONG_VALUE: "Put your number and the expected one into"
         " (n − 2 + k)(α + nbytes·β/k). Which is less, and by which of the two terms?",
         Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the"
@@ -1289,7 +1290,7 @@ double_trees = Exercise(
     hints=(
         "In a binary tree of n ranks, how many have children? If those are the first half of the"
         " ranks in one tree, which ranks are left to have children in the other?",
-        "Any binary tree in which only one half of the ranks have children will do for the first."
+        "Any binary tree in which only half of the ranks have children will do for the first."
         " For the second, give the ranks other numbers, so that the halves change places: what does"
         " counting from the other end do?",
         "In a heap, the parent of rank r is (r − 1) // 2, and only ranks below n // 2 have"
@@ -1333,7 +1334,7 @@ double_trees = Exercise(
             when=lambda e: _told(e, "roots of"),
         ),
         Mistake(
-            "Follow the parents from the ranks that the message names: they lead round in a circle"
+            "Follow the parents from the ranks that the message names: they lead round in a cycle"
             " and never to the root.",
             when=lambda e: _told(e, "ranks that never reach"),
         ),

@@ -117,7 +117,7 @@ def _reported(e: Evidence, *starts: str) -> bool:
 
 _ALL_GROUPS = (
     "new_group is a collective of the whole world: every rank makes the same groups in the same"
-    " order, those that it is not in as well. Or it makes only its own, with"
+    " order, including those that it is not in. Or it makes only its own, with"
     " use_local_synchronization=True."
 )
 
@@ -157,7 +157,7 @@ node_groups = Exercise(
     ),
     mistakes=(
         Mistake(
-            "The two groups are exchanged: the one of the node comes first.",
+            "The two groups are swapped: the one of the node comes first.",
             gives=_places(lambda node, rail: (rail, node)),
         ),
         Mistake(
@@ -220,13 +220,13 @@ node_groups = Exercise(
             ),
         ),
         Mistake(
-            "A group needs ranks that are there: 0 to n − 1. With range(first, first +"
+            "A group may have only ranks that exist: 0 to n − 1. With range(first, first +"
             " ranks_per_node) let first run in steps of ranks_per_node.",
             when=lambda e: e.says("there is no rank"),
         ),
         Mistake(
-            "/ makes a decimal number even where nothing is left over: take // for numbers of"
-            " ranks and nodes.",
+            "/ gives a float even where nothing is left over: use // for numbers of ranks and"
+            " nodes.",
             when=lambda e: (
                 e.says("'float' object cannot be interpreted as an integer")
                 or e.says("a rank is a whole number")
@@ -242,7 +242,7 @@ node_groups = Exercise(
         " compare them with what your loops make.",
         Diagnosis.ORDER_MISMATCH: _ALL_GROUPS,
         Diagnosis.DEADLOCK: "A new group is there when all its members have called new_group. Do"
-        " all ranks come to that line, in the same order?",
+        " all ranks reach that line, in the same order?",
         Diagnosis.FORBIDDEN_CALL: "new_group is the only collective that you need.",
     },
 )
@@ -489,12 +489,12 @@ hierarchical_all_reduce = Exercise(
     ),
     mistakes=(
         Mistake(
-            "x is as it was on every rank. The result is in another tensor: write it back in the"
+            "x is unchanged on every rank. The result is in another tensor: write it back at the"
             " end, as in x.copy_(result).",
             gives=lambda c: list(c.x),
         ),
         Mistake(
-            "A matrix stays as it was, and only a vector is reduced: what you reduced was a copy of"
+            "A matrix is unchanged, and only a vector is reduced: what you reduced was a copy of"
             " the matrix. Write the result back, as in x.copy_(result).",
             gives=_flat_ones_right,
             when=lambda e: any(one.case.x[0].dim() == 1 for one in e.passed if one.case.n > 1),
@@ -570,8 +570,8 @@ hierarchical_all_reduce = Exercise(
             when=_raised("of one dtype", "tensor type", "scalar type"),
         ),
         Mistake(
-            "The groups change places: the reduce_scatter is across the nodes, so all of x crosses"
-            " and the result is right all the same. First the node, then across, then the node.",
+            "The groups are swapped: the reduce_scatter is across the nodes. The result is right,"
+            " but all of x crosses. First the node, then across, then the node.",
             when=_too_much(
                 lambda e: (
                     bool(_crossing(e, "reduce_scatter"))
@@ -586,8 +586,8 @@ hierarchical_all_reduce = Exercise(
             when=_too_much(lambda e: _whole_world(e, "all_reduce", "reduce_scatter", "all_gather")),
         ),
         Mistake(
-            "Each rank takes all of x to the other nodes, in the right group. All ranks of a node"
-            " hold the same numbers then, and send them ranks_per_node times: begin with a"
+            "Each rank sends all of x to the other nodes, though in the right group. All ranks of a"
+            " node hold the same numbers then, and send them ranks_per_node times: begin with a"
             " reduce_scatter in the node, and let each take its own share.",
             when=_too_much(
                 lambda e: any(
@@ -596,9 +596,9 @@ hierarchical_all_reduce = Exercise(
             ),
         ),
         Mistake(
-            "Many small messages cross, and in sum they are all of x, more than once. A ring of all"
-            " ranks does that at the border of every node. Make shares inside the node first, and"
-            " let only shares cross.",
+            "Many small messages cross, and together they carry all of x, more than once. A ring"
+            " of all ranks does that at the border of every node. Make shares inside the node"
+            " first, and let only shares cross.",
             when=_too_much(lambda e: bool(_crossing(e, "send"))),
         ),
         Mistake(
@@ -617,7 +617,7 @@ hierarchical_all_reduce = Exercise(
         " that you need.",
         Diagnosis.ORDER_MISMATCH: "All members of a group make the same calls on it, in the same"
         " order.",
-        Diagnosis.DEADLOCK: "All members of a group make the same calls on it, also those whose"
+        Diagnosis.DEADLOCK: "All members of a group make the same calls on it, even those whose"
         " share is empty.",
     },
 )

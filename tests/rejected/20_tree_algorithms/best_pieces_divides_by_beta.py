@@ -1,6 +1,6 @@
 # exercise: best_pieces
 # diagnosis: exception
-# hint: may be 0 must not divide
+# hint: by anything that may be 0
 import math
 
 

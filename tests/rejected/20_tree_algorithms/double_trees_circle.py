@@ -1,6 +1,6 @@
 # exercise: double_trees
 # diagnosis: wrong_value
-# hint: round in a circle
+# hint: round in a cycle
 
 
 def double_trees(n):

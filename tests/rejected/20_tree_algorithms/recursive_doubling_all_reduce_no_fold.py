@@ -1,6 +1,6 @@
 # exercise: recursive_doubling_all_reduce
 # diagnosis: exception
-# hint: no power of two here
+# hint: not a power of two here
 import torch
 import torch.distributed as dist
 

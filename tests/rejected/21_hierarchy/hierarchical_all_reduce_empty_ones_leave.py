@@ -1,6 +1,6 @@
 # exercise: hierarchical_all_reduce
 # diagnosis: deadlock
-# hint: also those whose share is empty
+# hint: even those whose share is empty
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: hierarchical_all_reduce
 # diagnosis: too_many_bytes
-# hint: The groups change places
+# hint: The groups are swapped
 import torch
 import torch.distributed as dist
 

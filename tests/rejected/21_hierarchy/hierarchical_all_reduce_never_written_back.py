@@ -1,6 +1,6 @@
 # exercise: hierarchical_all_reduce
 # diagnosis: wrong_value
-# hint: write it back in the end
+# hint: write it back at the end
 import torch
 import torch.distributed as dist
 

@@ -1,6 +1,6 @@
 # exercise: node_groups
 # diagnosis: exception
-# hint: / makes a decimal number
+# hint: / gives a float even where
 import torch.distributed as dist
 
 
