@@ -1,19 +1,19 @@
 # %% [markdown]
 # # 22 · Failures
 #
-# Llama 3 405B was trained on 16,384 GPUs. In 54 days the run was
-# [interrupted 466 times](https://arxiv.org/abs/2407.21783), 419 of them unexpectedly: once in three hours.
-# More than half of those were faults of a GPU. One rank dies, and 16,383 others wait for it in an all-reduce.
-# Six of the interruptions were worse: a chip had computed a **wrong** number and said nothing.
+# Llama 3 405B was trained on up to 16,384 GPUs. In 54 days of that run its authors
+# [counted 466 interruptions](https://arxiv.org/abs/2407.21783), 419 of them unexpected: one every three hours.
+# More than half of those came from the GPUs. A rank dies, and up to 16,383 others wait for it in an all-reduce.
+# Six interruptions were of a worse kind: a chip had computed a **wrong** number and said nothing.
 #
-# **You will learn** what happens to the others when a rank dies, and how to give every wait an end. You will write
-# a sum that survives the death of a rank, whichever rank it is and whenever it dies; restart a training run from a
-# checkpoint on another number of ranks; and find the first call, and the first number, at which a rank went its
-# own way.
+# **You will learn** what happens to the others when a rank dies, how to put a limit on every wait, how a run starts
+# again from a checkpoint, perhaps on another number of ranks, and how checksums find the first wrong number. You will
+# write a sum that survives the death of a rank, whichever rank it is and whenever it dies, and a search for the first
+# call at which a rank went its own way.
 #
 # **You need** chapters [07](07_all_reduce.ipynb), [12](12_deadlock_clinic.ipynb) and [15](15_data_parallel.ipynb).
 #
-# **Time:** 3 hours, and 2 exercises.
+# **Time:** 2 hours, and 2 exercises.
 
 # %%
 import json
@@ -32,14 +32,14 @@ from grader import check, hint, predict, run, timeline
 # %% [markdown]
 # ## Who notices
 #
-# Four processes make an all-reduce, and then rank 2 is killed. The other three call all-reduce again. They have said
-# `timeout=timedelta(seconds=3)` to `init_process_group`, so no wait takes longer than that.
+# Four processes all-reduce a tensor, and then rank 2 is killed. The other three call all-reduce again. They have
+# passed `timeout=timedelta(seconds=3)` to `init_process_group`, so no wait lasts longer than that.
 #
-# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here, and a ring
-# is held together by connections between neighbours.
+# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here: each rank
+# sends to the next one and receives from the one before.
 #
-# These are plain processes without the grader. `torchrun` would not do for this experiment: it ends all ranks when
-# one has failed.
+# These are plain processes without the grader. `torchrun` would spoil the experiment: it stops all ranks as soon as
+# one fails.
 
 # %% tags=["nbval-ignore-output"]
 def start_ranks(script, ranks=4):
@@ -92,44 +92,44 @@ os._exit(0)
 start_ranks(ONE_IS_KILLED)
 
 # %% [markdown]
-# ![A ring of four ranks. Rank 2 is killed. Ranks 1 and 3, its neighbours, get an exception at once, since their connection breaks. Rank 0 has no connection to rank 2 in this algorithm; it waits until its time limit.](../imgs/who_notices.png)
+# ![A ring of four ranks. Rank 2 is killed. Ranks 1 and 3, its neighbours, get an exception at once, because their connection to it breaks. Rank 0 exchanges no messages with rank 2; it waits until its time limit.](../imgs/who_notices.png)
 #
-# The neighbours hear of it at once: the operating system closes the connections of a dead process. Rank 0 has no
-# business with rank 2 in this algorithm. It waits for rank 1 or 3, which live and will never send, and only its
-# **time limit** ends that. Had a switch failed and not a process, nobody would have closed a connection, and all
-# three would have waited.
+# The neighbours notice at once: the operating system closes the connections of a dead process. Rank 0 neither sends
+# to rank 2 nor receives from it in this algorithm. It waits for a neighbour that is alive but will never send, and
+# only its **time limit** ends that. Had a switch failed instead of a process, nobody would have closed a connection,
+# and all three would have waited.
 #
-# So a wait without a limit may be endless, however well the others behave. Three places take a limit:
+# So a wait without a limit may never end, however well the others behave. You can set a limit in three places:
 #
-# | where | how | if you say nothing |
+# | where | how | if you set none |
 # |---|---|---|
 # | all calls of a group | `init_process_group(timeout=...)`, `new_group(..., timeout=...)` | [30 minutes, 10 with NCCL](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group) |
-# | one call | `dist.all_reduce(x, async_op=True).wait(timedelta(seconds=5))` | that of the group |
-# | the store | `store.wait([key], timedelta(seconds=5))` | that of the store |
+# | one call | `dist.all_reduce(x, async_op=True).wait(timedelta(seconds=5))` | the group's |
+# | the store | `store.wait([key], timedelta(seconds=5))` | the store's own |
 #
-# Afterwards the group is of no more use. Some ranks have given up in the middle of an algorithm, and others may hold
-# half of the result: what a failed all-reduce leaves in its tensor is worth nothing.
+# After a failure the group is useless. Some ranks have given up in the middle of an algorithm, and others may hold
+# half of the result: what a failed all-reduce leaves in its tensor means nothing.
 #
 # ### The other backends
 #
-# - **NCCL** starts a kernel and returns, so nobody may be waiting in Python when a rank dies. A *watchdog* thread in
-#   each process looks after the collectives in flight. When one has failed, or exceeds the group's limit, the watchdog
-#   ends the process, because later kernels would work on garbage.
+# - **NCCL** starts a kernel and returns, so when a rank dies there may be no call in Python that could raise an
+#   exception. Instead a *watchdog* thread in each process looks after the collectives in flight. When one fails, or
+#   exceeds the group's limit, the watchdog ends the process, because later kernels would work on garbage.
 #   [`TORCH_NCCL_ASYNC_ERROR_HANDLING`](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html)
-#   chooses what it does. By default the whole rank goes down, and a launcher can start again.
+#   chooses what it does. By default the whole process goes down, and a launcher can start it again.
 # - **MPI** ends the whole job: its error handler
 #   [aborts by default](https://manpages.ubuntu.com/manpages/xenial/man3/MPIX_Comm_shrink.3.html). An extension,
 #   [ULFM](https://docs.open-mpi.org/en/v5.0.6/features/ulfm.html), turns a death into an error on the ranks that
 #   need the dead one. `MPIX_Comm_shrink` then makes a communicator of the survivors.
 #
-# These two cannot be run here: NCCL needs GPUs, and `mpiexec` ends all ranks.
+# Neither can be shown here: NCCL needs GPUs, and `mpiexec` ends all ranks.
 #
 # ## A rank that dies at a moment of your choice
 #
 # From here on the grader does the killing. `run(..., kill=(2, 0))` kills rank 2 at its step 0, as it enters the
 # function. Each later step is something that other ranks could learn of: an operation that begins, one that is
-# complete, an entry put into the store. So a death at a given step is the same every time, and "between two steps" is
-# the same as "right after the first of them": nobody could tell the difference.
+# complete, an entry put into the store. So a death at a given step is the same every time. And a death between two
+# steps needs no number of its own: nobody could tell it from one right after the first of them.
 #
 # **Predict:** here is an all-reduce that catches the exception. Four ranks, and rank 2 is killed as it enters. What do
 # the survivors return?
@@ -151,8 +151,8 @@ run(careful_sum, 4, torch.ones(2), kill=(2, 0), may_fail=True)
 
 # %% [markdown]
 # They return nothing: no exception comes. The grader assumes the worst of every collective that a dead rank has not
-# joined: that *nobody* hears of it, as rank 0 above. Code that is right then is right on any network. With a limit
-# the survivors get away:
+# joined: that *nobody* hears of the death, just like rank 0 above. You cannot rely on an exception that comes only to
+# some ranks and only on some networks. With a limit, the survivors return:
 
 # %%
 def patient_sum(x, seconds):
@@ -168,13 +168,13 @@ def patient_sum(x, seconds):
 run(patient_sum, 4, torch.ones(2), 0.3, kill=(2, 0))
 
 # %% [markdown]
-# They know **that** a rank is dead. They do not know **which**, nor whether the others know. For that they have to
-# talk, and the group over which they talked is broken. They need something that outlives any of them.
+# They know **that** a rank is missing. They do not know **which**, nor whether the others know. To find out they have
+# to talk, and the group over which they talked is broken. They need something that outlives any of them.
 #
 # ## The store
 #
-# You have used it all along without seeing it. Before a process group exists, the ranks find each other's addresses in
-# a *store*: a table of keys and values that all of them can reach. It stays open afterwards.
+# You have used one all along without seeing it. Before a process group exists, the ranks look up each other's
+# addresses in a *store*: a table of keys and values that all of them can reach. It stays open afterwards.
 
 # %%
 def leave_a_note():
@@ -192,25 +192,26 @@ print(run(leave_a_note, 3, kill=(1, 0)), end="\n\n")
 print(run(leave_a_note, 3, kill=(1, 1)))
 
 # %% [markdown]
-# In the second run rank 1 died too, one step later, and its note is still there. What is in the store is there for
-# everyone or for no one. That is what makes it so useful here. A message may have reached one rank and not the next.
+# In the second run rank 1 died too, but one step later, and its note is still there. An entry in the store is there
+# for everyone or for no one, while a message may have reached one rank and not the next. That is what makes the store
+# so useful here.
 #
 # | call | what it does |
 # |---|---|
 # | `store.set(key, value)` | puts a text (or bytes) there |
-# | `store.get(key)` | waits for the key, without a limit of your own, and returns bytes |
+# | `store.get(key)` | waits for the key, up to the store's own limit, and returns bytes |
 # | `store.wait([key, ...], limit)` | waits until all keys are there, or raises `DistStoreError`, a `RuntimeError` |
 # | `store.check([key, ...])` | says at once whether all are there |
 # | `store.add(key, 1)` | adds to a number, and returns the sum |
-# | `store.compare_set(key, expected, desired)` | sets the key if it has the expected value, and returns the value that it has now; `""` stands for "not there yet" |
+# | `store.compare_set(key, expected, desired)` | sets the key to `desired` if its value is `expected`, and returns the value that it has now; an `expected` of `""` stands for "not there yet" |
 #
-# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#distributed-key-value-store). Nothing public
-# returns the default store, hence the underscore.)
+# ([documentation](https://docs.pytorch.org/docs/stable/distributed.html#distributed-key-value-store). No public
+# function returns the default store, hence the underscore.)
 #
-# **Who keeps the store?** With `init_method="tcp://..."` it is rank 0, and dies with it. Under `torchrun` it is
-# [the agent](https://github.com/pytorch/pytorch/pull/128096), the process that has started the ranks; here it is the
-# grader. Both outlive rank 0. And a store is slow: it is
-# one process that serves all. It is for addresses, votes and a few numbers; gradients do not belong there.
+# **Who keeps the store?** With `init_method="tcp://..."` it is rank 0, and the store dies with it. Under `torchrun` it
+# is [the agent](https://github.com/pytorch/pytorch/pull/128096), the process that has started the ranks; here it is
+# the grader. Both outlive the process of rank 0, though not the machine that they run on. And a store is slow: one
+# process serves all ranks. It is for addresses, votes and a few numbers, not for gradients.
 #
 # **Predict:** four ranks run this line, one after another, in any order. What does each of them get?
 #
@@ -229,21 +230,23 @@ votes = list(run(elect, 4))
 print("all agree:", len(set(votes)) == 1)
 
 # %% [markdown]
-# All get the same answer: whichever came first. (Which one that is may change from run to run.) To *agree* on
-# something is the heart of every program that survives a failure. It is also where the classical results are gloomy: if
-# there is no bound on how late a message may be, no deterministic program can be sure to agree once a single process may die
-# ([Fischer, Lynch and Paterson](https://doi.org/10.1145/3149.214121), 1985), because a dead process looks like a
-# slow one. Our way out is the time limit: a rank that is later than `seconds` **counts** as dead.
+# All get the same answer: the rank that came first. (Which one that is may change from run to run.) Every program
+# that survives a failure has to *agree* on something, and a classical result says how hard that is. If a message or a
+# process may be late by any amount, no deterministic program is sure to reach agreement once even one process may die
+# ([Fischer, Lynch and Paterson](https://doi.org/10.1145/3149.214121), 1985): a dead process looks like a slow one. We
+# get around that with two assumptions. The store does not die, so it can decide between proposals. And a rank that is
+# later than `seconds` **counts** as dead.
 #
 # ## Exercise: the sum of the survivors
 #
 # Write `sum_of_survivors`. One rank may be killed at any moment after all have entered. Every survivor returns the
 # sum over the survivors' `x`, and the list of their ranks, from the lowest to the highest. All survivors return the same.
 #
-# - `seconds` is how late a living rank may be. Each survivor returns within five times `seconds`, or earns half at most.
-# - A rank that died after its `x` was known may count, if all agree and list it.
+# - `seconds` is how late a living rank may be. Every survivor returns within five times `seconds`; an answer that
+#   takes longer earns at most half the points.
+# - A rank that died after its `x` was known may count as a survivor, if all agree on that and list it.
 # - `dist.all_reduce`, `dist.new_group` and the default store are allowed. The store alone is enough.
-# - Any rank may be the one that dies, rank 0 too.
+# - Any rank may be the one that dies, even rank 0.
 
 # %% tags=["nbval-ignore-output"]
 def sum_of_survivors(x: torch.Tensor, seconds: float) -> tuple[torch.Tensor, list[int]]:
@@ -269,9 +272,8 @@ survives = bool(checked := check(sum_of_survivors))
 checked
 
 # %% [markdown]
-# The check takes some seconds: most of them are spent waiting for the dead. Watch your own function do it, once
-# with everyone alive and once with rank 0 killed at a step. **Predict:** which lanes end early, and how long is the
-# longest?
+# The check takes a while, most of it spent waiting for the dead. Watch your own function at it, once with everyone
+# alive and once with rank 0 killed as it enters. **Predict:** which lanes end early, and how long is the longest?
 
 # %%
 predict("")
@@ -284,20 +286,23 @@ if survives:
     display(timeline(lost))
 
 # %% [markdown]
-# What is the list good for? In data parallel training the survivors divide the sum by its length and go on: one batch
-# is a little smaller, and that is all. [torchft](https://github.com/pytorch/torchft) trains that way: whole *replica
-# groups* may come and go between two steps. Where each rank holds a part of the model that no other has, as
-# in chapters [16](16_scale_math.ipynb) and [17](17_sharded_matmul.ipynb), the survivors do not have a whole model. Then
-# there is only one way: back to what was saved.
+# Only rank 0's lane ends early. If your function waits as ours does, the others last as long as one time limit, 0.3 s:
+# that is the wait for rank 0, and afterwards everything else is there.
+#
+# What is the list good for? In data-parallel training the survivors divide the sum by the length of the list and go
+# on: one batch is a little smaller, and that is all. [torchft](https://github.com/pytorch/torchft) trains that way:
+# whole *replica groups* may come and go between two steps. Where each rank holds a part of the model that no other has,
+# as in chapters [16](16_scale_math.ipynb) and [17](17_sharded_matmul.ipynb), the survivors do not have a whole model.
+# Then there is only one way: back to what was saved.
 #
 # ## Checkpoints
 #
-# A checkpoint that rank 0 writes alone is slow, and does not fit where no rank has the whole model. With
+# A checkpoint that rank 0 writes alone is slow, and impossible where rank 0 cannot hold the whole model. With
 # [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) **every rank writes
 # its own part**, and a small file says which part is where.
 #
-# **Predict:** four ranks have written a matrix of ten rows. The machine comes back with three. How many rows does each
-# of them read, and from how many of the files?
+# **Predict:** four ranks have written a matrix of ten rows. The job comes back with three ranks. How many rows does
+# each of them read, and from how many of the files?
 
 # %%
 def launch(script, ranks, folder, *options, **environment):
@@ -350,22 +355,22 @@ with tempfile.TemporaryDirectory() as folder:
     launch(SAVE_OR_LOAD, 3, folder)
 
 # %% [markdown]
-# ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. Arrows show that each row is read from where it was written.](../imgs/resharded.png)
+# ![Ten rows of a matrix. Four ranks have written 3, 3, 3 and 1 of them. Three ranks read 4, 4 and 2. An arrow leads from each row as it was written to the same row as it is read.](../imgs/resharded.png)
 #
-# Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. Nobody has asked how many ranks wrote
-# them. That is [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html). `.metadata` is
-# written **last**: a folder without it is a checkpoint that somebody died over, and nobody should load it.
+# Rank 0 of three reads rows 0 to 3: three from the first file, one from the second. The other two read from two files
+# each, too. Nobody had to say how many ranks wrote them: that is
+# [load-time resharding](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html). `.metadata` is written
+# **last**. A folder without it is a checkpoint that was never finished, and must not be loaded.
 #
 # ## Restarts
 #
 # `torchrun --max-restarts=1` watches the ranks. When one fails, it
-# [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), once. All, because those that live are
-# stuck in a broken group. They begin the script again from its first line, so the script has to look for a checkpoint.
+# [restarts all of them](https://docs.pytorch.org/docs/stable/elastic/run.html), at most once. It has to be all of them,
+# because those that live are stuck in a broken group. They run the script again from its first line, so the script has
+# to look for a checkpoint.
 #
-# ![Steps 0 to 4 of a run, with a checkpoint after steps 0 and 2. A rank dies after step 4. After the restart the run loads the checkpoint of step 2 and goes on with step 3: steps 3 and 4 had been done in vain.](../imgs/lost_work.png)
-#
-# **Predict:** two ranks train for six steps and write a checkpoint after every second one: steps 1, 3 and 5. Rank 1 kills
-# itself in step 4, the first time. Which steps does each attempt do?
+# **Predict:** two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3
+# and 5. In the first attempt, rank 1 kills itself in step 4. Which steps does each attempt do?
 
 # %%
 RESTARTED = """
@@ -417,6 +422,8 @@ with tempfile.TemporaryDirectory() as folder:
     launch(RESTARTED, 2, folder, "--max-restarts=1", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
 
 # %% [markdown]
+# ![Attempt 0 does steps 0 to 3 and writes a checkpoint after steps 1 and 3. In step 4 a rank dies, and the begun step is lost. Attempt 1 loads the checkpoint of step 3, does steps 4 and 5, and writes a checkpoint after step 5.](../imgs/lost_work.png)
+#
 # The second attempt begins with step 4: the checkpoint of step 3 was complete. Had the death come in step 3, before that
 # checkpoint, the second attempt would have begun with step 2 and done it again.
 #
@@ -426,11 +433,12 @@ with tempfile.TemporaryDirectory() as folder:
 # With it, rank 0 keeps a new store in each attempt. (The grader avoids the same trap: what your function puts into the
 # store is forgotten before the next case.)
 #
-# How often should one save? Say that a checkpoint costs $C$ seconds and that a failure comes every $M$ seconds. With
-# $T$ seconds between checkpoints, a share $C/T$ of the time goes into writing, and a failure throws away $T/2$ on
-# average, a share $T/(2M)$. The sum is least at $T = \sqrt{2CM}$
-# ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974). **Predict** $T$ for a failure every three hours and a
-# checkpoint that takes 30 seconds. What share of the machine is lost?
+# How often should you save? Say that a checkpoint costs $C$ seconds and that a failure comes every $M$ seconds on
+# average, with $C$ much smaller than $M$. With $T$ seconds between checkpoints, a share $C/T$ of the time goes into
+# writing, and a failure throws away $T/2$ on average, a share $T/(2M)$. (The restart itself takes time as well, whatever
+# $T$ is.) The sum is least at $T = \sqrt{2CM}$
+# ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974).
+# **Predict** $T$ for a failure every three hours and a checkpoint that takes 30 seconds. What share of the time is lost?
 
 # %%
 cost, between = 30.0, 3 * 3600.0
@@ -441,12 +449,12 @@ for period in (60, 300, best, 3600):
 # %% [markdown]
 # ## Which call was the first?
 #
-# A rank that crashes leaves an error. A rank that takes a wrong branch leaves a job that hangs, or worse, goes on with
-# calls that do not belong together. Every rank has made thousands of calls, and you want the **first** that differs.
-# PyTorch keeps the last calls of each rank in its *flight recorder*; with NCCL each rank
+# A rank that crashes leaves an error. A rank that takes a wrong branch leaves a job that hangs or, worse, one that goes
+# on with calls that do not belong together. Every rank has made thousands of calls, and you want the **first** that
+# differs. PyTorch can keep the last calls of each rank in its *flight recorder*; with NCCL each rank
 # [writes them to a file](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) when a collective
-# takes too long. Gloo's calls are recorded as well, so here it is with four real ranks. In step 1, rank 2 skips a
-# broadcast.
+# takes too long. Gloo's calls are recorded as well, so here it is with four real ranks, one of which skips a call. The
+# script knows which. Find it in the records instead, as you would have to in a real job.
 
 # %%
 ONE_SKIPS_A_CALL = """
@@ -506,19 +514,21 @@ for rank, calls in enumerate(records):
 predict("")
 
 # %% [markdown]
-# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. Rank 2's record ends there; the others go on.](../imgs/column_of_calls.png)
+# ![Records of four ranks in rows. Up to position 3 the columns agree. At position 4, framed, ranks 0, 1 and 3 call a broadcast of 3 elements and rank 2 calls an all-gather of 2. The records of ranks 0 and 2 end there; ranks 1 and 3 go on to the all-gather at position 5.](../imgs/column_of_calls.png)
 #
-# Rank 0's last call is innocent: it waits for rank 2, which has gone on to another one. Entries have more fields: `state`, times, the stack, and `collective_seq_id`, the position among the calls of a
-# group. The [format](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) is documented, and torch
-# has an analyzer that does on thousands of dumps what you are going to write.
+# Go by the last calls alone, and you suspect rank 0, the only one that is still in a broadcast. It is innocent: it waits
+# there for rank 2, which has gone on without it. Entries have more fields: `state`, times, the stack, and
+# `collective_seq_id`, the position among the calls of a group. The
+# [tutorial](https://docs.pytorch.org/tutorials/prototype/flight_recorder_tutorial.html) describes the format, and the
+# analyzer that does on thousands of dumps what you are going to write.
 #
 # ## Exercise: the first divergence
 #
 # Write `first_divergence`. `records[r]` holds the calls of rank r in order, each a pair (operation, elements). Return
 # the first position at which ranks differ, and the list of the ranks that differ there **from the norm**. The norm is the
-# most frequent call at that position; of calls that are equally frequent, the one that the lowest rank makes. A list
-# that has ended is no call: such a rank always differs from those that go on, even where most have ended. If all
-# agree, return `None`.
+# most frequent call at that position; of calls that are equally frequent, the one that the lowest rank makes. The end of
+# a list does not count as a call: a rank whose list has ended always differs from those that go on, even where most
+# lists have ended. If all agree, return `None`.
 
 # %%
 def first_divergence(records: list[list[tuple[str, int]]]) -> tuple[int, list[int]] | None:
@@ -548,15 +558,16 @@ if reads:
 # %% [markdown]
 # ## Errors that say nothing
 #
-# Now the worst kind. Nothing crashes, nothing hangs, the loss goes down, and one number is wrong. At Google's scale a
-# chip that computes wrong was expected to disturb the training of Gemini
-# [every week or two](https://arxiv.org/abs/2312.11805). More often it is a mistake in the program. Both are found in the
+# Now the worst kind. Nothing crashes, nothing hangs, the loss goes down, and one number is wrong. Google expected
+# chips that silently compute wrong numbers to disturb the training of Gemini
+# [every week or two](https://arxiv.org/abs/2312.11805). A mistake in the program can do the same. Both are found in the
 # same way: compute a **checksum** of every tensor, on every rank, at every step, and compare.
 #
-# Compare with what? Weights and averaged gradients have to be equal on all ranks; that needs no second run. Gradients
-# *before* the average differ by nature, since each rank has its own data. For them, and for mistakes that all
-# ranks make alike, you need a run that is known to be right, with the same seeds. Here is a training run of three steps on
-# four ranks with two tensors, in which six things can go wrong.
+# Compare with what? In data-parallel training, weights and averaged gradients have to be equal on all ranks; checking
+# that needs no second run. Gradients *before* the average differ by nature, since each rank has its own data. For them,
+# and for mistakes that all ranks make alike, you need a run that is known to be right, with the same seeds, and a program
+# that computes the same bits every time. Here is a training run of three steps on four ranks with two tensors, in which
+# six things can go wrong.
 
 # %%
 def checksum(tensor):
@@ -603,13 +614,14 @@ def training(fault=""):
 
 
 FAULTS = ["own weights", "reduced twice", "stale buffer", "divided twice", "another seed", "flipped bit"]
+FAULTS.sort(key=lambda fault: zlib.crc32(fault.encode()))  # an order that nobody can read off
 healthy = list(run(training, 4))
-logs = {letter: list(run(training, 4, fault)) for letter, fault in zip("CEADFB", FAULTS)}
+logs = {letter: list(run(training, 4, fault)) for letter, fault in zip("ABCDEF", FAULTS)}
 
 # %% [markdown]
 # Each block below is one faulty run beside the healthy one. A row is a stage of a step, a group of four is a tensor, and
 # within it there is a mark for each of ranks 0 to 3: `·` if the checksum is that of the healthy run, `✗` if not. The
-# letters have been shuffled.
+# faults have been shuffled.
 
 # %%
 def block(log):
@@ -632,7 +644,8 @@ for letters in ("ABC", "DEF"):
 
 # %% [markdown]
 # **Predict**, and write it down for each letter: the first step, stage, tensor and rank that is wrong, and which of the
-# six faults it is. Only the **first** ✗ of a block says something. After the next average, that tensor is wrong everywhere.
+# six faults it is. Only the **first** ✗ of a block tells you anything: after the next average, that tensor is wrong
+# everywhere.
 #
 # With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`.
 # Compare with what you have predicted.
@@ -646,17 +659,18 @@ def first_wrong(healthy, log):
             return (step, stage, tensor), ranks
 
 
-for letter, fault in sorted(zip("CEADFB", FAULTS)):
+for letter, fault in zip("ABCDEF", FAULTS):
     (step, stage, tensor), ranks = first_wrong(healthy, logs[letter])
     print(f"{letter}: step {step}, {stage} {tensor}, ranks {ranks}: {fault}")
 
 # %% [markdown]
-# - In **A**, **B**, **C** and **F** one rank differs first. That is a rank to look at: its memory, its seed, its buffers.
-# - In **D** and **E** all four differ at once, and they differ *alike*: the ranks agree with each other. No comparison of
+# - In **A**, **B**, **D** and **E** one rank differs first. That is the rank to look at: its memory, its seed, its
+#   buffers.
+# - In **C** and **F** all four differ at once, and they differ *alike*: the ranks agree with each other. No comparison of
 #   ranks finds that. Only a run that is known to be right does, or a test as in chapter [15](15_data_parallel.ipynb): the
 #   average of four ranks has to be the gradient of the whole batch.
-# - **B** is what a failing chip looks like. It shows in the *averages* of one rank, which should be equal
-#   everywhere. It costs two small all-reduces to find it at once: MIN and MAX of the checksums have to be the same.
+# - **E** is what a failing chip may look like. The flipped bit shows in the *averages* of one rank, which should be equal
+#   everywhere. Two small all-reduces find it at once: the MIN and the MAX of the checksums have to be the same.
 #
 # **Predict:** at which step would that check have found each of the six?
 
@@ -670,50 +684,55 @@ def found_by_comparing_ranks(log):
     return "never"
 
 
-for letter, fault in sorted(zip("CEADFB", FAULTS)):
+for letter, fault in zip("ABCDEF", FAULTS):
     print(f"{letter} ({fault}): {found_by_comparing_ranks(logs[letter])}")
 
 # %% [markdown]
-# A stale buffer and a wrong seed are *averaged away*: one rank's gradient is wrong, and then all ranks have the same wrong
-# mean. That is the price of averaging, and the reason to keep checksums of what goes **in** as well.
+# A stale buffer and a wrong seed disappear in the average: one rank's gradient is wrong, and then all ranks have the same
+# wrong mean. A chip that fails *before* the average hides in the same way. That is the reason to keep checksums of what
+# goes **in** as well.
 #
 # ## Summary
 #
-# - When a rank dies, its neighbours in the algorithm get an error, and the others wait. Every wait needs a time limit.
+# - When a rank's process dies, its neighbours in the algorithm get an error, and the others wait. Every wait needs a
+#   time limit.
 # - After that the group is broken. Survivors agree through something that outlives them: the store.
 # - To agree means that all adopt one proposal, whoever made it. `compare_set` does it in one step.
 # - A dead rank looks like a slow one; the limit decides which it counts as.
-# - A checkpoint is written by all ranks and read by any number of them. One without its last file is none.
+# - A checkpoint is written by all ranks and can be read by any number of them. Without its last file it is not complete.
 # - `torchrun` restarts all ranks; the script has to find its place again.
-# - Of a job that went wrong, look for the **first** difference: of calls, in the flight recorder; of numbers, by checksums.
+# - When a job has gone wrong, look for the **first** difference: of calls, in the flight recorder; of numbers, by
+#   checksums.
 # - Ranks that agree may all be wrong.
 #
-# The run of Llama 3 lost a rank every three hours, and still
-# [trained for more than 90 % of the time](https://arxiv.org/abs/2407.21783). It is these things that made it possible: limits,
-# checkpoints, restarts, and records that name the rank.
+# Llama 3 was interrupted every three hours, and still
+# [trained for more than 90 % of the time](https://arxiv.org/abs/2407.21783). Its authors name tools that you have seen
+# here: fast checkpoints and restarts, and PyTorch's flight recorder.
 #
 # ### Check yourself
 #
-# <details><summary>Rank 0 collects everyone's x, sums up, and puts the result into the store. All waits have limits. What is wrong?</summary>
+# <details><summary>Rank 0 collects everyone's x, adds them up, and puts the sum into the store. All waits have limits. What is wrong?</summary>
 #
-# Rank 0 may be the one that dies. Then the others know that it is dead, and have no sum. Let any rank be able to finish.
+# Rank 0 may be the one that dies. Then the others know that it is dead, and have no sum. Any rank has to be able to
+# finish the job.
 # </details>
 #
-# <details><summary>Each survivor sends its x to each of the others, and sums what arrives in time. Why may two of them return different sums?</summary>
+# <details><summary>Each rank sends its x to each of the others, and sums what arrives in time. Why may two survivors return different sums?</summary>
 #
-# The rank that died may have sent to one of them and not to the other. What arrives at one need not arrive at all; an entry
-# of the store does.
+# The rank that died may have sent to one of them and not to the other. A message that reaches one rank need not reach
+# all; an entry in the store is there for all.
 # </details>
 #
 # <details><summary>All ranks have the same weights after every step. Is the training right?</summary>
 #
-# Not necessarily: faults D and E do that. The ranks agree, on a wrong number.
+# Not necessarily. Four of the six faults above leave the same weights on all ranks: they agree, on wrong numbers.
 # </details>
 #
 # <details><summary>Why does torchrun restart ranks that have not failed?</summary>
 #
-# Their process group has lost a member. They would wait for it in the next collective, and nothing that they hold in
-# their connections is of use to a new rank.
+# Their process group has lost a member, and cannot take a new one in its place. They would wait for the dead rank in the
+# next collective.
 # </details>
 #
-# **Next:** [23 · ZeRO](23_zero.ipynb): why the survivors may not have a whole optimizer, either.
+# **Next:** [23 · ZeRO](23_zero.ipynb), where each rank keeps only a part of the optimizer's state, and survivors alone
+# could not go on.

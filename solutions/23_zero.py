@@ -2,14 +2,13 @@
 # # 23 · ZeRO
 #
 # Chapter [16](16_scale_math.ipynb) counted 16 bytes of training state for each parameter, and 12 of
-# them belong to the optimizer. With data parallelism on 64 GPUs there are 64 copies of those 12 bytes,
-# and every copy holds the same numbers. For a model of 7 billion parameters they take 84 GB on each GPU,
-# more than most have, and 63 of the 64 copies say what the first one says already. Does each rank need
-# its own?
+# them belong to the optimizer. For a model of 7 billion parameters these 12 bytes add up to 84 GB: an
+# 80 GB GPU cannot even hold them. And with data parallelism on 64 GPUs there are 64 copies, all with the
+# same numbers. Does each rank need its own?
 #
-# **You will learn** how ZeRO removes these copies in three stages, what each stage sends, and why the
-# first two cost no more communication than data parallelism. You will write the first one: an AdamW
-# whose state is cut into shards.
+# **You will learn** how ZeRO removes such copies in three stages, what each stage sends, and why the
+# first two send no more than data parallelism. You will write the first one: an AdamW whose state is cut
+# into shards.
 #
 # **You need** chapters [07](07_all_reduce.ipynb) (an all-reduce is a reduce-scatter and an all-gather),
 # [15](15_data_parallel.ipynb) and [16](16_scale_math.ipynb).
@@ -33,8 +32,8 @@ from grader.rank.instrumentation import HeldStorages
 # Adam keeps two numbers for each weight: the **momentum** $m$, a running mean of its gradients, and the
 # **variance** $v$, a running mean of their squares. The step divides one by the root of the other.
 # [AdamW](https://arxiv.org/abs/1711.05101) also makes the weight itself a little smaller in each step,
-# which is called *weight decay*. Here is one step for a tensor of weights, with `t` as the number of the
-# step, from 1.
+# which is called *weight decay*. Here is one step for a tensor of weights; `t` is the number of the step,
+# counted from 1.
 
 # %%
 def adamw_update(weight, gradient, m, v, t, lr, betas, eps, weight_decay):
@@ -62,11 +61,11 @@ print("like torch.optim.AdamW:", torch.allclose(ours, theirs, atol=1e-6))
 
 # %% [markdown]
 # Look at the operations. Each element of the new weight depends on the same element of the old weight,
-# of the gradient, of $m$ and of $v$, and on no other. So the elements can be updated anywhere and in any
-# grouping, even with a cut in the middle of a matrix.
+# of the gradient, of $m$ and of $v$, and on no others. So the elements can be divided among ranks in any
+# way, even with a cut in the middle of a matrix.
 #
-# **Predict:** Adam divides by the size of the gradients. What happens to the weights if all gradients
-# are four times too large, because they were summed over 4 ranks and not averaged?
+# **Predict:** what happens to the weights if all gradients are four times too large, because they were
+# summed over 4 ranks and not averaged?
 
 # %%
 predict("")
@@ -83,14 +82,15 @@ for eps in (1e-8, 0.1):
     print(f"eps = {eps:g}: the same weights to 1e-6: {torch.allclose(*moved, atol=1e-6)}")
 
 # %% [markdown]
-# Almost nothing happens: the factor cancels. Only `eps` knows how large a gradient is. That is convenient
-# in training and treacherous in testing, because a missing division by $n$ does not show. The grader
-# therefore uses a large `eps`.
+# With a small `eps`, almost nothing: Adam divides a mean of the gradients by the root of a mean of their
+# squares, and the factor cancels. Only `eps` notices how large a gradient is. That is convenient in
+# training and treacherous in testing, because a missing division by $n$ does not show. So the grader uses
+# a large `eps`.
 #
 # ## The same numbers everywhere
 #
-# This is AdamW for data parallelism as you know it. Gradients are averaged by an all-reduce, and then
-# every rank updates every weight.
+# This is AdamW for data parallelism as you know it: an all-reduce averages the gradients, and then every
+# rank updates every weight.
 
 # %%
 class ReplicatedAdamW:
@@ -115,9 +115,10 @@ class ReplicatedAdamW:
 
 
 # %% [markdown]
-# We train the network of chapter 15 with it, which tells two spirals apart. `HeldStorages` is the
-# instrument with which the grader counts: it knows the memory of every tensor that is alive, and here it
-# leaves out the parameters and their gradients, so that what remains is the optimizer's.
+# We use it to train the network of chapter 15, which tells two spirals apart. `HeldStorages` is the
+# instrument that the grader measures with: it adds up the memory of all tensors that the optimizer has
+# made or used and that are still alive. Here it leaves out the parameters and their gradients, so what
+# remains is the optimizer's own.
 
 # %%
 def spirals(count=256):
@@ -164,30 +165,31 @@ for rank, (_, nbytes, momentum) in enumerate(replicated):
     print(f"rank {rank} holds {nbytes:6} bytes of state, {nbytes / P:.2f} a parameter; m as on rank 0: {same}")
 
 # %% [markdown]
-# Eight bytes a parameter (momentum and variance in float32), and the same bits on all four ranks. The
-# copies cannot differ: they start equal, and they are updated with the same mean gradients. Three of
-# the four are redundant.
+# That is 8 bytes a parameter, for momentum and variance in float32. (Mixed precision adds a float32 copy of
+# each weight; hence the 12.) And all four ranks hold the same bits: the copies start equal, and are updated
+# with the same mean gradients. Three of the four are redundant.
 #
 # ## Three stages
 #
 # The Zero Redundancy Optimizer, **ZeRO**
-# ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)), keeps each number once. Lay all
-# parameters end to end in one row, and cut the row into $n$ equal **shards**. Rank $r$ keeps shard $r$.
+# ([Rajbhandari and others 2020](https://arxiv.org/abs/1910.02054)), removes the copies. Lay all
+# parameters end to end in one row, and cut the row into $n$ equal **shards**; rank $r$ is responsible for
+# shard $r$. In three stages, it keeps less and less of the other shards:
 #
 # ![Four ways to keep the state of four ranks, each drawn as three rows, for weights, gradients and
 # optimizer state, of four shards. Without ZeRO every rank has all shards of all three. With ZeRO-1 rank r
 # has only shard r of the optimizer state. With ZeRO-2 also only shard r of the gradients. With ZeRO-3
 # only shard r of all three.](../imgs/zero_shards.png)
 #
-# - **ZeRO-1** cuts the optimizer's state. A rank updates the weights of its shard, and needs the mean
-#   gradients of that shard only. Then everyone needs everyone's new weights.
-# - **ZeRO-2** cuts the gradients, too. As soon as a bucket of gradients is ready, it is reduced to the
-#   rank that keeps that shard, and the others free it.
+# - **ZeRO-1** cuts the optimizer's state. A rank updates the weights of its shard, for which it needs only
+#   the mean gradients of that shard. Then every rank needs the new weights of all the others.
+# - **ZeRO-2** cuts the gradients, too. As soon as backward has filled a bucket of gradients, the bucket is
+#   reduced to the rank that keeps that shard, and the others free it.
 # - **ZeRO-3** cuts the weights as well. They are gathered layer by layer, just before they are needed,
 #   and freed again.
 #
-# The three rows are not equally long: in mixed precision they are 2, 2 and 12 bytes for each parameter, so
-# the first stage removes the most. Chapter 16 draws them to scale.
+# The three rows of a rank are not equally large: in mixed precision they are 2, 2 and 12 bytes for each
+# parameter, so the first stage removes the most. Chapter 16 draws them to scale.
 #
 # ## What does it cost?
 #
@@ -198,7 +200,7 @@ for rank, (_, nbytes, momentum) in enumerate(replicated):
 # | ZeRO-3 | reduce-scatter | all-gather before forward, and again before backward |
 #
 # **Predict:** the gradients take $S$ bytes, and so do the weights. How many bytes does one of 8 ranks
-# send in a step of each kind? Chapter 07 has what you need.
+# send in a step of each kind? Chapters 07 and 16 have what you need.
 
 # %%
 predict("")
@@ -227,24 +229,25 @@ for step in (data_parallel, zero_1_or_2, zero_3):
     print(f"{step.__name__:14} {sent:6} bytes by one rank, {sent / row.nbytes:.3f} S")
 
 # %% [markdown]
-# These are the bytes of every message that simulated ranks sent. An all-reduce *is* a reduce-scatter and
-# an all-gather, so ZeRO-1 and ZeRO-2 send exactly what data parallelism sends: they only do the update
-# between the two halves, instead of after both. The memory is free. ZeRO-3 gathers once more, which
-# makes it one and a half times as much, as the paper says.
+# These are the bytes of all messages that the busiest of the simulated ranks sent. Among ranks that send
+# point to point, the all-reduce that sends least *is* a reduce-scatter and an all-gather. So ZeRO-1 and
+# ZeRO-2 send exactly what data parallelism sends: they only make the update between the two halves, instead
+# of after both. ZeRO-3 gathers once more, which makes it one and a half times as much, as the paper says.
 #
-# There is one condition. While an all-reduce of gradients can hide behind backward (chapter 15), the
-# all-gather of ZeRO-1 comes after the update. It can hide behind the next forward pass, if the program
-# is written that way; ours will not be.
+# Equal bytes need not take equal time. An all-reduce of gradients can hide behind backward (chapter 15),
+# while the all-gather of ZeRO-1 comes after the update. It can hide behind the next forward pass, if the
+# program is written that way; ours will not be. And if a step adds up the gradients of several
+# micro-batches, ZeRO-2 has to reduce those of each micro-batch, where data parallelism sends once.
 #
 # ## Where the cuts fall
 #
 # ![A row of ten elements of three parameters, of 5, 4 and 1 elements, cut into four shards of three, with
 # two elements of padding at its end. The shard of rank 1 holds the last two elements of parameter 0 and
-# the first of parameter 1: cuts do not fall between parameters.](../imgs/zero_row.png)
+# the first of parameter 1: cuts need not fall between parameters.](../imgs/zero_row.png)
 #
 # Equal shards need a row whose length $n$ divides. So the row is padded: a shard has $\lceil P/n \rceil$
-# elements, and the last ones may be padding. Cuts fall where they fall: rank 1 updates the end of one
-# parameter and the beginning of the next.
+# elements, and the last ones of the row may be padding. The cuts take no notice of parameters: here rank 1
+# updates the end of one and the beginning of the next.
 #
 # **Predict:** 13 elements on 4 ranks. How many elements of padding are there, and on which ranks? And with
 # 5 elements on 4 ranks?
@@ -260,28 +263,28 @@ for length in (13, 5):
     print(f"{length:2} elements:", *(shard.tolist() for shard in row.split(size)))
 
 # %% [markdown]
-# (−1 is padding.) With 5 elements, the last shard is *all* padding and the third is half empty. A rank with nothing to
-# update still takes part in both collectives.
+# (−1 is padding.) With 13 elements the last rank has three elements of padding. With 5, its shard is *all*
+# padding, and the third is half empty. A rank with nothing to update still takes part in both collectives.
 #
 # ## Exercise: ShardedAdamW
 #
-# Write ZeRO-1. `params` is an iterable of parameters, as an optimizer of torch takes it. Ranks start with
-# equal weights. Before `step()`, each `p.grad` holds the rank's **own** gradient; after it, all weights on
-# all ranks are those that `torch.optim.AdamW` would make of the **mean** gradients. `zero_grad()` clears
+# Write ZeRO-1. `params` is an iterable of parameters, like that of an optimizer in torch. Ranks start with
+# equal weights. Before `step()`, each `p.grad` holds the rank's **own** gradient; after it, the weights on
+# all ranks are those that `torch.optim.AdamW` would make with the **mean** gradients. `zero_grad()` clears
 # the gradients.
 #
-# - Between calls a rank holds at most $2 \lceil P/n \rceil$ elements, and 64 for each parameter on top
-#   for counters and padding. $P$ counts the elements of the parameters that are trained.
-# - In a step it sends at most $2(n-1) \lceil P/n \rceil$ elements, and 64 for each parameter on top.
-#   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. They count as what the
-#   best point-to-point algorithm sends for them.
+# - Between calls the optimizer holds at most $2 \lceil P/n \rceil$ elements on each rank, and on top of that
+#   64 for each parameter, for counters and padding. $P$ counts the elements of the parameters that are trained.
+# - In a step a rank sends at most $2(n-1) \lceil P/n \rceil$ elements, and 64 for each parameter on top.
+#   `dist.reduce_scatter*`, `dist.all_gather*` and `dist.broadcast` are allowed. Each counts as what the
+#   best point-to-point algorithm sends for it.
 # - A weight that is **tied** may be in `params` twice and counts once. A **frozen** one, with
-#   `requires_grad` False, is left alone. All others have one dtype, and any shapes.
-# - A gradient that is `None` on some ranks counts as zero there. One that is `None` on **all** ranks is
-#   skipped, as in torch: no decay, no momentum, and its bias correction does not count this step. No
-#   rank can tell from its own gradients.
+#   `requires_grad` False, is left alone. All others have the same dtype; their shapes are arbitrary.
+# - A gradient that is `None` on some ranks counts as zero there. If it is `None` on **all** ranks, the
+#   parameter is skipped, as in torch: its weights and its state stay as they are, and its bias correction
+#   does not count this step. No rank can tell which from its own gradients.
 #
-# You may use `adamw_update`. Start with one parameter and a length that $n$ divides.
+# You may use `adamw_update`. Begin with one parameter and a length that $n$ divides.
 
 # %%
 class ShardedAdamW:
@@ -347,8 +350,8 @@ zero_works
 # %% [markdown]
 # ## One process, four ranks
 #
-# The same training as above, with your optimizer on four ranks, beside one process that sees all data
-# and uses `torch.optim.AdamW`.
+# Here is the same training as above, with your optimizer on four ranks, beside one process that sees all
+# the data and uses `torch.optim.AdamW`.
 #
 # **Predict:** will the losses agree to three digits, to six, or to the last bit? Where do the two
 # programs do different arithmetic?
@@ -387,13 +390,13 @@ if zero_works:
     plt.show()
 
 # %% [markdown]
-# The only differences are the order in which gradients are added up, and with it the last bits of some
-# sums. Cutting the state adds nothing to that, since each element is updated by the same operations as
-# before.
+# They agree to well over three digits (with our answer, to about 10⁻⁷), but not to the last bit: the two
+# programs add up the gradients in different orders, and the sums are rounded differently. Cutting the
+# state has no part in that. Each element is updated by the same operations as before.
 #
 # ## What each rank holds now
 #
-# **Predict:** how many bytes of state does a rank hold on 1, 2, 4 and 8 ranks, in bytes a parameter?
+# **Predict:** how many bytes of state a parameter does each rank hold, on 1, 2, 4 and 8 ranks?
 
 # %%
 predict("")
@@ -418,8 +421,8 @@ if zero_works:
 # Torch has ZeRO-1 as
 # [`ZeroRedundancyOptimizer`](https://docs.pytorch.org/docs/stable/distributed.optim.html). It divides
 # differently: "each parameter belongs to a single rank and is not divided among ranks". After the update,
-# each rank broadcasts the parameters that it is responsible for. It does not touch gradients, so it
-# stands behind an all-reduce, as in `DistributedDataParallel`.
+# each rank broadcasts the parameters that it is responsible for. It expects gradients that are averaged
+# already, so it comes after an all-reduce, such as that of `DistributedDataParallel`.
 #
 # **Predict:** this network has matrices of 64 × 64, 64 × 2 and 2 × 64, and three biases. How evenly can
 # torch share them among four ranks? And which of the two sends more?
@@ -457,11 +460,11 @@ if zero_works:
         print(f"{name:8} bytes held by rank: {held}; elements sent in a step, in P: {sent}")
 
 # %% [markdown]
-# The largest matrix is a single parameter, and the rank that has it holds almost all of the state. With
-# the thousands of parameters of a real model, whole parameters balance well. Torch's ranks also send more:
-# the all-reduce brings the mean of *all* gradients to *every* rank, which needs only those of its own
-# parameters, and the broadcasts come on top. (A broadcast counts here as one copy at its root; the ranks
-# that pass it on are not counted.)
+# The largest matrix is a single parameter, and the rank that has it holds almost all of the state. In a
+# large model there are many matrices of similar size, and whole parameters can be shared out more evenly.
+# Torch's ranks also send more: the all-reduce brings the mean of *all* gradients to *every* rank, which
+# needs only those of its own parameters, and the broadcasts come on top. (A broadcast counts here as one
+# copy at its root; the ranks that pass it on are not counted.)
 #
 # And the time of a step? **Predict:** which of the three takes longest on four ranks of this computer?
 
@@ -489,9 +492,10 @@ if zero_works:
         print(f"{name:10} {seconds / times['replicated']:.2f} of the replicated step")
 
 # %% [markdown]
-# The ratios vary from run to run, and say little about a cluster. But count the calls: yours makes three in
-# a step, however many parameters there are. The other two call an all-reduce for each parameter, and each
-# call waits for all ranks. (The grader records every call, which costs a little each time.)
+# The ratios vary from run to run, and say little about a cluster. But count the calls: if your step is like
+# ours, it makes three, however many parameters there are. The other two call an all-reduce for each
+# parameter, and each call waits for all ranks; torch's then broadcasts as well. (The grader records every
+# call, which costs a little each time.)
 #
 # Here is a step of yours on a timeline, with a million weights.
 #
@@ -517,23 +521,23 @@ if zero_works:
     display(timeline(stepped, since="step", until="done"))
 
 # %% [markdown]
-# If your step is like ours: a short all-gather of flags, then the reduce-scatter, then the update, which is
-# this rank's own computing, and the all-gather of the new weights. The update takes $1/n$ of the time that
-# it takes without shards, because a rank updates $1/n$ of the weights. That is a second, smaller gain.
+# If your step is like ours, you see a short all-gather of flags, then the reduce-scatter, then the update,
+# in which no rank communicates, and the all-gather of the new weights. The other grey stretches mostly
+# copy gradients and weights into the row and out of it. The update itself has $1/n$ of the work that it has
+# without shards, because a rank updates $1/n$ of the weights. That is a second, smaller gain.
 #
 # ## Summary
 #
-# The 12 bytes of optimizer state are the same on all ranks of data parallelism, and no rank needs more
-# than its share of them: on 64 GPUs, 12 bytes become 0.19.
+# In data parallelism all ranks hold the same 12 bytes of optimizer state for each parameter, and none
+# needs more than its share of them: on 64 GPUs, 12 bytes become 0.19.
 #
 # - An optimizer that works element by element can be cut anywhere: lay the parameters end to end, pad the
 #   row to $n \lceil P/n \rceil$ elements, and give each rank a shard.
 # - ZeRO-1: reduce-scatter the gradients, update your shard, all-gather the weights. Together the two
-#   collectives are an all-reduce, so the memory costs no communication. ZeRO-2 frees gradients on the
-#   way; ZeRO-3 cuts the weights too and sends one and a half times as much.
-# - Test an Adam with a large `eps`, or a wrong factor of the gradients stays hidden.
-# - Skipped, tied and frozen parameters are where implementations break: who may skip what has to be
-#   agreed on by all ranks.
+#   collectives are an all-reduce, so the memory is saved without sending more. ZeRO-2 also frees gradients
+#   on the way; ZeRO-3 cuts the weights too and sends one and a half times as much.
+# - Test an Adam with a large `eps`, or a wrong factor in the gradients stays hidden.
+# - Mind parameters that are skipped, tied or frozen. Whether one is skipped is for all ranks to agree on.
 #
 # **Where this is used:** in [DeepSpeed](https://deepspeed.readthedocs.io/en/stable/zero3.html), in torch's
 # `ZeroRedundancyOptimizer`, and as the [distributed
@@ -550,14 +554,15 @@ if zero_works:
 #
 # <details><summary>A colleague clips gradients: if the norm of all gradients is above 1, they are divided by it. What has to change with sharded gradients?</summary>
 #
-# No rank has all mean gradients any more. Each adds up the squares of its own shard; one all-reduce of a
-# single number gives the sum over all shards, and its root is the norm.
+# No rank has all the mean gradients any more. Each adds up the squares of its own shard; an all-reduce of
+# that one number gives the sum over all shards, and its root is the norm.
 # </details>
 #
 # <details><summary>Why is a parameter with gradient zero not the same as one that is skipped?</summary>
 #
 # With a gradient of zero, Adam still moves the weight by what is left of its momentum, decay makes it
-# smaller, and the step counts for its bias correction. A skipped one stays as it is.
+# smaller, and the step counts for its bias correction. A parameter that is skipped stays as it is.
 # </details>
 #
-# **Next:** chapter 24 cuts the weights as well: ZeRO-3, which PyTorch calls FSDP.
+# **To go on:** ZeRO-3 cuts the weights as well. PyTorch's version is
+# [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html), known as FSDP.

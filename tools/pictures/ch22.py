@@ -25,7 +25,7 @@ def who_notices() -> Sheet:
         sheet.axes.fill(*corners, color="white", zorder=1)  # hides the lines behind it
         sheet.cell(x - 0.34, y - 0.25, 0.68, 0.5, Cell(str(rank), (owner,)))
     sheet.text(2.0, 0.2, "✗ killed", 10, bold=True)
-    sheet.text(2.0, 3.05, "no connection to rank 2", 9, colour=FAINT)
+    sheet.text(2.0, 3.05, "no messages to or from rank 2", 9, colour=FAINT)
     rows = (
         (2.45, "ranks 1 and 3", "their connection breaks: an exception at once", _FREE),
         (1.6, "rank 0", "hears nothing: waits until its time limit", _WAIT),
@@ -43,6 +43,7 @@ def column_of_calls() -> Sheet:
     sheet = Sheet(8, 2.75)
     calls = ("reduce 6", "bcast 3", "gather 2", "reduce 6")
     rows: list[list[str]] = [[*calls, "bcast 3", "gather 2"] for _ in range(4)]
+    rows[0] = [*calls, "bcast 3", ""]  # waits there for rank 2
     rows[2] = [*calls, "gather 2", ""]
     wide, high, x0, top = 1.05, 0.38, 1.2, 2.0
     for position in range(6):
@@ -50,7 +51,7 @@ def column_of_calls() -> Sheet:
         sheet.text(x + wide / 2, top + 0.5, str(position), 10, colour=FAINT)
         for rank, row in enumerate(rows):
             text = row[position]
-            wrong = text != rows[0][position]
+            wrong = text != rows[1][position]
             if text:
                 owner = (_WRONG,) if wrong else (7,)
                 sheet.cell(x, top - rank * (high + 0.06), wide, high, Cell(text, owner))
@@ -71,33 +72,28 @@ def column_of_calls() -> Sheet:
 
 
 def lost_work() -> Sheet:
-    """Steps, checkpoints, a death, and the steps that are done again."""
-    sheet = Sheet(8, 2.3)
-    x0, wide = 0.5, 0.78
-    for step in range(5):
-        again = step > 2
-        sheet.bar(
-            x0 + step * wide,
-            1.55,
-            wide,
-            f"step {step}",
-            colour_of(_WRONG if again else 0),
-            hatch="//" if again else "",
-        )
-    for step in (0, 2):
-        x = x0 + (step + 1) * wide
-        sheet.arrow((x, 2.1), (x, 1.75), colour=INK)
-        sheet.text(x, 2.2, "checkpoint", 8, colour=FAINT)
-    death = x0 + 5 * wide
-    sheet.text(death + 0.16, 1.55, "✗", 15, bold=True, colour=colour_of(_WRONG))
-    sheet.text(death + 0.16, 1.2, "a rank dies", 9, bold=True)
-    start = x0 + 3 * wide
-    sheet.text(start - 0.1, 0.55, "restart: load step 2", 9, colour=FAINT, align="right")
-    for step in (3, 4, 5):
-        sheet.bar(start + (step - 3) * wide + 0.6, 0.55, wide, f"step {step}", colour_of(0))
-    sheet.bar(start, 0.55, 0.6, "restart", FAINT)
-    sheet.arrow((death + 0.1, 1.05), (start + 0.3, 0.75), colour=FAINT, bend=-0.2, dashed=True)
-    sheet.text(x0, 1.2, "hatched: done in vain", 9, colour=FAINT, align="left")
+    """Steps and checkpoints of two attempts, and the begun step that is lost between them."""
+    sheet = Sheet(8, 2.5)
+    x0, wide, above, below = 1.15, 0.78, 1.7, 0.6
+    sheet.text(0.55, above, "attempt 0", 10, bold=True)
+    for step in range(4):
+        sheet.bar(x0 + step * wide, above, wide, f"step {step}", colour_of(0))
+    begun, death = x0 + 4 * wide, x0 + 4 * wide + 0.6
+    sheet.bar(begun, above, 0.6, "step 4", colour_of(_WRONG), hatch="//")
+    sheet.text(death + 0.18, above, "✗", 15, bold=True, colour=colour_of(_WRONG))
+    sheet.text(death + 0.32, above, "a rank dies", 9, bold=True, align="left")
+    sheet.text(death - 0.3, above - 0.32, "lost", 9, colour=FAINT)
+
+    start = death + 0.4
+    sheet.text(0.55, below, "attempt 1", 10, bold=True)
+    sheet.bar(start, below, 0.7, "restart", FAINT)
+    for step in (4, 5):
+        sheet.bar(start + 0.7 + (step - 4) * wide, below, wide, f"step {step}", colour_of(0))
+    for x, y in ((x0 + 2 * wide, above), (begun, above), (start + 0.7 + 2 * wide, below)):
+        sheet.arrow((x, y + 0.52), (x, y + 0.19), colour=INK)
+        sheet.text(x, y + 0.63, "checkpoint", 8, colour=FAINT)
+    sheet.arrow((begun, above - 0.2), (start - 0.04, below), colour=FAINT, bend=0.2, dashed=True)
+    sheet.text(begun - 0.2, 0.95, "loads the checkpoint of step 3", 9, colour=FAINT, align="right")
     return sheet
 
 

@@ -135,7 +135,7 @@ first_divergence = Exercise(
     world_sizes=(1,),
     expected=lambda c: [_found(c)] * c.n,
     hints=(
-        "Lay the lists under each other, one row for each rank, and read column by column. In"
+        "Write the lists one below the other, one row for each rank, and read column by column. In"
         " which column does one rank differ, and how do you tell which one it is?",
         "At each position up to the end of the longest list, collect the call of every rank, and"
         " None for a list that has ended. The norm is the most frequent call that is not None;"
@@ -161,7 +161,7 @@ first_divergence = Exercise(
         ),
         Mistake(
             "You take rank 0's call for the norm. Rank 0 may be the one that is wrong: the norm is"
-            " what most ranks do.",
+            " the most frequent call.",
             gives=(
                 lambda c: [_divergence(c.records, norm=lambda calls: calls[0])] * c.n,
                 lambda c: (
@@ -194,7 +194,7 @@ first_divergence = Exercise(
             gives=lambda c: [_divergence(c.records, norm=_last_of_ties)] * c.n,
         ),
         Mistake(
-            "These are the ranks that do as most do. Return the others.",
+            "These are the ranks that agree with the norm. Return the others.",
             gives=_changed(
                 lambda c, position, ranks: (
                     position,
@@ -212,8 +212,8 @@ first_divergence = Exercise(
             gives=_changed(lambda c, position, ranks: (position, ranks[:1])),
         ),
         Mistake(
-            "The position is right, and of the ranks you return all. Return only those that differ"
-            " from the norm.",
+            "The position is right, but you return all ranks. Return only those that differ from"
+            " the norm.",
             gives=_changed(lambda c, position, _: (position, list(range(len(c.records))))),
         ),
         Mistake(
@@ -234,10 +234,10 @@ first_divergence = Exercise(
     advice={
         Diagnosis.WRONG_TYPE: "Return a pair, the position and a list of ranks, or None if all"
         " agree.",
-        Diagnosis.WRONG_SHAPE: "Ranks are missing from your list, or too many are in it. Take the"
-        " records of the case by hand: which call do most of the ranks make there?",
-        Diagnosis.WRONG_VALUE: "Take the records of the case by hand: at which position is there"
-        " the first rank that does not do what most do?",
+        Diagnosis.WRONG_SHAPE: "Ranks are missing from your list, or too many are in it. Go through"
+        " the records of the case by hand: which call is the most frequent there?",
+        Diagnosis.WRONG_VALUE: "Go through the records of the case by hand: at which position does"
+        " a rank first differ from the norm?",
         Diagnosis.INPUT_CHANGED: "records belongs to the caller: take nothing out of its lists.",
     },
 )
@@ -370,11 +370,11 @@ sum_of_survivors = Exercise(
         " after it has died?",
         "Every rank puts its x into the store under a key of its own, and then waits for the key"
         " of each rank, at most `seconds`: store.wait([key], timedelta(seconds=seconds)) raises a"
-        " RuntimeError when the time is over. Those whose keys came are the survivors.",
+        " RuntimeError when the time is up. The ranks whose keys came are the survivors.",
         "Two ranks may have found different survivors, so let the first to propose a list decide:"
         ' store.compare_set("survivors", "", mine) puts mine there if nothing is there yet, and'
         " returns what is there. Sum the x of the ranks in that list, all of which are in the"
-        " store. json.dumps(x.tolist()) makes a text of a tensor.",
+        " store. json.dumps(x.tolist()) turns a tensor into text.",
         "This is the whole answer:\n"
         "    import json\n"
         "    from datetime import timedelta\n"
@@ -393,8 +393,8 @@ sum_of_survivors = Exercise(
     ),
     mistakes=(
         Mistake(
-            "The survivors do not agree: they list different ranks. What one of them has heard of"
-            " the dead rank before its death, another may not have. Let them settle on one list,"
+            "The survivors do not agree: they list different ranks. One of them may have heard from"
+            " the dead rank before its death, and another not. Let them settle on one list,"
             ' for example with store.compare_set("survivors", "", mine), which returns the list'
             " that came first.",
             when=lambda e: (
@@ -403,9 +403,8 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "It works when another rank dies, and not when rank 0 does. No rank may be"
-            " indispensable: let the first that has something to say decide, whichever it is, with"
-            " store.compare_set.",
+            "It works when another rank dies, but not when rank 0 does. No rank may be"
+            " indispensable: let whichever rank proposes first decide, with store.compare_set.",
             when=lambda e: _alone_at_fault(e, 0),
         ),
         Mistake(
@@ -420,8 +419,8 @@ sum_of_survivors = Exercise(
             when=lambda e: _waits_without_end(e, "new_group"),
         ),
         Mistake(
-            "The time limit has ended, as it should, and nothing catches the exception. It is the"
-            " news that you waited for: catch the RuntimeError, and go on without that rank.",
+            "The time limit has run out, as it should, and nothing catches the exception. It tells"
+            " you that a rank is missing: catch the RuntimeError, and go on without that rank.",
             when=lambda e: (
                 e.case.killed is not None
                 and e.diagnosis is Diagnosis.EXCEPTION
@@ -455,19 +454,20 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "A rank that lives is left out. `seconds` is how long a rank may be late: wait so long"
-            " for each of them before you take it for dead.",
+            "A rank that lives is left out. `seconds` is how late a rank may be: wait that long for"
+            " each of them before you take it for dead.",
             when=lambda e: any(not set(_living(e.case)) <= set(one) for one in _lists(e)),
         ),
         Mistake(
-            "The right ranks in another order: return them from the lowest to the highest.",
+            "The ranks are right, but in another order: return them from the lowest to the"
+            " highest.",
             when=lambda e: (
                 all(set(_living(e.case)) <= set(one) for one in _lists(e))
                 and any(one != sorted(one) for one in _lists(e))
             ),
         ),
         Mistake(
-            "You list every rank, also the dead one, and its x is not in the sum. List the ranks"
+            "You list every rank, even the dead one, whose x is not in the sum. List the ranks"
             " that were summed.",
             gives=lambda c: (
                 None
@@ -476,8 +476,8 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "The dead rank is in the sum and not in your list. Either it counts, in both, or it"
-            " does not.",
+            "The dead rank is in the sum but not in your list. It has to count in both, or in"
+            " neither.",
             gives=lambda c: (
                 None
                 if c.killed and not c.killed.step
@@ -495,15 +495,15 @@ sum_of_survivors = Exercise(
             ),
         ),
         Mistake(
-            "Each wait has a time limit, and there are too many of them, one after another. All"
-            " ranks are late together: what has come when the first wait is over will not be"
-            " waited for again, and a dead rank is waited for once.",
+            "Each wait has a time limit, but there are too many of them, one after another. Wait"
+            " only once for a dead rank: by the time that wait is over, the living ranks have"
+            " arrived, and none of them has to be waited for again.",
             when=lambda e: e.diagnosis is Diagnosis.TIMEOUT and e.failure is None,
         ),
     ),
     advice={
-        Diagnosis.INPUT_CHANGED: "all_reduce writes into its tensor, and if it fails, it leaves"
-        " there what has come so far: work on a copy, x.clone(), so that you still have your x.",
+        Diagnosis.INPUT_CHANGED: "all_reduce writes into its tensor, and may do so even when it"
+        " fails: work on a copy, x.clone(), so that you still have your x.",
         Diagnosis.DEADLOCK: "Which of the ranks that the message names is dead, and which wait has"
         " no time limit?",
         Diagnosis.TIMEOUT: "A survivor waits too long for a rank that is dead. Which call is it,"
@@ -513,6 +513,6 @@ sum_of_survivors = Exercise(
         Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
         Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
         Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
-        Diagnosis.UNWAITED_REQUEST: "What is started between ranks that live has to be waited for.",
+        Diagnosis.UNWAITED_REQUEST: "Wait for every operation that you start between living ranks.",
     },
 )

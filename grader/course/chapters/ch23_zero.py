@@ -559,8 +559,8 @@ ShardedAdamW = Exercise(
             gives=lambda c: with_torch(c, alone) if c.n > 1 else None,
         ),
         Mistake(
-            "The gradients are added up, but not divided by n. Adam hides that nearly: only eps"
-            " shows how large a gradient is.",
+            "The gradients are added up, but not divided by n. Adam nearly hides that: only eps"
+            " notices how large a gradient is.",
             gives=lambda c: with_torch(c, total) if c.n > 1 else None,
         ),
         Mistake(
@@ -607,8 +607,8 @@ ShardedAdamW = Exercise(
             gives=lambda c: by_hand(c, _Variant(eps_inside=True)),
         ),
         Mistake(
-            "A gradient that is None on all ranks is not a gradient of zeros: the parameter is left"
-            " alone, its momentum and its weight decay too.",
+            "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"
+            " not change in this step, by decay or otherwise, and its momentum does not either.",
             gives=lambda c: with_torch(c, zeros_for_none),
         ),
         Mistake(
@@ -632,12 +632,12 @@ ShardedAdamW = Exercise(
             when=_fails_unless_n_divides,
         ),
         Mistake(
-            "params may be a generator, as module.parameters() is: it can be gone through once."
-            " Make a list of it first.",
+            "params may be a generator, as module.parameters() is, and can be gone through only"
+            " once. Make a list of it first.",
             when=lambda e: _only(e, lambda c: bool(c.once)) or e.says("generator"),
         ),
         Mistake(
-            "Where a gradient is None on some ranks, they leave out a call that the others make."
+            "Where a gradient is None on some ranks, these leave out a call that the others make."
             " Every rank takes part, with zeros, unless no rank has a gradient.",
             when=lambda e: (
                 e.diagnosis
@@ -646,9 +646,9 @@ ShardedAdamW = Exercise(
             ),
         ),
         Mistake(
-            "Where a gradient is None on some ranks only, those ranks count as zeros, and the mean"
-            " belongs to every rank: nobody can tell from its own gradients whether a parameter is"
-            " skipped.",
+            "A gradient that is None on some ranks only counts as zero there, and every rank makes"
+            " the step with the mean. No rank can tell from its own gradients whether a parameter"
+            " is skipped.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.EXCEPTION)
                 and _only(e, _missing_on_some)
@@ -678,21 +678,21 @@ ShardedAdamW = Exercise(
             when=lambda e: _too_much_first(e, lambda c: bool(c.frozen)),
         ),
         Mistake(
-            "Momentum and variance are there for all parameters. A rank needs them for its own"
-            " shard alone, ⌈P/n⌉ elements: that is what ZeRO saves.",
+            "You keep momentum and variance for all parameters. A rank needs them for its own shard"
+            " alone, ⌈P/n⌉ elements each: that is what ZeRO saves.",
             when=lambda e: _holds(e, lambda c: 2 * elements(c)),
         ),
         Mistake(
-            "Beside momentum and variance something as long as a shard stays after step: a copy of"
-            " the weights, or of the mean gradient. Make it anew in every step, as a local"
-            " variable; a shard that is a view of the parameters' own memory costs nothing.",
+            "Beside momentum and variance, something as long as a shard is still there after step,"
+            " perhaps a copy of the weights or of the mean gradient. Make it anew in every step, as"
+            " a local variable; a view of the parameters' own memory costs nothing.",
             when=lambda e: (
                 _holds(e, lambda c: 3 * _shard(c)) and not _holds(e, lambda c: 2 * elements(c))
             ),
         ),
         Mistake(
-            "Every rank receives whole gradients, of which it needs those of its shard."
-            " dist.reduce_scatter_tensor sends each rank just these, summed.",
+            "Every rank receives whole gradients, but needs only those of its shard."
+            " dist.reduce_scatter_tensor gives each rank just these, summed.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.TOO_MANY_BYTES and not _called(e, "reduce_scatter")
             ),
