@@ -89,6 +89,24 @@ def test_a_passing_verdict_as_text():
     ]
 
 
+@pytest.mark.parametrize(
+    "bounds, text",
+    [
+        ((("≤", 5), ("≥", 3)), "4 messages (at most 5 and at least 3)"),
+        ((("≤", 5), ("≥", 0)), "4 messages (at most 5)"),
+        ((("≤", 4), ("≥", 4)), "4 messages (exactly 4)"),
+        ((("≥", 0),), "4 messages (at least 0)"),
+    ],
+)
+def test_bounds_on_one_number_are_said_together(bounds, text):
+    cases = [
+        CaseVerdict("messages", 4, Status.PASSED, bounds=(Bound("messages", 4, relation, asked),))
+        for relation, asked in bounds
+    ]
+    verdict = ExerciseVerdict("a", "c", Status.PASSED, 1, 1, cases=tuple(cases))
+    assert plain(exercise_report(verdict)).splitlines()[1].endswith(f": {text}")
+
+
 def test_one_of_a_kind_is_singular():
     assert Bound("rounds", 1, "=", 1).counted == "1 round"
     assert Bound("bytes sent by one rank", 1, "=", 1).counted == "1 byte sent by one rank"

@@ -385,10 +385,14 @@ def failure_text(failure: Failure) -> str:
 
 
 def _asked(bounds: Sequence[Bound]) -> str:
-    """Return ``at most 5 and at least 3``, or ``exactly 5`` where both bounds are the same."""
+    """Return ``at most 5 and at least 3``, or ``exactly 5`` where both bounds are the same.
+
+    That a number is at least 0 is said only where nothing else is.
+    """
     if {bound.relation for bound in bounds} == {"≤", "≥"} and len({b.asked for b in bounds}) == 1:
         bounds = [replace(bounds[0], relation="=")]
-    return " and ".join(bound.asks for bound in bounds)
+    telling = [bound for bound in bounds if (bound.relation, bound.asked) != ("≥", 0)]
+    return " and ".join(bound.asks for bound in telling or bounds)
 
 
 def output_lines(case: CaseVerdict) -> list[tuple[int, str]]:
