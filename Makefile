@@ -2,8 +2,6 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# one more than there are processors, since tests wait as well as compute
-WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 # what to pass on: make lab ARGS=--no-browser
 ARGS ?=
 
@@ -11,8 +9,6 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
-NBVAL := --nbval-cell-timeout=120 \
-	-p no:cacheprovider -n $(WORKERS) --dist loadscope --timeout 900
 # Jupyter does not start as root unless told so; in a container everybody is root
 ROOTED := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -37,9 +33,7 @@ lab: $(VENV)/.course ## open the course in JupyterLab
 		--LabApp.default_url=/lab/tree/notebooks/00_ranks_and_groups.ipynb $(ARGS)
 
 test: $(VENV)/.tools ## every test: the code, the answers, the notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests $(ARGS)
-	$(BIN)/python -m pytest --nbval $(NBVAL) solutions
-	$(BIN)/python -m pytest --nbval-lax $(NBVAL) notebooks
+	$(BIN)/python -m tools.tests $(ARGS)
 
 quick: $(VENV)/.tools ## the tests that are nearest to what you have changed, in about a minute
 	$(BIN)/python -m tools.quick $(ARGS)

@@ -15,7 +15,7 @@ import pytest
 from grader.api import catalogue
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
 from grader.course.chapters import discover
-from tools import course, notebooks, pictures
+from tools import course, notebooks, pictures, tests
 from tools.chapter import Chapter, ChapterError, to_text
 from tools.pictures.common import GROUND
 
@@ -314,6 +314,21 @@ def test_a_wrong_header_is_named(tmp_path, header, text):
     path.write_text(header)
     with pytest.raises(course.AnswerError, match=text):
         course.Answer.read(path, accepted=False)
+
+
+@pytest.mark.parametrize("failing", ["code", "notebooks"])
+def test_a_failure_of_the_code_or_of_a_notebook_fails_all(tmp_path, monkeypatch, capfd, failing):
+    for name in ("code", "notebooks"):
+        text = f"def test_{name}():\n    assert {name != failing}\n"
+        (tmp_path / f"test_{name}.py").write_text(text)
+    quiet = ("-q", "-p", "no:cacheprovider")
+    monkeypatch.setattr(tests, "CODE", (*quiet, str(tmp_path / "test_code.py")))
+    monkeypatch.setattr(tests, "NOTEBOOKS", {"solutions": (str(tmp_path / "test_notebooks.py"),)})
+    assert tests.main([]) == 1
+    said = capfd.readouterr().out
+    assert "1 failed" in said
+    assert "1 passed" in said
+    assert "solutions/" in said
 
 
 def test_complaints_are_not_silent():
