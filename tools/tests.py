@@ -1,0 +1,61 @@
+"""Runs every test, of the code and of the notebooks: ``make test``.
+
+    python -m tools.tests               # everything
+    python -m tools.tests -k sandbox    # with anything else, which is for pytest: tests/ alone
+
+The notebooks run beside the tests of the code, since they wait more than they compute: for kernels
+that start, and for ranks that hang.  What they print follows at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: pytest's options for the tests of the code.  Tests wait as well as compute, so that one more
+#: than there are processors can run; groups of tests share what takes long to make.
+CODE = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadgroup", "--durations", "10", "tests")
+
+#: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
+#: compared; the students' has only to run.
+NOTEBOOKS = {
+    "solutions": ("--nbval", "solutions"),
+    "notebooks": ("--nbval-lax", "notebooks"),
+}
+_NBVAL = ("--nbval-cell-timeout", "120", "--timeout", "900", "-p", "no:cacheprovider")
+
+
+def start(options: Sequence[str], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """Start pytest, which writes to ``output`` if one is given."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=ROOT, stdout=output, stderr=None if output is None else subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tests; 0 if nothing failed."""
+    if arguments:
+        return start([*CODE, *arguments]).wait()
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = {edition: Path(folder) / edition for edition in NOTEBOOKS}
+        runs = {}
+        for edition, options in NOTEBOOKS.items():
+            with outputs[edition].open("wb") as output:
+                runs[edition] = start([*_NBVAL, *options], output)
+        statuses = [start(CODE).wait()]
+        for edition, run in runs.items():
+            statuses.append(run.wait())
+            print(f"\n{edition}/\n{outputs[edition].read_text(errors='replace')}", flush=True)
+    return int(any(statuses))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
