@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import nbformat
@@ -111,7 +111,7 @@ def verdict(name="broadcast", status=Status.PASSED, score=1.0):
 ENTERING = f"""
 import sys
 sys.argv[0] = "-m"  # as in a command: the import of grader starts nothing
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from grader.core.verdict import ExerciseVerdict, Status
 from grader.judge.progress import ProgressFile
@@ -529,6 +529,19 @@ def test_the_page_has_bars_a_next_step_and_links_that_open_chapters(course, monk
     assert widths == [f"{200 / ALL:.0f}", "100", *["0"] * (len(catalogue().chapters()) - 1)]
     text = plain(progress_report(found))
     assert "Next: ping_pong, in chapter 01 · Point to point\n" in text
+
+
+def test_a_learner_may_begin_with_any_part(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADER_PROGRESS", str(tmp_path / "book.json"))
+    book = ProgressFile(tmp_path / "book.json")
+    book.add([verdict("who_am_i")], NOW)
+    book.add([verdict("node_groups")], NOW + timedelta(minutes=1))
+    shown = plain(progress_report(overview(catalogue())))
+    assert "Next: hierarchical_all_reduce" in shown
+    assert re.findall(r"^Part \w+: 1 of \d+$", shown, re.M) == re.findall("Part.*", shown)
+    # the exercise that was checked last, if it is not passed
+    book.add([verdict("reduce", Status.FAILED, 0.0)], NOW + timedelta(minutes=2))
+    assert overview(catalogue()).next.name == "reduce"
 
 
 def test_who_has_passed_all_is_told_so():

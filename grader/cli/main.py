@@ -282,7 +282,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _list(request: argparse.Namespace) -> int:
-    from grader.course.index import course_index
+    from grader.course.index import course_index, part_of
 
     exercises = course_index()
     if request.json:
@@ -303,7 +303,11 @@ def _list(request: argparse.Namespace) -> int:
     from rich.text import Text
 
     console = Console(highlight=False)
+    part = ""
     for chapter, members in exercises.chapters().items():
+        if part_of(chapter) != part:
+            part = part_of(chapter)
+            console.print(Text(part, style="bold underline"))
         console.print(Text(chapter, style="bold"))
         for exercise in members:
             console.print(Text(f"  {exercise.signature}"))

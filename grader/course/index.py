@@ -26,6 +26,7 @@ __all__ = [
     "Way",
     "comparison",
     "course_index",
+    "part_of",
 ]
 
 #: A file for each chapter.
@@ -126,6 +127,15 @@ class Catalogue(Mapping[str, Indexed], Generic[Indexed]):
         for exercise in self._by_name.values():
             found.setdefault(exercise.chapter, []).append(exercise)
         return found
+
+
+#: The parts of the course, each with the number of its first chapter.
+_PARTS = {"Part one": "00", "Part two": "20"}
+
+
+def part_of(chapter: str) -> str:
+    """Return the part of the course that a chapter, such as ``02_broadcast``, stands in."""
+    return [part for part, first in _PARTS.items() if first <= chapter or first == "00"][-1]
 
 
 @lru_cache(maxsize=1)

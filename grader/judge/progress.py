@@ -18,16 +18,14 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
 from grader.core.errors import ProgressFileError
 from grader.core.verdict import Diagnosis, ExerciseVerdict, Status
+from grader.course.index import Catalogue, IndexedExercise, part_of
 from grader.launch.backends import entry_of
-
-if TYPE_CHECKING:
-    from grader.course.index import Catalogue, IndexedExercise
 
 __all__ = [
     "ExerciseRecord",
@@ -295,9 +293,14 @@ class CourseProgress:
 
     @property
     def next(self) -> IndexedExercise | None:
-        """The first exercise that is not passed; None if all are."""
-        todo = (s.exercise for s in self.exercises if s.state is not ProgressState.PASSED)
-        return next(todo, None)
+        """The first exercise that is not passed, from the one checked last on; None if all are.
+
+        What was left out before that comes at the end: a learner may begin with any chapter.
+        """
+        checked = {one.entry.when: i for i, one in enumerate(self.exercises) if one.entry}
+        here = checked[max(checked)] if checked else 0
+        coming = (*self.exercises[here:], *self.exercises[:here])
+        return next((s.exercise for s in coming if s.state is not ProgressState.PASSED), None)
 
     def notebook(self, chapter: str) -> Path | None:
         """Return a chapter's notebook, as a path from the working folder; None if it is away."""
@@ -312,11 +315,12 @@ class CourseProgress:
         """The number of exercises that are passed."""
         return sum(one.state is ProgressState.PASSED for one in self.exercises)
 
-    def chapters(self) -> dict[str, list[ExerciseProgress]]:
-        """Return the progress with the exercises of each chapter."""
-        found: dict[str, list[ExerciseProgress]] = {}
+    def parts(self) -> dict[str, dict[str, list[ExerciseProgress]]]:
+        """Return the progress with the exercises of each chapter, by part of the course."""
+        found: dict[str, dict[str, list[ExerciseProgress]]] = {}
         for one in self.exercises:
-            found.setdefault(one.exercise.chapter, []).append(one)
+            chapter = one.exercise.chapter
+            found.setdefault(part_of(chapter), {}).setdefault(chapter, []).append(one)
         return found
 
 

@@ -38,6 +38,7 @@ from grader.report.summary import (
     look_of,
     orders_tried,
     output_lines,
+    part_sum,
     praise_of,
     progress_cells,
     progress_look,
@@ -335,10 +336,19 @@ def progress_html(overview: CourseProgress) -> str:
             f'<th scope="col" style="{_PLAIN_CELL}">{title}</th>'
             for title in ("chapter", "passed", "exercises")
         )
-        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
-        for chapter, exercises in overview.chapters().items():
-            parts.append(_chapter_row(overview, chapter, exercises))
-        parts.append("</tbody></table>")
+        parts.append(f"<thead><tr>{heads}</tr></thead>")
+        several = len(overview.parts()) > 1
+        for part, chapters in overview.parts().items():
+            parts.append("<tbody>")
+            if several:
+                parts.append(
+                    f'<tr><th scope="rowgroup" colspan="3" style="{_PLAIN_CELL}">'
+                    f"{part_sum(part, chapters)}</th></tr>"
+                )
+            for chapter, exercises in chapters.items():
+                parts.append(_chapter_row(overview, chapter, exercises))
+            parts.append("</tbody>")
+        parts.append("</table>")
     if overview.unknown:
         names = escape(", ".join(overview.unknown))
         parts.append(f"<div>in the file, but not in this course: {names}</div>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.core.verdict import (
@@ -42,6 +42,7 @@ __all__ = [
     "listed",
     "look_of",
     "next_of",
+    "part_sum",
     "orders_tried",
     "output_lines",
     "points",
@@ -431,6 +432,12 @@ def next_of(overview: CourseProgress) -> str:
     if following is None:
         return ""
     return f"Next: {following.name}, in chapter {title_of(following.chapter)}"
+
+
+def part_sum(part: str, chapters: Mapping[str, Sequence[ExerciseProgress]]) -> str:
+    """Return how much of a part of the course is done, as in ``Part one: 3 of 59``."""
+    states = [one.state for exercises in chapters.values() for one in exercises]
+    return f"{part}: {states.count(ProgressState.PASSED)} of {len(states)}"
 
 
 def sum_of(overview: CourseProgress) -> str:

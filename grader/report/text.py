@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from grader.core.verdict import (
     Status,
     SubmissionVerdict,
 )
-from grader.judge.progress import CourseProgress, ProgressState
+from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.course_place import CoursePlace
 from grader.report.looks import Look
 from grader.report.summary import (
@@ -38,6 +38,7 @@ from grader.report.summary import (
     next_of,
     orders_tried,
     output_lines,
+    part_sum,
     points,
     praise_of,
     progress_cells,
@@ -265,7 +266,28 @@ def progress_report(overview: CourseProgress) -> RenderableType:
     parts: list[RenderableType] = []
     # one width for all chapters, so that their columns are aligned
     width = max((len(s.exercise.name) for s in overview.exercises), default=0)
-    for chapter, exercises in overview.chapters().items():
+    several = len(overview.parts()) > 1
+    for part, chapters in overview.parts().items():
+        if several:
+            parts.append(Text(part_sum(part, chapters), style="bold underline"))
+        parts += _chapters(chapters, width)
+    if overview.unknown:
+        names = ", ".join(visible(name) for name in overview.unknown)
+        parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
+    parts += [
+        Text(visible(f"{Look.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
+    ]
+    if overview.next is not None:
+        parts.append(Text(next_of(overview)))
+    parts.append(Text(sum_of(overview), style="bold"))
+    return Group(*parts)
+
+
+def _chapters(
+    chapters: Mapping[str, Sequence[ExerciseProgress]], width: int
+) -> Iterator[RenderableType]:
+    """Yield a learner's progress with each chapter, with names of exercises of up to ``width``."""
+    for chapter, exercises in chapters.items():
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, width=2 + width)
         table.add_column(width=25)
@@ -277,17 +299,8 @@ def progress_report(overview: CourseProgress) -> RenderableType:
             table.add_row(name, Text(state, style=look.terminal), when)
         done = sum(progress.state is ProgressState.PASSED for progress in exercises)
         head = Text.assemble((chapter, "bold"), f" ({done} of {len(exercises)})")
-        parts += [head, Padding(table, (0, 0, 0, 2))]
-    if overview.unknown:
-        names = ", ".join(visible(name) for name in overview.unknown)
-        parts.append(Text(f"in the file, but not in this course: {names}", style="dim"))
-    parts += [
-        Text(visible(f"{Look.ERROR.mark} {text}"), style="yellow") for text in overview.trouble
-    ]
-    if overview.next is not None:
-        parts.append(Text(next_of(overview)))
-    parts.append(Text(sum_of(overview), style="bold"))
-    return Group(*parts)
+        yield head
+        yield Padding(table, (0, 0, 0, 2))
 
 
 def hints_report(hints: Sequence[str], more: str) -> RenderableType:
