@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -164,6 +165,18 @@ def test_a_source_is_compiled_once_and_called_on_every_rank():
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.timeout(400)
+@needs_compiler
+def test_the_headers_of_an_environment_behind_a_link_are_found_at_the_link(tmp_path):
+    """A sandbox shows the environment there, and not where the link leads."""
+    (tmp_path / "linked").symlink_to(sys.prefix)
+    python = tmp_path / "linked" / "bin" / "python"
+    code = "from grader.launch import cpp_build; print(*cpp_build._flags())"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    headers = [word for word in done.stdout.split() if word.endswith("/torch/include")]
+    assert headers
+    assert all(str(tmp_path) in word for word in headers)
+
+
 def test_the_first_error_is_told_with_its_line_of_the_text():
     verdict = judge("\n\ntorch::Tensor twice(torch::Tensor x) { return x * 2 }\n")
     assert verdict.diagnosis is Diagnosis.SYNTAX_ERROR

@@ -126,7 +126,8 @@ def missing() -> str:
 def _torch() -> Path:
     import torch
 
-    return Path(torch.__file__).resolve().parent
+    # not resolved: a sandbox shows an environment at its own path, which may be a link
+    return Path(torch.__file__).absolute().parent
 
 
 class CppBuilder:
