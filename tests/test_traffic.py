@@ -24,7 +24,7 @@ from grader.core.events import (
 )
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.limits import across, after, before, calls, carried
+from grader.course.limits import across, after, before, bytes_of_all, calls, carried
 from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Step, replay
@@ -674,6 +674,19 @@ def test_of_a_rooted_collective_that_hands_out_only_the_root_sends(kind, gives, 
     trace = s.matcher.trace()
     assert [trace.given(op) for (op,) in trace.operations] == [0, given, 0, 0]
     assert [trace.sent(op) for (op,) in trace.operations] == [0, sent, 0, 0]
+
+
+def test_the_bytes_of_all_ranks_are_those_of_messages_and_of_collectives():
+    """Two calls of an all-to-all, in int64 and in float32, and a message of 5 float32."""
+    s = Script(2)
+    for rank in range(2):
+        s.call(rank, "all_to_all", signatures=[Signature("int64", [3], [3])])
+        s.call(rank, "all_to_all", signatures=per_member([2, 7], [[2, 2], [7, 7]][rank]))
+    s.call(0, "barrier")
+    s.post(0, "send", 1, count=5)
+    s.post(1, "recv", 0, count=5)
+    bound = bytes_of_all("≤", lambda c: 0).judge(Case("a", 2, {}), s.matcher.trace())
+    assert bound.measured == 2 * 3 * 8 + (7 + 2) * 4 + 5 * 4
 
 
 def test_a_call_in_a_group_is_one_of_its_members_and_a_message_of_two_ranks():

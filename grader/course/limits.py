@@ -25,6 +25,7 @@ __all__ = [
     "after",
     "along_chain",
     "before",
+    "bytes_of_all",
     "calls",
     "carried",
     "combined",
@@ -249,6 +250,25 @@ def total_bytes(relation: str, asked: Callable[[Case], int]) -> Limit:
     )
 
 
+def bytes_of_all(relation: str, asked: Callable[[Case], int]) -> Limit:
+    """Limit the bytes that all ranks together send, in calls of built-in collectives as well.
+
+    These count as :meth:`grader.trace.trace.Trace.sent` says.
+    """
+    return Limit(
+        "bytes sent by all ranks",
+        lambda trace: sum(
+            _record(trace).sent(op) * _itemsize(op)
+            for operations in _record(trace).operations
+            for op in operations
+        ),
+        relation,
+        asked,
+        Diagnosis.TOO_MANY_BYTES,
+        Diagnosis.TOO_FEW_BYTES,
+    )
+
+
 def sent(relation: str, asked: Callable[[Case], int]) -> Limit:
     """Limit the bytes that any one rank sends."""
     return Limit(
@@ -402,6 +422,13 @@ def _record(trace: Measured) -> Trace:
     if not isinstance(trace, Trace):
         raise DeclarationError("this limit is judged on the record of real ranks; drop the growth")
     return trace
+
+
+def _itemsize(op: Operation) -> int:
+    """Return the bytes of an element of a message or a call, whose tensors have one dtype."""
+    if op.is_message:
+        return op.nbytes // max(op.count, 1)
+    return int(getattr(torch, op.signatures[0].dtype).itemsize) if op.signatures else 0
 
 
 def _calls(trace: Measured, kinds: Set[str]) -> Iterator[Operation]:
