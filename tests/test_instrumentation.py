@@ -399,6 +399,17 @@ def test_parameters_do_not_count_and_what_hides_in_their_memory_does():
     assert str(held_storages) == "1 of 24 more bytes of 10 float32"
 
 
+def test_numbers_are_found_in_whatever_tensor_holds_them():
+    held_storages, drawn = HeldStorages(list), torch.arange(6.0)
+    run, absent = drawn[2:5].numpy().tobytes(), torch.ones(3).numpy().tobytes()
+    with held_storages:
+        copied = torch.cat([torch.zeros(3), drawn])
+    assert held_storages.found([run, absent]) == {run}
+    copied.untyped_storage().resize_(0)  # as a gathered weight is freed that others refer to
+    del drawn
+    assert held_storages.found([run, absent]) == set()
+
+
 def _hoards(x):
     return HOARD.setdefault(dist.get_rank(), torch.ones(6 - dist.get_rank()))
 

@@ -8,11 +8,12 @@ simulate a CUDA device.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
 import time
 import timeit
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -36,6 +37,7 @@ __all__ = [
     "on_device",
     "played",
     "refusing",
+    "settled",
     "shown_to",
     "steps",
     "without_compiler",
@@ -228,6 +230,7 @@ class HeldStorages(_Watch):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
+        known = len(self._seen)
         for tensor in tensors_in([args, kwargs or {}, result]):
             if tensor.layout is torch.strided:
                 storage = tensor.untyped_storage()
@@ -236,18 +239,25 @@ class HeldStorages(_Watch):
                     text = f"{shape} {dtype_name(tensor.dtype)}"
                     reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
                     self._seen[storage._cdata] = (reference, text)
-        self.most = max(self.most, self.nbytes)
+        if len(self._seen) > known:  # only a new storage can make it more
+            self.most = max(self.most, self.nbytes)
         return result
 
     def settle(self, most: int) -> None:
-        """Wait until no more than ``most`` bytes are held, for :data:`LETTING_GO` at the longest.
+        """Wait until no more than ``most`` bytes are held, see :func:`settled`."""
+        settled(lambda: self.nbytes <= most)
 
-        The transport's own thread lets go of the tensors of a collective a moment after the rank
-        has seen its end, and they would count.
+    def found(self, runs: Collection[bytes]) -> set[bytes]:
+        """Return which of these runs of bytes stand in memory that is held, own tensors included.
+
+        So one can ask whether some numbers are in memory, whatever tensor they are in.
         """
-        until = time.monotonic() + LETTING_GO
-        while self.nbytes > most and time.monotonic() < until:
-            time.sleep(1e-4)
+        there: set[bytes] = set()
+        for storage, _ in self._storages():
+            if storage.nbytes():
+                data = ctypes.string_at(storage.data_ptr(), storage.nbytes())
+                there.update(run for run in runs if run in data)
+        return there
 
     @property
     def nbytes(self) -> int:
@@ -266,13 +276,37 @@ class HeldStorages(_Watch):
         for tensor in {id(t): t for t in self._own()}.values():
             own[tensor.untyped_storage()._cdata] += tensor.nbytes
         found = []
+        for storage, text in self._storages():
+            mine = own[storage._cdata]
+            if (nbytes := storage.nbytes() - mine) > 0:
+                found.append((nbytes, f"{nbytes} more bytes of {text}" if mine else text))
+        return found
+
+    def _storages(self) -> Iterator[tuple[Any, str]]:
+        """Yield each storage that is still alive, with its first shape and dtype."""
         for address, (reference, text) in list(self._seen.items()):
             storage: Any = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
             if storage is None:
                 del self._seen[address]
-            elif (nbytes := storage.nbytes() - own[address]) > 0:
-                found.append((nbytes, f"{nbytes} more bytes of {text}" if own[address] else text))
-        return found
+            else:
+                yield storage, text
+
+
+def settled(there: Callable[[], bool]) -> bool:
+    """Wait until a condition on held memory is there, for :data:`LETTING_GO` at the longest.
+
+    The transport's own thread lets go of the tensors of a collective a moment after the rank has
+    seen its end, and they would count.
+
+    Returns:
+        whether it is.
+    """
+    until = time.monotonic() + LETTING_GO
+    while not there():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(1e-4)
+    return True
 
 
 @contextlib.contextmanager
