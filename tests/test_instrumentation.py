@@ -12,7 +12,13 @@ import torch.distributed as dist
 from grader.core.compare import compare, differing_bits
 from grader.core.verdict import Diagnosis
 from grader.course.limits import held, holding, point, sent_elements
-from grader.rank.instrumentation import HeldStorages, differentiated, refusing, steps
+from grader.rank.instrumentation import (
+    HeldStorages,
+    ReceivedStorages,
+    differentiated,
+    refusing,
+    steps,
+)
 from grader.rank.recorder import ForbiddenCall
 from tests.conftest import play
 from tests.test_judge import declare, judge
@@ -375,6 +381,17 @@ def test_a_storage_counts_once_wherever_it_is_held():
     assert (held_storages.nbytes, str(held_storages)) == (0, "")
 
 
+def test_memory_that_grows_again_counts_again():
+    held_storages, parameter = HeldStorages(list), torch.ones(4)
+    with held_storages:
+        parameter.mul_(2)
+        parameter.untyped_storage().resize_(0)
+        torch.ones(3)
+        parameter.untyped_storage().resize_(32)
+        parameter.mul_(2)
+    assert held_storages.most == 32
+
+
 def test_what_is_saved_for_backward_is_held():
     weight = torch.ones(4, requires_grad=True)
     held_storages = HeldStorages(lambda: [weight])
@@ -436,6 +453,48 @@ def test_a_limit_on_held_bytes_says_who_holds_what():
     assert "bytes held by one rank: 24 (should be at most 20)" in verdict.message
     assert "rank 0 after the call: 1 of 6 float32" in verdict.message
     assert verdict.first_failure.misses_point
+
+
+def test_what_was_received_counts_with_its_copies_and_what_is_computed_does_not():
+    storages = ReceivedStorages()
+    with storages:
+        own, came = torch.ones(4), torch.zeros(4)
+        storages.received([came[:2]])
+        assert storages.nbytes == 16
+        computed, view = own.clone() + 2 * came, came.view(2, 2).T
+        assert storages.nbytes == 16
+        copies = [came.clone(), torch.stack([own, came]), came.double(), torch.empty(3)]
+        copies[-1].copy_(view[:, 0].repeat(2)[:3])
+        assert storages.nbytes == 16 + 16 + 32 + 32 + 12
+        storages.waits()
+    assert storages.most == 108
+    assert storages.fullest.startswith("1 of 2×4 float32, 1 of 4 float64, ")
+    del came, view
+    assert storages.nbytes == 92
+    copies.clear()
+    assert (storages.nbytes, computed.sum()) == (0, 4)
+
+
+def _keeps_its_requests(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    storages = ReceivedStorages()
+    dist.group.WORLD.watch_receives(storages)
+    with storages:
+        for _ in range(4):
+            came = torch.empty_like(x)
+            requests = [dist.isend(x, (rank + 1) % n), dist.irecv(came, (rank - 1) % n)]
+            for request in requests:
+                request.wait()
+            x = came
+    dist.group.WORLD.mark(holding(storages.most, "at most", storages.fullest))
+
+
+def test_what_is_received_is_measured_as_a_rank_begins_to_wait():
+    marks = play(_keeps_its_requests, 2, torch.ones(4)).trace.marks
+    # what has come, and what is coming; neither private buffers, nor what old requests keep
+    assert [one.text for rank in marks for one in rank] == [
+        "holds 32 bytes at most: 2 of 4 float32"
+    ] * 2
 
 
 # What collectives send. --------------------------------------------------------------

@@ -32,6 +32,7 @@ __all__ = [
     "UNSEEN",
     "HeldStorages",
     "OnDevice",
+    "ReceivedStorages",
     "differentiated",
     "noticing_unseen",
     "on_device",
@@ -221,6 +222,7 @@ class HeldStorages(_Watch):
         #: by the address of the storage: a reference that does not keep it alive but keeps the
         #: address from being used again, and the first tensor's shape and dtype
         self._seen: dict[int, tuple[StorageWeakRef, str]] = {}
+        self._sizes: dict[int, int] = {}
 
     def __torch_dispatch__(
         self,
@@ -230,18 +232,29 @@ class HeldStorages(_Watch):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        known = len(self._seen)
-        for tensor in tensors_in([args, kwargs or {}, result]):
+        if self._note(tensors_in([args, kwargs or {}, result])):
+            self.most = max(self.most, self.nbytes)
+        return result
+
+    def _note(self, tensors: Iterable[torch.Tensor]) -> bool:
+        """Count the storages of these tensors from now on.
+
+        Returns:
+            whether what is held can have become more: one is new, or larger than it was.
+        """
+        more = False
+        for tensor in tensors:
             if tensor.layout is torch.strided:
                 storage = tensor.untyped_storage()
-                if storage._cdata not in self._seen:
+                address, nbytes = storage._cdata, storage.nbytes()
+                if address not in self._seen:
                     shape = "×".join(map(str, tensor.shape)) or "scalar"
                     text = f"{shape} {dtype_name(tensor.dtype)}"
                     reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-                    self._seen[storage._cdata] = (reference, text)
-        if len(self._seen) > known:  # only a new storage can make it more
-            self.most = max(self.most, self.nbytes)
-        return result
+                    self._seen[address] = (reference, text)
+                more = more or nbytes > self._sizes.get(address, 0)
+                self._sizes[address] = nbytes
+        return more
 
     def settle(self, most: int) -> None:
         """Wait until no more than ``most`` bytes are held, see :func:`settled`."""
@@ -287,7 +300,7 @@ class HeldStorages(_Watch):
         for address, (reference, text) in list(self._seen.items()):
             storage: Any = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
             if storage is None:
-                del self._seen[address]
+                del self._seen[address], self._sizes[address]
             else:
                 yield storage, text
 
@@ -307,6 +320,60 @@ def settled(there: Callable[[], bool]) -> bool:
             return False
         time.sleep(1e-4)
     return True
+
+
+#: Operations whose results hold the numbers of their arguments, and none that are computed.
+_MOVES = frozenset(
+    {
+        "_to_copy", "cat", "clone", "constant_pad_nd", "copy", "flip", "gather", "index",
+        "index_copy", "index_put", "index_select", "masked_select", "repeat", "roll",
+        "select_scatter", "slice_scatter", "stack", "take",
+    }
+)  # fmt: skip
+
+
+class ReceivedStorages(HeldStorages):  # type: ignore[no-untyped-call]
+    """A dispatch mode that knows which memory holds what messages have brought to this rank.
+
+    A storage counts, as a whole, from the moment a receive into it is posted in the context, and
+    for as long as anything refers to it; and so does one to which an operation copies it.  What is
+    computed from it does not count.  A rank holds what it needs, and what is coming, as it begins
+    to wait: before that, requests of an earlier step may still keep their tensors.
+
+    Attributes:
+        most: the most bytes that were held when the rank began to wait.
+        fullest: what they were.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(list)
+        self.fullest = ""
+
+    def received(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Count the tensors of a receive that is posted now."""
+        self._note(tensors)
+
+    def waits(self) -> None:
+        """Compare what is held, as the rank begins to wait, with the most so far."""
+        if (nbytes := self.nbytes) > self.most:
+            self.most, self.fullest = nbytes, str(self)
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        moves = func.overloadpacket.__name__.removesuffix("_") in _MOVES
+        if moves and any(
+            tensor.untyped_storage()._cdata in self._seen
+            for tensor in tensors_in([args, kwargs or {}])
+            if tensor.layout is torch.strided
+        ):
+            self._note(tensors_in([result]))
+        return result
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -38,7 +38,15 @@ from grader.core.verdict import Diagnosis
 if TYPE_CHECKING:
     from grader.rank.requests import Deferred, Gated, Request
 
-__all__ = ["ForbiddenCall", "GROUPS", "Recorder", "TensorSnapshots", "checksum", "refusal"]
+__all__ = [
+    "ForbiddenCall",
+    "GROUPS",
+    "ReceiveWatcher",
+    "Recorder",
+    "TensorSnapshots",
+    "checksum",
+    "refusal",
+]
 
 
 # Contents of tensors, for replays. ------------------------------------------------
@@ -189,6 +197,16 @@ class Waiting:
     op: int
 
 
+class ReceiveWatcher(Protocol):
+    """An instrument that an adapter lets a rank tell of its receives and waits."""
+
+    def received(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Take note of the tensors that a receive is posted for."""
+
+    def waits(self) -> None:
+        """Take note that the rank begins to wait."""
+
+
 @dataclass
 class Recorder:
     """The recorder of a rank, through which all its recording groups report.
@@ -211,6 +229,8 @@ class Recorder:
     strict: bool = True
     snapshots: TensorSnapshots | None = None
     subgroups: bool = True
+    #: an instrument that is told of receives and waits, if there is one
+    watcher: ReceiveWatcher | None = None
     #: the thread that the student's functions are called in
     main: int = field(default_factory=threading.get_ident)
     #: by thread, the operation that it waits for
@@ -236,7 +256,7 @@ class Recorder:
         """Start a new trace for a new case, watching tensors of up to ``watched`` elements."""
         self.allowed, self.strict = allowed, strict
         self.snapshots = TensorSnapshots(self.emit, watched) if watched else None
-        self._first, self._marks = self._next, 0
+        self._first, self._marks, self.watcher = self._next, 0, None
         self._flights.clear()
         self._lost.clear()
         self._unresolved.clear()
@@ -304,6 +324,8 @@ class Recorder:
         if self.snapshots is not None:
             self.snapshots.look(measure)
         reads, writes = list(reads), list(writes)
+        if kind == "recv" and self.watcher is not None:
+            self.watcher.received(writes)
         flight = _Flight(kind, file, line, spans(reads), spans(writes), blocking)
         if not blocking:
             flight.counted, flight.clean = _counted([*reads, *writes]), line
@@ -405,6 +427,8 @@ class Recorder:
     def blocked(self, op: int, limit: int = 0) -> None:
         """Report that this thread now waits for ``op``, unless the post has reported it."""
         ident = threading.get_ident()
+        if self.watcher is not None:
+            self.watcher.waits()
         flight = self._flights.get(op)
         if flight is not None and flight.blocking:
             flight.blocking = False

@@ -32,7 +32,7 @@ from grader.rank.arguments import (
     require_tag,
     signatures,
 )
-from grader.rank.recorder import Recorder, checksum
+from grader.rank.recorder import ReceiveWatcher, Recorder, checksum
 from grader.rank.requests import (
     Batched,
     Deferred,
@@ -145,6 +145,10 @@ class RecordingGroup(dist.ProcessGroup):
     def mark(self, text: str) -> None:
         """Report that the rank is at a named place; see :func:`grader.core.events.mark`."""
         self._recorder.mark(text)
+
+    def watch_receives(self, watcher: ReceiveWatcher) -> None:
+        """Let an instrument be told of this rank's receives and waits, until the next call."""
+        self._recorder.watcher = watcher
 
     def destroy(self, line: int) -> None:
         """Note the line on which the rank has destroyed the group."""
