@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from grader.api import catalogue
 from grader.core.errors import RequestError, WorldError
 from grader.core.verdict import Diagnosis
+from grader.judge.judge import Judge, Settings
 from grader.launch.process_world import ProcessWorld
 from grader.launch.sandbox import SandboxPool, missing, new_sandbox
 from grader.launch.world import Job
@@ -20,6 +23,8 @@ from grader.server.sandbox_server import FILES, THREADS
 from grader.submission.submission import Submission
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sandbox here: {missing()}")
+
+ROOT = Path(__file__).resolve().parent.parent
 
 ANSWERS = Submission.from_bytes(
     b"""
@@ -245,3 +250,13 @@ def test_a_rank_that_computes_is_given_its_share_and_no_more(sandbox):
 @pytest.mark.parametrize("entry", ["takes_its_time", "takes_breaks"])
 def test_a_rank_that_takes_its_time_may(sandbox, entry):
     assert call(sandbox, entry, effort=1.0, seconds=30).failure is None
+
+
+def test_a_rank_that_dies_in_a_sandbox_costs_no_points(sandbox):
+    exercise = dataclasses.replace(catalogue()["sum_of_survivors"], world_sizes=(3,))
+    answer = ROOT / "tests/accepted/22_failures/sum_of_survivors_store.py"
+    judge = Judge(sandbox, Settings(1))
+    verdict = judge.judge(exercise, Submission.from_file(answer, catalogue()))
+    assert (verdict.message, verdict.score) == ("", exercise.points)
+    killed = [case.name for case in verdict.cases if "is killed as it enters" in case.name]
+    assert len(killed) == 2
