@@ -14,7 +14,7 @@ from grader.core.errors import DeclarationError, UnknownExercise
 from grader.core.verdict import Bound, Diagnosis, Status
 from grader.course.cases import Draw, Kind, PerRank
 from grader.course.chapters import Catalogue, discover
-from grader.course.exercise import Exercise, Mistake
+from grader.course.exercise import Exercise, JudgedCase, Mistake
 from grader.course.hints import choose_hint, predicted
 from grader.course.limits import messages
 from grader.judge.judge import Judge, Settings
@@ -22,6 +22,7 @@ from grader.launch.launchers import RankEnvironment, default_launcher
 from grader.launch.process_world import ProcessWorld
 from grader.submission.submission import Submission
 from grader.trace.message_matcher import MessageMatcher
+from grader.trace.trace import CallSpan
 
 TOY = discover("tests.toy.exercises")
 KIND = Kind(torch.float32, (3,))
@@ -514,3 +515,71 @@ def test_the_count_includes_simulated_ranks():
     verdict = judge.judge(exercise, submission, lambda done, of: seen.append((done, of)))
     assert any(case.simulated for case in verdict.cases)
     assert seen[-1] == (len(verdict.cases),) * 2
+
+
+# More time. -----------------------------------------------------------------------
+
+
+def with_more_time(judged):
+    """Declare an exercise on seconds of which a wrong run gets twice as many, and note them."""
+
+    def patient(one):
+        judged.append(one.case.seconds)
+        more = {**one.case.columns, "seconds": 2 * one.case.seconds}
+        return None if one.passed else dataclasses.replace(one.case, columns=more)
+
+    return declare(
+        signature="f(seconds: float) -> str",
+        inputs=lambda draw: [draw.case(name, seconds=1.0) for name in "ab"],
+        expected=lambda c: ["done"] * c.n,
+        world_sizes=(1,),
+        patient=patient,
+    )
+
+
+def test_what_is_right_with_more_time_is_right():
+    judged = []
+    verdict = judge(lambda seconds: "done" if seconds > 1 else "gave up", with_more_time(judged))
+    assert verdict.passed
+    assert judged == [1.0, 2.0] * 2
+
+
+def test_what_is_wrong_with_more_time_gets_no_more():
+    judged = []
+    assert judge(lambda seconds: "gave up", with_more_time(judged)).score == 0
+    assert judged == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "diagnosis, returned, seconds, more",
+    [
+        (None, (6, [0, 1, 2]), 2.4, False),
+        (None, (6, [0, 1, 2]), 2.6, True),
+        (Diagnosis.WRONG_VALUE, (3, [0, 1]), 0.1, True),  # rank 2 lives
+        (Diagnosis.WRONG_VALUE, (5, [0, 1, 2]), 0.1, False),
+        (Diagnosis.WRONG_VALUE, 6, 0.1, False),
+        (Diagnosis.WRONG_SHAPE, (6, [[0], 1, 2]), 0.1, False),
+        (Diagnosis.EXCEPTION, None, 0.1, True),
+        (Diagnosis.DEADLOCK, None, 0.1, False),
+    ],
+)
+def test_only_a_rank_that_may_be_late_gives_survivors_more_time(diagnosis, returned, seconds, more):
+    survivors = catalogue()["sum_of_survivors"]
+    case = survivors.cases(1, 3)[0]
+    matcher = MessageMatcher(3)
+    matcher.call_spans = [CallSpan(0, round(seconds * 1e9), "returned")] * 3
+    seen = JudgedCase(case, diagnosis, [returned] * 3, None, matcher.trace())
+    again = survivors.patient(seen)
+    assert (again is not None) == more
+    if more:
+        assert again.seconds == 2 * case.seconds
+
+
+def test_time_counts_from_when_the_last_rank_enters():
+    survivors = catalogue()["sum_of_survivors"]
+    case = survivors.cases(1, 3)[0]
+    matcher = MessageMatcher(3)
+    entered = [0, 0, round(3e9)]
+    matcher.call_spans = [CallSpan(one, round(3.1e9), "returned") for one in entered]
+    (limit,) = survivors.limits
+    assert limit.judge(case, matcher.trace()).measured == 1

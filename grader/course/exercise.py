@@ -255,6 +255,8 @@ class Exercise:
         point: whether a case that failed with a diagnosis misses the point of the
             exercise, as a limit can; see :func:`grader.course.limits.point`.
         remark: a remark on a run that passes all the same; empty if there is none.
+        patient: where answers decide by time limits: returns the same case with more time if a
+            run may have gone wrong because a busy machine made a rank late, else ``None``.
         points: what it is worth.
         chapter: name of the chapter, set by discovery.
 
@@ -286,6 +288,7 @@ class Exercise:
     point: Callable[[Case, Diagnosis], bool] | None = None
     remark: Callable[[Case, Trace], str] | None = None
     also: Callable[[Case], Sequence[Sequence[Any]]] | None = None
+    patient: Callable[[JudgedCase], Case | None] | None = None
     points: float = 1.0
     chapter: str = ""
     _header: ast.FunctionDef = field(init=False, repr=False, compare=False)

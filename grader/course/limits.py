@@ -157,6 +157,8 @@ class Limit:
         part: the part of a case's trace that is measured, see :func:`across`, :func:`before` and
             :func:`after`; all of it if not given.
         applies: whether it is judged on a case; on every one, if not given.
+        unit: the size of one, in a case, of what is counted, where ``measure`` is finer; one that
+            is begun counts.
     """
 
     quantity: str
@@ -169,12 +171,16 @@ class Limit:
     point: bool = False
     part: Callable[[Case, Trace], Trace] | None = None
     applies: Callable[[Case], bool] = lambda case: True
+    unit: Callable[[Case], int] | None = None
 
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
         if self.part is not None:
             trace = self.part(case, _record(trace))
-        return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
+        measured = self.measure(trace)
+        if self.unit is not None:
+            measured = -(-measured // self.unit(case))
+        return Bound(self.quantity, measured, self.relation, self.asked(case))
 
     def diagnose(self, bound: Bound) -> Diagnosis:
         """Return the diagnosis for a bound that does not hold."""

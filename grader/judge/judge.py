@@ -452,7 +452,7 @@ class Judge:
             found.judged_more(1)
             found.failed |= not verdict.passed
             if verdict.passed:
-                right[i] = (case, outcome)
+                right[i] = (judged[i].case, outcome)
                 # the kernel would count what a new world sends as the running world's
                 if not (found.failed or self._launcher.environment.sealed):
                     worlds.start_next()
@@ -472,6 +472,14 @@ class Judge:
     def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings) -> _Run:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
         first = outcome, *assess(exercise, case, outcome)
+        if exercise.patient is not None and not found.patience_lost:
+            patient = exercise.patient(first[2])
+            if patient is not None:
+                case = patient
+                settings = replace(self._settings, seconds=2 * self._settings.seconds)
+                outcome = worlds.run(case.n, _job(exercise, case, settings))
+                first = outcome, *assess(exercise, case, outcome)
+                found.patience_lost = exercise.patient(first[2]) is not None
         # simulated ranks have one order of arrival only
         if case.network is None and outcome.trace.choices and _worth_exploring(first, found):
             first = self._explore(exercise, case, worlds, found, first)
@@ -601,6 +609,7 @@ class _Findings:
         failed: whether a case has failed.
         explored: world sizes at which many orders of arrival have been tried.
         stop: the verdict after which nothing more is run.
+        patience_lost: whether a case was as wrong with more time, so that no other gets any.
         remark: the exercise's remark on the first right run that deserves one.
     """
 
@@ -613,6 +622,7 @@ class _Findings:
     failed: bool = False
     explored: set[int] = field(default_factory=set)
     stop: CaseVerdict | None = None
+    patience_lost: bool = False
     remark: str = ""
 
     @property

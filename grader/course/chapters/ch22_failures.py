@@ -9,7 +9,7 @@ import torch
 from grader.core.verdict import Diagnosis
 from grader.core.wire import AT_RETURN
 from grader.course.cases import Case, Draw, Kill, Kind
-from grader.course.exercise import Evidence, Exercise, Mistake
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import Limit, point
 from grader.course.oracles import OPS, magnitude, reduced
 from grader.trace.trace import Measured, Trace
@@ -245,8 +245,8 @@ first_divergence = Exercise(
 
 # The sum of the ranks that survive. -------------------------------------------------
 
-#: How long a rank waits for another before it takes it for dead. A rank of a busy machine must not
-#: be late by so much.
+#: How late a living rank may be, in seconds. On a busy machine it may be later all the same: a case
+#: that is wrong gets twice the time.
 _SECONDS = 0.5
 
 #: How many times as long a rank may take in all.
@@ -334,12 +334,38 @@ def _alone_at_fault(e: Evidence, rank: int) -> bool:
     )
 
 
-def _durations(trace: Measured) -> int:
-    """Return after how many times ``seconds``, begun ones included, the last rank has returned."""
+def _nanoseconds(trace: Measured) -> int:
+    """Return how long after the last rank has entered the last one has returned."""
     assert isinstance(trace, Trace)
-    spans = [one for one in trace.call_spans if one.how == "returned"]
-    longest = max(((one.left or 0) - (one.entered or 0) for one in spans), default=0)
-    return -(-longest // round(_SECONDS * 1e9))
+    entered = max((one.entered or 0 for one in trace.call_spans), default=0)
+    left = [one.left or 0 for one in trace.call_spans if one.how == "returned"]
+    return max(left, default=entered) - entered
+
+
+def _leaves_out(living: Sequence[int], returned: Any) -> bool:
+    """Return whether an answer lists ranks, but not all of those that live."""
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        return False
+    ranks = returned[1]
+    listed = isinstance(ranks, (tuple, list)) and all(type(rank) is int for rank in ranks)
+    return listed and not set(living) <= set(ranks)
+
+
+def _with_more_time(one: JudgedCase) -> Case | None:
+    """Return the case with twice the time, if it may have gone wrong because a rank was late.
+
+    Then a rank that lives counts as dead, which makes a sum wrong or an answer give up on an
+    operation, or the whole takes too long.  Survivors that disagree on the dead rank do not need
+    more time.
+    """
+    c, living = one.case, _living(one.case)
+    if one.diagnosis is None:
+        late = _nanoseconds(one.trace) > _MANY * c.seconds * 1e9
+    elif one.diagnosis in (Diagnosis.WRONG_VALUE, Diagnosis.WRONG_SHAPE):
+        late = any(_leaves_out(living, one.actual[rank]) for rank in living)
+    else:
+        late = one.diagnosis in (Diagnosis.EXCEPTION, Diagnosis.UNWAITED_REQUEST)
+    return replace(c, columns={**c.columns, "seconds": 2 * c.seconds}) if late else None
 
 
 sum_of_survivors = Exercise(
@@ -356,14 +382,16 @@ sum_of_survivors = Exercise(
         point(
             Limit(
                 "multiples of `seconds` until the last survivor returns",
-                _durations,
+                _nanoseconds,
                 "≤",
                 lambda c: _MANY,
                 Diagnosis.TIMEOUT,
                 Diagnosis.TIMEOUT,
+                unit=lambda c: round(c.seconds * 1e9),
             )
         ),
     ),
+    patient=_with_more_time,
     hints=(
         "A rank that is dead sends nothing, and a rank that is slow sends nothing yet. What tells"
         " you which it is, and where could a rank leave its x so that the others find it even"

@@ -23,7 +23,8 @@ def sum_of_survivors(x, seconds):
         votes = {}
         for rank in members:
             try:
-                store.wait([f"{attempt}/{rank}"], limit)
+                # one that began `seconds` later votes as much later
+                store.wait([f"{attempt}/{rank}"], 2 * limit)
                 votes[rank] = store.get(f"{attempt}/{rank}")
             except RuntimeError:
                 pass
