@@ -209,7 +209,9 @@ def _ladder(verdict: ExerciseVerdict) -> Iterator[str]:
         width = f"width: {100 * row.share:.1f}%"
         bar = f'<div style="{width}; height: 0.7em; background: {look.colour}"></div>'
         weight = "bold" if row.own else "normal"
-        numbers = "".join(f'<td style="{cell}">{number}</td>' for number in row.numbers)
+        # a number stays beside its unit
+        kept = f"{cell}; white-space: nowrap"
+        numbers = "".join(f'<td style="{kept}">{number}</td>' for number in row.numbers)
         yield (
             f'<tr style="font-weight: {weight}"><th scope="row" style="{cell}; text-align: left;'
             f' font-weight: {weight}">{escape(row.name)}</th>{numbers}<td>{bar}</td></tr>'
