@@ -114,7 +114,7 @@ print("in another order:  ", [part.item() for part in parts])
 
 # %% [markdown]
 # The result depends on which ranks form pairs, as a floating-point sum always depends on its order. The
-# order above gives 1.001, which is right to seven digits; the other gives 0. But all ranks agree: $a+b$ and
+# first order gives 1.001, which is right to seven digits; the second gives 0. But all ranks agree: $a+b$ and
 # $b+a$ have the same bits (addition is *commutative*, though not associative), and every rank adds up the
 # same pairs of pairs.
 #
@@ -138,9 +138,10 @@ predict("")
 # %% [markdown]
 # ## Exercise: recursive doubling
 #
-# In place, for any number of ranks, all five operations, and any length. Where $n$ is a power of two it
-# must take exactly $\log_2 n$ rounds; elsewhere at most $\lfloor\log_2 n\rfloor + 2$. Which ranks stand
-# aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
+# In place, for any number of ranks, all five operations (AVG comes with floating-point numbers only), and any
+# length. Where $n$ is a power of two it must take exactly $\log_2 n$ rounds; elsewhere at most
+# $\lfloor\log_2 n\rfloor + 2$. So six ranks and seven may take four rounds, one more than eight. Which ranks
+# stand aside is up to you. Remember that nothing may be written to a tensor while `isend` is sending it.
 #
 # You have written both of these helpers before in one form or another, so here they are for you to use.
 
@@ -283,7 +284,9 @@ predict("")
 #
 # In place, any number of ranks, any length. For powers of two: $2\log_2 n$ rounds, and no rank sends more
 # than $2(n-1)\lceil \mathrm{len}/n\rceil$ elements. Elsewhere fold, as before: at most
-# $2\lfloor\log_2 n\rfloor + 2$ rounds.
+# $2\lfloor\log_2 n\rfloor + 2$ rounds, and with $p$ for the largest power of two up to $n$, at most
+# $(3p-2)\lceil\mathrm{len}/p\rceil$ elements. That is halving and doubling among $p$ ranks, and one whole tensor
+# to hand over.
 #
 # The first partner may be the nearest rank or the farthest. The halves of an odd number of elements differ
 # by one, and a half may be empty.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -57,6 +58,16 @@ def floor_log(n: int) -> int:
 def share(c: Case) -> int:
     """Return ⌈len/n⌉, the elements of the largest of n even shares."""
     return -(-length(c) // c.n)
+
+
+def _most_elements(c: Case) -> int:
+    """Return the most elements that a rank sends in halving and doubling.
+
+    Halving and doubling among p ranks, the largest power of two, takes 2(p − 1) shares of ⌈len/p⌉.
+    Where ranks fold, a rank hands over a whole tensor besides, which may be padded: p more.
+    """
+    p = 1 << floor_log(c.n)
+    return (2 * (p - 1) + (0 if is_power(c.n) else p)) * -(-length(c) // p)
 
 
 def _tensors(draw: Draw) -> Iterator[Case]:
@@ -248,6 +259,12 @@ def _whole_rows(e: Evidence) -> bool:
         and not any(count % x.shape[1] for count in counts)
         and share(e.case) % x.shape[1]
     )
+
+
+def _exchanges_whole_tensors(e: Evidence) -> bool:
+    """Return whether a rank sends all of x more often than to fold, or to tell one that has."""
+    whole = Counter(op.rank for op in e.trace.sends() if op.count == length(e.case) > 1)
+    return max(whole.values(), default=0) > (0 if is_power(e.case.n) else 1)
 
 
 _RING_ROUNDS = Mistake(
@@ -471,17 +488,7 @@ halving_doubling_all_reduce = Exercise(
         point(
             rounds("≥", lambda c: 2 * floor_log(c.n) if is_power(c.n) and length(c) >= c.n else 0)
         ),
-        # where ranks fold, x as a whole is handed over besides, perhaps padded
-        point(
-            sent_elements(
-                "≤",
-                lambda c: (
-                    2 * (c.n - 1) * share(c)
-                    if is_power(c.n)
-                    else (2 * floor_log(c.n) + 2) * (length(c) + c.n)
-                ),
-            )
-        ),
+        point(sent_elements("≤", _most_elements)),
     ),
     growth=Growth(_on_many_ranks),
     demo=lambda n: demo(n, x=tags(n, n), op=OPS["SUM"]),
@@ -581,7 +588,7 @@ halving_doubling_all_reduce = Exercise(
             " only, so send a half, then a quarter, then an eighth.",
             when=lambda e: (
                 e.diagnosis in (Diagnosis.TOO_MANY_BYTES, Diagnosis.TOO_FEW_ROUNDS)
-                and any(op.count == length(e.case) > 1 for op in e.trace.sends())
+                and _exchanges_whole_tensors(e)
             ),
         ),
         Mistake(
@@ -609,8 +616,9 @@ halving_doubling_all_reduce = Exercise(
         " not a power of two, one more round to fold, and one to tell.",
         Diagnosis.TOO_FEW_ROUNDS: "log₂ n exchanges to reduce and as many to gather, each with a"
         " part of x.",
-        Diagnosis.TOO_MANY_BYTES: "Half of x, then a quarter, then an eighth: (n − 1)/n of x in the"
-        " first phase, and as much in the second.",
+        Diagnosis.TOO_MANY_BYTES: "Half of x, then a quarter, then an eighth: less than x in the"
+        " first phase, and as much in the second. Where n is not a power of two, some ranks hand"
+        " over all of x once, to fold or to tell.",
     },
 )
 
@@ -658,6 +666,11 @@ _NOT_TOLD = (
     Mistake(
         "Every rank ends with rank 0's x. The source is src, and it is not always rank 0.",
         gives=lambda c: [c.x[0]] * c.n if c.src else None,
+    ),
+    Mistake(
+        "Every rank ends with the x of rank −src, modulo n. The place of a rank after src is"
+        " (rank − src) % n, which is 0 for src itself.",
+        gives=lambda c: [c.x[-c.src % c.n]] * c.n,
     ),
     Mistake(
         "x is unchanged on every rank, although messages were exchanged. Receive into views of x:"
