@@ -74,21 +74,20 @@ for elements in (1, 16 * 10**6):
 #
 # ![Three nodes of four ranks. In each node, thick lines lead from the ranks to a switch of the node. A
 # thin line leads from every rank out of the node: from the first rank of each node to leaf switch 0, from
-# the second to leaf switch 1, and so on. The leaf switches are connected by two spine switches above
-# them.](../imgs/rails.png)
+# the second to leaf switch 1, and so on. Each leaf switch has one line to each of two spine switches above
+# it.](../imgs/rails.png)
 #
 # - The network cards of GPUs at the same place in their nodes are connected to the same switch, called a
 #   *leaf*. They form a **rail**, and such a cluster is
 #   [rail-optimized](https://docs.nvidia.com/networking/display/ibclusterbringupprocedure/setting+the+infiniband+cluster+topology).
 #   Ranks 1, 5 and 9 are one switch apart. Rank 1 reaches rank 6 over the switches at the top, the *spine*;
 #   or its data first go over the fast links to rank 2, which is on the right rail.
-# - Leaves and spine make a **fat tree** ([Leiserson 1985](https://doi.org/10.1109/TC.1985.6312192)). Here it
-#   does not get thinner towards the top: as much bandwidth leads up from a leaf as down. Then, with good
-#   routes, any half of the ranks can send to the other half at full speed: the network has full *bisection
-#   bandwidth*.
-# - Switches and cables cost money, so there are trees with fewer links up than down. A leaf with 32 links
-#   down and 16 up is **oversubscribed** 2 to 1: if all of its ranks send through the spine at once, each
-#   gets half the speed of its link.
+# - Leaves and spine make a **fat tree** ([Leiserson 1985](https://doi.org/10.1109/TC.1985.6312192)). If as
+#   much bandwidth leads up from each leaf as down, then, with good routes, any half of the ranks can send to
+#   the other half at full speed: the network has full *bisection bandwidth*.
+# - Switches and cables cost money, so there are trees with fewer links up than down. Count them in the
+#   picture: three lead down from a leaf and two lead up. It is **oversubscribed** 3 to 2: if all of its ranks
+#   send through the spine at once, each gets two thirds of the speed of its link.
 #
 # What stays on its rail does not meet the spine at all. Keep that in mind when you choose which ranks talk
 # to each other. (The simulator has nodes and links, and a network between them that is never full. It does
@@ -272,8 +271,8 @@ predict("")
 # ## Exercise: hierarchical_all_reduce
 #
 # In place, `x` becomes the reduction over all ranks. With $g$ for `ranks_per_node`, a **share** is
-# $\lceil \text{len}/g \rceil$ elements. Between nodes, no call and no message may carry more than one share of
-# a rank. Many small pieces do not get around that: in total, a rank may send at most
+# $\lceil \text{len}/g \rceil$ elements. Between nodes, no call and no message may carry more than one share from
+# any rank. Many small pieces do not get around that: in total, a rank may send at most
 # $\max(2, \text{nodes} - 1)$ shares to other nodes, where a built-in collective counts as what the best
 # point-to-point algorithm sends for it. You may use `new_group`; `reduce_scatter`, `all_reduce` and
 # `all_gather` in all their forms; and point-to-point messages.

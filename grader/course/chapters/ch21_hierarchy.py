@@ -213,8 +213,9 @@ node_groups = Exercise(
             when=lambda e: _reported(e, "NoneType") and e.written("use_local_synchronization=True"),
         ),
         Mistake(
-            "Ranks wait for each other: with use_local_synchronization=True a group is made when"
-            " all its members have called, so let every rank make the same kind of group first.",
+            "Ranks wait for each other in new_group: with use_local_synchronization=True a group is"
+            " made when all its members have called. Do all of them name the same members, and does"
+            " every rank make the same kind of group first?",
             when=lambda e: (
                 e.diagnosis is Diagnosis.DEADLOCK and e.written("use_local_synchronization")
             ),
@@ -551,6 +552,7 @@ hierarchical_all_reduce = Exercise(
                 length(e.case) % int(e.case.ranks_per_node) != 0
                 and _raised(
                     "do not divide evenly",
+                    "negative dimension",
                     "is invalid for input of size",
                     "split_with_sizes",
                     "gives itself",
