@@ -35,11 +35,14 @@ from grader import check, hint, predict, run, timeline
 # Four processes all-reduce a tensor, and then rank 2 is killed. The other three call all-reduce again. They have
 # passed `timeout=timedelta(seconds=3)` to `init_process_group`, so no wait lasts longer than that.
 #
-# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here: each rank
-# sends to the next one and receives from the one before.
-#
 # These are plain processes without the grader. `torchrun` would spoil the experiment: it stops all ranks as soon as
 # one fails.
+#
+# **Predict:** which of ranks 0, 1 and 3 get an exception, and when? Gloo's all-reduce is a ring here: each rank
+# sends to the next one and receives from the one before.
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 def start_ranks(script, ranks=4):
@@ -242,8 +245,8 @@ print("all agree:", len(set(votes)) == 1)
 # Write `sum_of_survivors`. One rank may be killed at any moment after all have entered. Every survivor returns the
 # sum over the survivors' `x`, and the list of their ranks, from the lowest to the highest. All survivors return the same.
 #
-# - `seconds` is how late a living rank may be. Every survivor returns within five times `seconds`; an answer that
-#   takes longer earns at most half the points.
+# - `seconds` is how late a living rank may be. Every survivor returns within five times `seconds`, counted from when
+#   the last rank enters; an answer that takes longer earns at most half the points.
 # - A rank that died after its `x` was known may count as a survivor, if all agree on that and list it.
 # - `dist.all_reduce`, `dist.new_group` and the default store are allowed. The store alone is enough.
 # - Any rank may be the one that dies, even rank 0.
@@ -305,6 +308,9 @@ if survives:
 # each of them read, and from how many of the files?
 
 # %%
+predict("")
+
+# %%
 def launch(script, ranks, folder, *options, **environment):
     """Run a script with torchrun, and show the lines that its ranks print, sorted."""
     path = os.path.join(folder, "script.py")
@@ -318,7 +324,10 @@ def launch(script, ranks, folder, *options, **environment):
         env={**os.environ, "FOLDER": folder, **environment},
         timeout=200,
     )
-    print(*sorted(done.stdout.splitlines()), sep="\n")
+    for line in sorted(done.stdout.splitlines()):
+        print(line)
+    if done.returncode != 0:
+        print(done.stderr[-2000:])
 
 
 SAVE_OR_LOAD = """
@@ -371,6 +380,9 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # **Predict:** two ranks train for six steps, 0 to 5, and write a checkpoint after every second one: after steps 1, 3
 # and 5. In the first attempt, rank 1 kills itself in step 4. Which steps does each attempt do?
+
+# %%
+predict("")
 
 # %%
 RESTARTED = """
@@ -438,7 +450,11 @@ with tempfile.TemporaryDirectory() as folder:
 # writing, and a failure throws away $T/2$ on average, a share $T/(2M)$. (The restart itself takes time as well, whatever
 # $T$ is.) The sum is least at $T = \sqrt{2CM}$
 # ([Young](https://cacm.acm.org/research/a-first-order-approximation-to-the-optimum-checkpoint-interval), 1974).
+#
 # **Predict** $T$ for a failure every three hours and a checkpoint that takes 30 seconds. What share of the time is lost?
+
+# %%
+predict("")
 
 # %%
 cost, between = 30.0, 3 * 3600.0
@@ -646,7 +662,11 @@ for letters in ("ABC", "DEF"):
 # **Predict**, and write it down for each letter: the first step, stage, tensor and rank that is wrong, and which of the
 # six faults it is. Only the **first** ✗ of a block tells you anything: after the next average, that tensor is wrong
 # everywhere.
-#
+
+# %%
+predict("")
+
+# %% [markdown]
 # With thousands of ranks nobody reads such blocks. This function does, with the same idea as your `first_divergence`.
 # Compare with what you have predicted.
 
@@ -673,6 +693,9 @@ for letter, fault in zip("ABCDEF", FAULTS):
 #   everywhere. Two small all-reduces find it at once: the MIN and the MAX of the checksums have to be the same.
 #
 # **Predict:** at which step would that check have found each of the six?
+
+# %%
+predict("")
 
 # %%
 def found_by_comparing_ranks(log):

@@ -40,12 +40,13 @@ def who_notices() -> Sheet:
 
 def column_of_calls() -> Sheet:
     """Records in rows, read column by column up to the first that differs."""
-    sheet = Sheet(8, 2.75)
-    calls = ("reduce 6", "bcast 3", "gather 2", "reduce 6")
-    rows: list[list[str]] = [[*calls, "bcast 3", "gather 2"] for _ in range(4)]
-    rows[0] = [*calls, "bcast 3", ""]  # waits there for rank 2
-    rows[2] = [*calls, "gather 2", ""]
-    wide, high, x0, top = 1.05, 0.38, 1.2, 2.0
+    sheet = Sheet(9.4, 2.75)
+    reduces, tells, gathers = "all_reduce 6", "broadcast 3", "all_gather 2"
+    calls = (reduces, tells, gathers, reduces)
+    rows: list[list[str]] = [[*calls, tells, gathers] for _ in range(4)]
+    rows[0] = [*calls, tells, ""]  # waits there for rank 2
+    rows[2] = [*calls, gathers, ""]
+    wide, high, x0, top = 1.28, 0.38, 1.2, 2.0
     for position in range(6):
         x = x0 + position * (wide + 0.06)
         sheet.text(x + wide / 2, top + 0.5, str(position), 10, colour=FAINT)

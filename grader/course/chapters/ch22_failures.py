@@ -541,6 +541,9 @@ sum_of_survivors = Exercise(
         Diagnosis.FORBIDDEN_CALL: "all_reduce and new_group are allowed, and the store is enough.",
         Diagnosis.WRONG_TYPE: "Return a pair: the sum as a tensor, and the ranks as a list.",
         Diagnosis.WRONG_VALUE: "Which ranks did each survivor sum, and which does it list?",
+        Diagnosis.WRONG_DTYPE: "The sum has the dtype of x. torch.tensor(...) guesses one from the"
+        " numbers, even where there are none: give it dtype=x.dtype. And a division makes floats"
+        " of integers: return the sum, not an average.",
         Diagnosis.UNWAITED_REQUEST: "Wait for every operation that you start between living ranks.",
     },
 )
