@@ -251,11 +251,15 @@ class _Variant:
     """A way to count steps for the bias correction, and where eps is added.
 
     ``count`` takes the number of the step, how often the parameter has been updated with this
-    one, how often all of them, and how many parameters were passed with this one.
+    one, how often all of them, and how many parameters were passed with this one.  With
+    ``eps_corrected`` eps is divided by the bias correction, too; with ``decay_last`` weights decay
+    after the step.
     """
 
     count: Callable[[int, int, int, int], int | None] = lambda step, updates, made, passed: updates
     eps_inside: bool = False
+    eps_corrected: bool = False
+    decay_last: bool = False
     tied_twice: bool = False
 
 
@@ -278,13 +282,21 @@ def by_hand(c: Case, rule: _Variant) -> list[dict[str, Any]]:
             made += 1
             g, updates[i] = gradient.double(), updates[i] + 1
             p = parameters[i]
-            p *= 1 - lr * decay
+            if not rule.decay_last:
+                p *= 1 - lr * decay
             m[i] = beta * m[i] + (1 - beta) * g
             v[i] = gamma * v[i] + (1 - gamma) * g * g
             t = rule.count(step + 1, updates[i], made, passed)
             first, second = (1 - b**t if t else 1.0 for b in (beta, gamma))
-            root = (v[i] / second + eps).sqrt() if rule.eps_inside else (v[i] / second).sqrt() + eps
+            if rule.eps_inside:
+                root = (v[i] / second + eps).sqrt()
+            elif rule.eps_corrected:
+                root = (v[i].sqrt() + eps) / second**0.5
+            else:
+                root = (v[i] / second).sqrt() + eps
             p -= lr * (m[i] / first) / root
+            if rule.decay_last:
+                p *= 1 - lr * decay
         for i, p in enumerate(parameters):
             report[_key(i, step + 1)] = p.clone().to(c.state[i].dtype)
     return [{**report, "gradients cleared by zero_grad": True}] * c.n
@@ -605,6 +617,16 @@ ShardedAdamW = Exercise(
         Mistake(
             "eps is added to the root, √v̂ + eps, not to what is under it.",
             gives=lambda c: by_hand(c, _Variant(eps_inside=True)),
+        ),
+        Mistake(
+            "eps is added too early: it comes after the bias correction, √(v / (1 − beta2^t)) +"
+            " eps. With (√v + eps) / √(1 − beta2^t) it is corrected as well.",
+            gives=lambda c: by_hand(c, _Variant(eps_corrected=True)),
+        ),
+        Mistake(
+            "Weight decay comes after the step here, and shrinks the step as well. Multiply the"
+            " weight by 1 − lr · weight_decay first.",
+            gives=lambda c: by_hand(c, _Variant(decay_last=True)),
         ),
         Mistake(
             "A gradient that is None on all ranks is not a gradient of zeros: the parameter does"
