@@ -937,8 +937,8 @@ scatter_all_gather_broadcast = Exercise(
         ),
         Mistake(
             "The shares are not all of one size, and both ends of a message must mean the same one."
-            " What a rank receives in one step it sends in the next; is your buffer as long as the"
-            " share that comes?",
+            " Do both count shares in the same way, by rank or by the place after src? And is your"
+            " buffer as long as the share that comes?",
             when=lambda e: (
                 e.diagnosis is Diagnosis.SIZE_MISMATCH and length(e.case) % e.case.n != 0
             ),
