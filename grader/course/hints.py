@@ -168,7 +168,9 @@ def _slack(want: Any, scale: Any) -> Any:
     fits = want.dtype != torch.bool and scale.shape == want.shape
     if not fits:
         return None
-    return torch.maximum(scale, want.abs().amax()) if want.numel() else scale
+    # what is infinite, or no number, has no size
+    largest = want.abs().nan_to_num(0, 0, 0).amax() if want.numel() else scale
+    return torch.maximum(scale, largest)
 
 
 # Mistakes that can be proved in any exercise. ------------------------------------------------
