@@ -118,6 +118,12 @@ def without(because: str, sizes: tuple[int, ...] = STANDARD_SIZES) -> Sweep:
 NO_N = LENGTHS.keys() - {"n − 1", "n", "n + 1"}
 X = Sweep(column("x"))
 CHUNKS = Sweep(column("chunks"))
+ATTENTION = Sweep(
+    column("q"),
+    frozenset(),
+    frozenset({torch.float32, torch.float64}),
+    because="heads × tokens × numbers; a softmax has no integers, and bfloat16 would hide mistakes",
+)
 
 SWEEPS = {
     "who_am_i": without("takes no arguments"),
@@ -228,6 +234,9 @@ SWEEPS = {
     "best_pieces": without("takes numbers", (1,)),
     "double_trees": without("takes a number", (1,)),
     "first_divergence": without("takes lists of calls", (1,)),
+    "ring_attention": ATTENTION,
+    "ulysses_attention": ATTENTION,
+    "zigzag_split": without("takes numbers", (1,)),
     "sum_of_survivors": Sweep(
         column("x"),
         frozenset({"0", "1"}),

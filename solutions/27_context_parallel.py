@@ -1,0 +1,663 @@
+# %% [markdown]
+# # 27 · Context parallelism
+#
+# Llama 3 reads up to 131,072 tokens at once. In its largest version each token is a row of 16,384
+# numbers, so in bfloat16 a single activation of a single sequence takes 4.3 GB, and each of its 126 layers
+# has several. Data parallelism gives every rank sequences of its own, but it cannot divide *one*. So the
+# sequence itself is cut among 16 ranks ([table 4](https://arxiv.org/abs/2407.21783)): each has 8,192 tokens, and
+# none ever holds all of them. But a token of one rank has to attend to those of the others.
+#
+# **You will learn** why only attention minds the cut, how a softmax is put together from pieces, and two
+# ways to bring queries and keys together: around a ring, and with all-to-alls. You will count what each
+# sends and holds, and share out the work of causal attention evenly.
+#
+# **You need** chapters [05](05_all_gather.ipynb) (the ring), [08](08_all_to_all.ipynb) (all-to-all) and
+# [16](16_scale_math.ipynb) (what a block computes).
+#
+# **Time:** 3 hours, and 3 exercises. The first is worth 2 points.
+
+# %%
+import math
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+from grader import check, hint, predict, run, simulate, timeline
+from grader.rank.instrumentation import HeldStorages
+
+# %% [markdown]
+# ## Where tokens meet
+#
+# Here is one transformer block of chapter 16, in pieces. Give each piece the first half of a sequence and
+# then the second half, and put the two results together.
+#
+# **Predict:** for which of the four is that the same as giving it the whole sequence?
+
+# %%
+predict("")
+
+# %%
+torch.manual_seed(0)
+heads, dim, length = 4, 16, 32
+h = heads * dim
+norm, project, mlp = (
+    nn.LayerNorm(h),
+    nn.Linear(h, h),
+    nn.Sequential(nn.Linear(h, 4 * h), nn.GELU(), nn.Linear(4 * h, h)),
+)
+
+
+def split_heads(x):  # tokens × h → heads × tokens × dim
+    return x.view(len(x), heads, dim).transpose(0, 1)
+
+
+def self_attention(x):
+    return F.scaled_dot_product_attention(*[split_heads(x)] * 3)
+
+
+x = torch.randn(length, h)
+with torch.no_grad():
+    for name, piece, along in (
+        ("norm", norm, 0),
+        ("projection", project, 0),
+        ("MLP", mlp, 0),
+        ("attention", self_attention, 1),
+    ):
+        halves = torch.cat([piece(half) for half in x.chunk(2)], along)
+        print(f"{name:10} the same in halves: {torch.allclose(halves, piece(x), atol=1e-5)}")
+
+# %% [markdown]
+# Three of them work on each token alone. Cut the sequence, and nothing has to be sent for them. In
+# **attention** the tokens meet: the result for a token is a mean of the values $v_j$ of all tokens, weighted
+# by how well its query $q$ fits their keys $k_j$. For each head,
+#
+# $$o = \frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}, \qquad s_j = \frac{q \cdot k_j}{\sqrt{d}}$$
+#
+# where $d$ is the number of elements of a key. So each rank needs the keys and values of all ranks, though
+# not necessarily at the same time.
+#
+# ## A softmax in pieces
+#
+# A sum can be computed piece by piece. Suppose the keys come in two blocks, A and B. For each block a
+# rank can compute $\ell = \sum e^{s_j}$ and $o = \sum e^{s_j} v_j$. Add the two $\ell$, add the two $o$,
+# divide, done?
+#
+# **Predict:** below, block B is block A with larger scores. What goes wrong, and from which score on?
+
+# %%
+predict("")
+
+# %%
+v = torch.tensor([1.0, 2.0, 3.0, 4.0])
+scores = torch.tensor([0.0, 1.0, 2.0, 3.0])
+for larger in (0, 80, 85, 86, 200):
+    both = torch.cat([scores, scores + larger])
+    weights = both.exp()
+    plain = (weights * torch.cat([v, v])).sum() / weights.sum()
+    right = (both.softmax(0) * torch.cat([v, v])).sum()
+    print(f"B's scores larger by {larger:3}: {plain:.4f}, and it should be {right:.4f}")
+
+# %% [markdown]
+# From $e^{89}$ on a number is too large for float32, and infinity divided by infinity is not a number. The
+# cure is an old one: subtract the largest score $m$ from all of them. All weights shrink by the same factor
+# $e^{-m}$, which cancels in the quotient, and the largest weight is 1.
+#
+# But each block has a largest score of its own, and the second is not known while the first is being
+# computed. **Predict** on paper: block A was summed with $m_A$, block B with $m_B$. What do you multiply
+# each with before you add them?
+
+# %%
+predict("")
+
+# %% [markdown]
+# What was computed with $m_A$ and should have been computed with $m = \max(m_A, m_B)$ is too large by the
+# factor $e^{m - m_A}$. So
+#
+# $$\ell = e^{m_A - m}\,\ell_A + e^{m_B - m}\,\ell_B, \qquad o = e^{m_A - m}\,o_A + e^{m_B - m}\,o_B$$
+#
+# and neither exponent is ever positive. This is the **online softmax**
+# ([Milakov and Gimelshein 2018](https://arxiv.org/abs/1805.02867)).
+# [FlashAttention](https://arxiv.org/abs/2205.14135) uses it to go through keys in tiles that fit into a
+# GPU's fast memory; we shall use it to go through the blocks of other ranks.
+#
+# It can be written with one number in place of two. The logarithm of the sum of weights,
+# $L = m + \ln \ell = \ln \sum_j e^{s_j}$, is called the **log-sum-exp**. Of a block that is finished, with the
+# result $\bar o = o / \ell$, nothing else need be known:
+#
+# $$L = \ln\left(e^{L_A} + e^{L_B}\right), \qquad \bar o = e^{L_A - L}\,\bar o_A + e^{L_B - L}\,\bar o_B$$
+#
+# Here is that second form for one query and two blocks, with the result beside torch's own.
+
+
+# %%
+def finished(scores, v):
+    """The mean of v with the weights of a softmax, and the log-sum-exp of the scores."""
+    return (scores.softmax(0) * v).sum(), scores.logsumexp(0)
+
+
+def merged(one, other):
+    (out_a, lse_a), (out_b, lse_b) = one, other
+    lse = torch.logaddexp(lse_a, lse_b)
+    return out_a * (lse_a - lse).exp() + out_b * (lse_b - lse).exp(), lse
+
+
+for larger in (0, 200, -200):
+    out, _ = merged(finished(scores, v), finished(scores + larger, v))
+    right = (torch.cat([scores, scores + larger]).softmax(0) * torch.cat([v, v])).sum()
+    print(f"B's scores larger by {larger:4}: {out:.4f}, and it should be {right:.4f}")
+
+# %% [markdown]
+# The results of the blocks are *averaged with weights*, and the weights are how much of the softmax each
+# block has. **Predict:** what comes out if you take the plain mean of the two results instead, for blocks
+# that differ by 1, and by 200?
+
+# %%
+predict("")
+
+# %%
+other_v = v + 10
+for larger in (0, 1, 200):
+    one, other = finished(scores, v), finished(scores + larger, other_v)
+    plain, right = (one[0] + other[0]) / 2, merged(one, other)[0]
+    print(f"B's scores larger by {larger:3}: plain mean {plain:.3f}, and it should be {right:.3f}")
+
+# %% [markdown]
+# ## Around the ring
+#
+# Now give each rank a block of tokens, with their $q$, $k$ and $v$. The queries stay where they are. The
+# blocks of keys and values go round the ring, as the pieces do in `ring_all_gather`, with one difference:
+# a rank adds a block to its sums when it comes, passes it on, and lets it go. This is **ring attention**
+# ([Liu, Zaharia and Abbeel 2023](https://arxiv.org/abs/2310.01889)), and it builds on computing attention
+# [block by block](https://arxiv.org/abs/2305.19370) on one device.
+#
+# ![Four ranks in four rows, in four steps. In step 0 each rank holds its own block of keys and values. In
+# each further step it holds the block that its left neighbour held before: rank 0 works on blocks 0, 3, 2,
+# 1, rank 1 on 1, 0, 3, 2, rank 2 on 2, 1, 0, 3, rank 3 on 3, 2, 1, 0. Blocks of later ranks are drawn faint:
+# with a causal mask nothing is computed there.](../imgs/ring_of_blocks.png)
+#
+# **Predict** for $n$ ranks: how many blocks does each rank send? How many blocks of *other* ranks does it
+# have to hold at the same time, if the next block travels while it works on this one?
+
+# %%
+predict("")
+
+# %% [markdown]
+# A rank sends its own block, and passes on all that come except the last: $n - 1$ blocks. It holds one that
+# it works on and one that is coming: two, whether there are 3 ranks or 3000.
+#
+# With a **causal** mask, token $i$ sees only tokens $j \le i$. Blocks are in rank order, so there are three
+# kinds of them. Which part does a query on rank $r$ see of its own block, and of one from an earlier
+# rank? (The picture tells you about later ranks.) Decide what your function does with each kind before you
+# write it. Beware of rows that see nothing yet: $m = -\infty$, and $-\infty - (-\infty)$ is not a number.
+#
+# ## Exercise: ring attention
+#
+# `q`, `k` and `v` are heads × own tokens × dim, of the same shape on all ranks; the tokens are in rank order.
+# Return this rank's rows of $\mathrm{softmax}(q k^\top/\sqrt{\mathrm{dim}})\,v$ over the tokens of all
+# ranks. The grader compares them to the accuracy of float32, and has scores that overflow without a
+# maximum. There is no backward pass.
+#
+# - Send to neighbours only: $n - 1$ blocks, each of the bytes of a `k` and a `v`.
+# - Never hold more than **two** blocks of other ranks. What has been received counts from the moment its
+#   receive is posted for as long as any variable refers to it, and so does a copy. The grader looks whenever a
+#   rank begins to wait.
+
+
+# %%
+def ring_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    """Attention of this rank's queries over the tokens of all ranks."""
+    ### BEGIN SOLUTION
+    rank, n = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % n, (rank + 1) % n
+    block = torch.stack([k, v])
+    top = q.new_full((*q.shape[:2], 1), -math.inf)  # the largest score of each row so far
+    total, out = torch.zeros_like(top), torch.zeros_like(q)
+    for step in range(n):
+        if step < n - 1:
+            coming = torch.empty_like(block)
+            requests = [dist.isend(block, right), dist.irecv(coming, left)]
+        owner = (rank - step) % n
+        if owner <= rank or not causal:
+            scores = q @ block[0].mT / math.sqrt(q.shape[2])  # heads × own tokens × their tokens
+            if causal and owner == rank:
+                later = torch.ones(scores.shape[1:], dtype=torch.bool).triu(1)
+                scores = scores.masked_fill(later, -math.inf)
+            new = torch.maximum(top, scores.amax(-1, keepdim=True))
+            weights, shrink = (scores - new).exp(), (top - new).exp()
+            total = shrink * total + weights.sum(-1, keepdim=True)
+            out = shrink * out + weights @ block[1]
+            top = new
+        if step < n - 1:
+            for request in requests:
+                request.wait()
+            block = coming
+    return out / total
+    ### END SOLUTION
+
+
+ring_works = check(ring_attention)
+ring_works
+
+# %% [markdown]
+# ## One process, eight ranks
+#
+# Here is your function on 2, 4 and 8 ranks, beside torch's own attention in one process that has the whole
+# sequence.
+#
+# **Predict:** to how many digits will they agree? Will they agree to the last bit?
+
+# %%
+predict("")
+
+# %%
+torch.manual_seed(0)
+whole = torch.randn(3, 8, 64, 16)  # q, k and v of 8 heads and 64 tokens
+
+
+def on_my_part(attention, whole, causal):
+    """The result for this rank's tokens, of a sequence that is cut in rank order."""
+    q, k, v = (part.contiguous() for part in whole.chunk(dist.get_world_size(), 2)[dist.get_rank()])
+    return attention(q, k, v, causal)
+
+
+if ring_works:
+    for causal in (False, True):
+        right = F.scaled_dot_product_attention(*whole, is_causal=causal)
+        for n in (2, 4, 8):
+            cut = torch.cat(list(run(on_my_part, n, ring_attention, whole, causal)), 1)
+            print(
+                f"causal={causal!s:5} on {n} ranks: the same to 1e-5: {torch.allclose(cut, right, atol=1e-5)},"
+                f" to the last bit: {torch.equal(cut, right)}"
+            )
+
+# %% [markdown]
+# Every block adds a few roundings, and they come in another order on every rank. Otherwise ring attention
+# is exact: nothing is approximated.
+#
+# Follow your blocks on a simulated network. Each bar is a rank, and arrows are messages.
+
+# %% tags=["nbval-ignore-output"]
+if ring_works:
+    display(timeline(simulate(on_my_part, 4, ring_attention, whole, False)))
+
+# %% [markdown]
+# ## What a rank holds
+#
+# Suppose a rank gathered all keys and values first and then called torch's attention. That needs
+# $n - 1$ blocks of other ranks, and $n$ times as many scores. Here both hold all they need, while the
+# tokens *of each rank* stay the same and ranks are added. `HeldStorages` notes the most bytes that were
+# alive at any time, $q$, $k$ and $v$ aside.
+#
+# **Predict:** how do the two grow from 2 to 8 ranks?
+
+# %%
+predict("")
+
+
+# %%
+def gathered_attention(q, k, v, causal):
+    """Attention over keys and values that are gathered first; no mask."""
+    block = torch.stack([k, v])
+    blocks = [torch.empty_like(block) for _ in range(dist.get_world_size())]
+    dist.all_gather(blocks, block)
+    keys, values = torch.cat(blocks, 2)
+    return (q @ keys.mT / math.sqrt(q.shape[2])).softmax(-1) @ values
+
+
+def most_held(attention, tokens):
+    torch.manual_seed(dist.get_rank())
+    q, k, v = torch.randn(3, 4, tokens, 64)
+    storages = HeldStorages(lambda: [q, k, v])
+    with storages:
+        attention(q, k, v, False)
+    return storages.most, 2 * k.nbytes
+
+
+if ring_works:
+    for n in (2, 4, 8):
+        held = {}
+        for name, attention in (("gathered", gathered_attention), ("ring", ring_attention)):
+            held[name], block_bytes = run(most_held, n, attention, 64)[0]
+        gathered, ring = (held[name] / block_bytes for name in ("gathered", "ring"))
+        print(f"n = {n}: gathered {gathered:4.1f} blocks, ring {ring:3.1f}")
+
+# %% [markdown]
+# A block is the bytes of one rank's `k` and `v`. What is gathered, its copy in one piece and the scores
+# all grow with $n$. On the ring there is one block of another rank if $n = 2$, and from then on there are two.
+# The rest are sums, the scores of one block, and a buffer in which the grader receives for you. (The scores,
+# heads × tokens × tokens, are not needed all at once either: FlashAttention goes through a block in tiles.)
+#
+# ## All tokens of some heads
+#
+# There is another way to bring queries and keys together. Each head attends by itself, so cut the *heads*
+# among the ranks instead: a rank that has all tokens of some heads needs nobody. But the tokens were cut,
+# because everything else works on whole tokens.
+#
+# ![A square of four heads by four blocks of tokens, twice. On the left each rank has a column, all heads of
+# its tokens. On the right each rank has a row, all tokens of one head. An all-to-all leads from left to right,
+# and one leads back.](../imgs/heads_for_tokens.png)
+#
+# So change the cut just for attention, and change it back. From columns to rows of this square: rank 0 has
+# something for every rank, and so has every other. You know that collective. This is **Ulysses**
+# ([Jacobs and others 2023](https://arxiv.org/abs/2309.14509)).
+#
+# **Predict:** how many such exchanges does one attention need, and which part of a tensor leaves its rank
+# in each of them?
+
+# %%
+predict("")
+
+# %% [markdown]
+# Three on the way there, for $q$, $k$ and $v$, and one back for the result. In each, a rank keeps one
+# $n$-th and sends the rest: in all $4\,\frac{n-1}{n}$ times the bytes of $q$.
+#
+# The messages are easy; the order of dimensions is not. Take 4 heads of 3 tokens on 2 ranks, and let each
+# element say where it is from:
+
+
+# %%
+def who_gets_what():
+    rank = dist.get_rank()
+    x = torch.tensor([[100 * head + 3 * rank + token for token in range(3)] for head in range(4)])
+    came = torch.empty_like(x)
+    dist.all_to_all_single(came, x)
+    return came
+
+
+for rank, came in enumerate(run(who_gets_what, 2)):
+    print(f"rank {rank}: {came.tolist()}")
+
+# %% [markdown]
+# Hundreds are heads, and the rest is the place in the sequence. `all_to_all_single` cuts the first dimension
+# into $n$ equal parts, sends part $j$ to rank $j$, and puts what comes from rank $j$ into part $j$.
+#
+# **Predict:** which shape does rank 0 want, and what has to be done to the four rows that it got?
+
+# %%
+predict("")
+
+# %% [markdown]
+# ## Exercise: Ulysses
+#
+# The same attention as before, with `dist.all_to_all_single` (or `dist.all_to_all`). The number of heads is
+# divisible by $n$. A rank sends at most $4\,\frac{n-1}{n}$ times the elements of `q`. For attention itself
+# you may use torch's.
+
+
+# %%
+def ulysses_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool
+) -> torch.Tensor:
+    """Attention of this rank's queries over the tokens of all ranks, by all-to-alls."""
+    ### BEGIN SOLUTION
+    n = dist.get_world_size()
+    heads, tokens, dim = q.shape
+    whole = []
+    for x in (q, k, v):
+        came = torch.empty_like(x)
+        dist.all_to_all_single(came, x)
+        came = came.view(n, heads // n, tokens, dim).transpose(0, 1)  # ranks beside their tokens
+        whole.append(came.reshape(heads // n, n * tokens, dim))
+    out = F.scaled_dot_product_attention(*whole, is_causal=causal)
+    out = out.view(heads // n, n, tokens, dim).transpose(0, 1).contiguous()
+    back = torch.empty_like(out)
+    dist.all_to_all_single(back, out)
+    return back.view(heads, tokens, dim)
+    ### END SOLUTION
+
+
+ulysses_works = check(ulysses_attention)
+ulysses_works
+
+# %% [markdown]
+# ## Which sends less?
+#
+# Let $Q$ be the bytes of one rank's $q$, and those of its $k$ and its $v$. The ring sends $2(n-1)\,Q$ from
+# each rank, Ulysses $4\,\frac{n-1}{n}\,Q$.
+#
+# **Predict:** for which number of ranks are they equal? By which factor do they differ on 8 ranks?
+
+# %%
+predict("")
+
+# %%
+if ring_works and ulysses_works:
+    for n in (2, 4, 8):
+        Q = whole[0].numel() // n
+        sent = [
+            max(run(on_my_part, n, attention, whole, False).trace.sent_elements) / Q
+            for attention in (ring_attention, ulysses_attention)
+        ]
+        print(
+            f"n = {n}: the ring sends {sent[0]:5.2f} Q, by the formula {2 * (n - 1):5.2f};"
+            f" Ulysses {sent[1]:.2f} Q, by the formula {4 * (n - 1) / n:.2f}"
+        )
+
+# %% [markdown]
+# On two ranks they are equal; on $n$ ranks Ulysses sends $n/2$ times less. Why would anyone use the ring?
+#
+# **It can hide.** While a block travels, a rank computes with the one before. In one step it multiplies
+# $q$ with $k$ and the weights with $v$, $4\,t^2\,hd$ operations for $t$ tokens of $h$ heads, and sends
+# $2\,t\,hd$ elements of $e$ bytes. With $F$ operations and $B$ bytes a second, sending is hidden if
+#
+# $$\frac{2\,t\,hd\,e}{B} \le \frac{4\,t^2\,hd}{F} \quad\Longleftrightarrow\quad t \ge \frac{e}{2}\cdot\frac{F}{B}$$
+#
+# The number of heads cancels, and so does the number of ranks: what counts is how many tokens **each** rank
+# has. Ulysses has nothing to compute until all of $q$, $k$ and $v$ are there.
+
+# %%
+FLOPS = 989e12  # of an H100 in bfloat16, dense
+for name, bandwidth in (("NVLink, 450 GB/s each way", 450e9), ("InfiniBand, 50 GB/s", 50e9)):
+    print(f"{name:26} hidden from {2 / 2 * FLOPS / bandwidth:7,.0f} tokens a rank on")
+
+# %% [markdown]
+# (The [data sheet](https://www.nvidia.com/en-us/data-center/h100/) has the numbers: 900 GB/s of NVLink in both
+# directions together, and twice the operations, with sparsity. No program reaches the full $F$; with less,
+# fewer tokens are enough. Causal attention has half the work, and needs twice as many.)
+#
+# **It has no limit.** Ulysses cannot use more ranks than there are heads. Most large models have few heads for
+# keys and values: in [grouped-query attention](https://arxiv.org/abs/2305.13245) several heads of queries share
+# one of keys and values. Llama 3 405B has 128 heads of queries and 8 of keys and values
+# ([table 3](https://arxiv.org/abs/2407.21783)), so a ring sends 16 times less, and hides it
+# behind 16 times fewer tokens.
+#
+# **Predict:** with that, which of the two sends less on 8 ranks, and from how many ranks on is it the other one?
+
+# %%
+predict("")
+
+# %%
+share = 8 / 128  # heads of keys and values for each head of queries
+for n in (2, 4, 8, 16, 32, 64):
+    ring, ulysses = 2 * share * (n - 1), (2 + 2 * share) * (n - 1) / n
+    print(f"n = {n:2}: ring {ring:5.2f} Q, Ulysses {ulysses:.2f} Q")
+
+# %% [markdown]
+# Up to 16 ranks the ring sends less, on 17 they would be equal, and beyond that the ring sends more. But on more
+# than 8 ranks Ulysses has no head of keys and values for each of them, and has to send copies. Llama 3 itself was trained with a third way: it gathers keys and values before
+# attention, because with so few heads of them
+# they are small, and because other masks are then easier (section 3.3.2 of the [paper](https://arxiv.org/abs/2407.21783)).
+# And the two can be combined: Ulysses inside a node, a ring across nodes
+# ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
+#
+# ## Half of the work, and nobody is faster
+#
+# With a causal mask, about half of all pairs of query and key drop out, as chapter
+# [16](16_scale_math.ipynb) says. Does that make ring attention twice as fast?
+#
+# **Predict:** 8 ranks with 1000 tokens each. How many pairs does rank 0 have, how many rank 7, and how many
+# are there for each rank on average?
+
+# %%
+predict("")
+
+
+# %%
+def contiguous_split(tokens, n):
+    return [list(range(r * tokens // n, (r + 1) * tokens // n)) for r in range(n)]
+
+
+def pairs(split):
+    """Pairs of query and key for each rank; token i, counted from 0, sees i + 1 keys."""
+    return [sum(token + 1 for token in mine) for mine in split]
+
+
+work = pairs(contiguous_split(8000, 8))
+average = sum(work) / len(work)
+print("pairs by rank:", *(f"{number:,}" for number in work))
+print(
+    f"all pairs without a mask, for each rank: {8000 * 1000:,}; with it on average: {average:,.0f}"
+)
+print(f"the last rank has {work[-1] / average:.2f} times the average")
+
+# %% [markdown]
+# The last rank has nearly as much to do as without a mask, $2 - 1/n$ times the average, and all others wait
+# for it. The cure is to deal the tokens out differently. Each rank should have early ones, which see little, and
+# late ones, which see much.
+#
+# ![Three lower triangles of queries by keys, in the colours of four ranks. On the left each rank has
+# consecutive rows: the last rank's are the longest. In the middle every fourth row belongs to the same rank. On
+# the right the rows are cut into eight chunks, whose owner is covered by question marks.](../imgs/causal_splits.png)
+#
+# The middle one is [striped attention](https://arxiv.org/abs/2311.09431). Its ranks are nearly equal: each token
+# of rank $r + 1$ sees one key more than the one of rank $r$ beside it. With two chunks for each rank, it can be
+# made exactly equal.
+#
+# ## Exercise: zigzag
+#
+# Return a list with the tokens of each rank, numbers from 0. `tokens` is divisible by $2n$. Each rank gets
+# equally many, and the pairs of any two ranks differ by at most `tokens` / $2n$. Nothing is sent.
+
+
+# %%
+def zigzag_split(tokens: int, n: int) -> list[list[int]]:
+    """The tokens of each rank, so that all have as much causal work."""
+    ### BEGIN SOLUTION
+    size = tokens // (2 * n)
+    chunk = [list(range(i * size, (i + 1) * size)) for i in range(2 * n)]
+    return [chunk[r] + chunk[2 * n - 1 - r] for r in range(n)]
+    ### END SOLUTION
+
+
+zigzag_works = check(zigzag_split)
+zigzag_works
+
+# %% [markdown]
+# Even in sum is not enough for a ring: its ranks go on step by step, and every step takes as long as its
+# slowest rank. So let us see how the work of each *step* is shared out, and how long the whole ring takes. In the
+# simulation below a rank sleeps for one nanosecond for every pair of query and key that its queries see in the
+# block that it has.
+#
+# **Predict:** is the zigzag even in every step? And how much faster is the ring with it than with contiguous
+# tokens on 8 ranks?
+
+# %%
+predict("")
+
+
+# %%
+def striped_split(tokens, n):
+    return [list(range(r, tokens, n)) for r in range(n)]
+
+
+def seen(queries, keys):
+    """Pairs of a query and a key that is not later."""
+    queries, keys = torch.tensor(queries), torch.tensor(keys)
+    return int((keys <= queries[:, None]).sum())
+
+
+def ring_steps(split, block):
+    """Pass blocks around the ring, and take a nanosecond for each pair of query and key."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    for step in range(n):
+        requests = []
+        if step < n - 1:
+            coming = torch.empty_like(block)
+            requests = [dist.isend(block, (rank + 1) % n), dist.irecv(coming, (rank - 1) % n)]
+        time.sleep(1e-9 * seen(split[rank], split[(rank - step) % n]))
+        for request in requests:
+            request.wait()
+
+
+def compared(splits, tokens, n):
+    for name, split in splits.items():
+        steps = [[seen(split[r], split[(r - s) % n]) for r in range(n)] for s in range(n)]
+        uneven = max(max(step) - min(step) for step in steps)
+        done = simulate(ring_steps, n, split, torch.zeros(2, 16), alpha=1e-6, beta=1e-10)
+        print(
+            f"{name:10} ranks differ by {max(pairs(split)) - min(pairs(split)):7,} pairs in all,"
+            f" by at most {uneven:6,} in a step; the ring takes {1e3 * done.seconds:.3f} ms"
+        )
+
+
+if zigzag_works:
+    tokens, n = 1600, 8
+    splits = {
+        kind.__name__.removesuffix("_split"): kind(tokens, n)
+        for kind in (contiguous_split, striped_split, zigzag_split)
+    }
+    compared(splits, tokens, n)
+    print(f"an n-th of all pairs takes {1e-6 * sum(pairs(splits['zigzag'])) / n:.3f} ms")
+
+# %% [markdown]
+# With contiguous tokens the ring takes nearly twice as long. In the steps after the first, some rank has a
+# block of an earlier rank to take whole, while others have nothing to do at all. The zigzag is even in *every*
+# step: of another rank's block, each rank sees exactly half. The stripes are nearly as good; what they lack
+# matters less, the longer the sequence is.
+#
+# A rank then no longer has consecutive tokens, so the mask has to follow from the tokens' places and not from
+# the rank alone, and so do embeddings of positions. Everything else in the block does not care in which order
+# its tokens are. Llama 3 cuts its sequences in this way (section 3.3.2), and so does
+# [Megatron-LM](https://docs.nvidia.com/megatron-core/developer-guide/latest/apidocs/core/core.ssm.mamba_context_parallel.html),
+# whose six chunks on three ranks come in the order 16 25 34.
+#
+# ## What torch has
+#
+# `torch.distributed.tensor.experimental` has a context
+# [`context_parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.html), in which
+# `scaled_dot_product_attention` becomes a ring attention; sequences are cut in zigzag unless one asks for another
+# cut. Its documentation calls it a prototype. It replaces three kernels, those of FlashAttention,
+# of the memory-efficient attention and of cuDNN
+# ([source](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/distributed/tensor/experimental/_context_parallel/_attention.py)).
+# All three are for GPUs. On a CPU, with gloo, causal attention in it raises an error, because the CPU's kernel is not
+# among them; so it cannot run beside yours here.
+#
+# ## Summary
+#
+# A sequence that fits on no rank can be cut along its tokens. All of a transformer works on tokens alone,
+# except attention.
+#
+# - A softmax can be computed in pieces. Keep the largest score, the sum of weights and the weighted sum; when the
+#   largest score grows, rescale both sums.
+# - **Ring attention** passes blocks of keys and values round: $2(n-1)\,Q$ bytes from each rank, hidden behind the
+#   computation if each rank has enough tokens; two blocks of others in memory, however long the sequence is.
+# - **Ulysses** exchanges tokens for heads with four all-to-alls: $4\,\frac{n-1}{n}\,Q$ bytes, on at most as many
+#   ranks as there are heads.
+# - A causal mask makes contiguous tokens uneven, almost by a factor of two. Two chunks for each rank, one from either end,
+#   make them even in every step.
+#
+# ### Check yourself
+#
+# <details><summary>A ring of 16 ranks with 1000 tokens each becomes one of 32 ranks with 1000 tokens each. What happens to the bytes that a rank sends, to those that it holds, and to its work, without a mask?</summary>
+#
+# It sends 31 blocks instead of 15, about twice as many bytes. It holds as much as before. Its 1000 queries see 32,000 keys
+# instead of 16,000, so its work doubles, and each step is as well hidden as before.
+# </details>
+#
+# <details><summary>A row has seen only blocks in which it sees nothing. What are its maximum, its sum of weights, and its result? What will merging it with a finished block do?</summary>
+#
+# −∞, 0, and 0/0. In the merge the weight of such a block should be 0, but $e^{-\infty - (-\infty)}$ is not a number. If
+# the first block is the rank's own, every row has seen at least its own key, and the case never comes up.
+# </details>
+#
+# <details><summary>Sequence parallelism of chapter 17 cuts along the sequence, too. What is the difference?</summary>
+#
+# There the cut is undone before every product of a tensor-parallel layer, attention included: all tokens are gathered,
+# and the *heads* and columns are cut. In context parallelism the tokens stay cut from the embedding to the loss.
+# </details>
+#
+# **To go on:** in the backward pass, gradients of keys and values travel round the ring with their blocks. See how
+# [ring-flash-attention](https://github.com/zhuzilin/ring-flash-attention) does it, around the kernels of FlashAttention.

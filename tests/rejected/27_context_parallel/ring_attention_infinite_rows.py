@@ -1,0 +1,39 @@
+# exercise: ring_attention
+# diagnosis: wrong_value
+# hint: there are NaNs
+import math
+
+import torch
+import torch.distributed as dist
+
+
+def ring_attention(q, k, v, causal):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    tokens, left, right = q.shape[1], (rank - 1) % n, (rank + 1) % n
+    block = torch.stack([k, v])
+    m = q.new_full((*q.shape[:2], 1), -math.inf)
+    total, out = torch.zeros_like(m), torch.zeros_like(q)
+    for s in range(n):
+        requests = []
+        if s < n - 1:
+            came = torch.empty_like(block)
+            requests = [dist.isend(block, right), dist.irecv(came, left)]
+        owner = (rank - s) % n
+        if True:
+            scores = q @ block[0].mT / math.sqrt(q.shape[2])
+            if causal:
+                i = rank * tokens + torch.arange(tokens)[:, None]
+                later = owner * tokens + torch.arange(tokens) > i
+                scores = scores.masked_fill(later, -math.inf)
+            top = scores.amax(-1, keepdim=True)
+            new = torch.maximum(m, top)
+            weights, mine = (scores - top).exp(), (top - new).exp()
+            shrink = (m - new).exp()
+            total = shrink * total + mine * weights.sum(-1, keepdim=True)
+            out = shrink * out + mine * (weights @ block[1])
+            m = new
+        for request in requests:
+            request.wait()
+        if s < n - 1:
+            block = came
+    return out / total

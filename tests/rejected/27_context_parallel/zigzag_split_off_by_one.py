@@ -1,0 +1,7 @@
+# exercise: zigzag_split
+# diagnosis: exception
+# hint: last line that is quoted
+def zigzag_split(tokens, n):
+    size = tokens // (2 * n)
+    chunk = [list(range(i * size, (i + 1) * size)) for i in range(2 * n)]
+    return [chunk[r] + chunk[2 * n - r] for r in range(n)]
