@@ -30,7 +30,7 @@ from grader.rank.instrumentation import ReceivedStorages
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _Sequence:
     """The shape of a case, and what its scores are like.
 
     Attributes:
@@ -54,16 +54,16 @@ class _Setting:
 #: The plainest come first; the one with a single number for each token and zeros for q is before
 #: all of them.
 _SETTINGS = (
-    _Setting("2 heads, 3 tokens a rank", 2, 3, 4),
-    _Setting("2 heads, 3 tokens a rank, causal", 2, 3, 4, causal=True),
-    _Setting("one token a rank, causal", 1, 1, 5, causal=True, dtype=torch.float64),
-    _Setting("scores near 140", 2, 2, 8, offset=lambda rank: 140.0),
-    _Setting("scores that grow from rank to rank", 1, 3, 6, offset=lambda rank: 5.0 * rank),
-    _Setting(
+    _Sequence("2 heads, 3 tokens a rank", 2, 3, 4),
+    _Sequence("2 heads, 3 tokens a rank, causal", 2, 3, 4, causal=True),
+    _Sequence("one token a rank, causal", 1, 1, 5, causal=True, dtype=torch.float64),
+    _Sequence("scores near 140", 2, 2, 8, offset=lambda rank: 140.0),
+    _Sequence("scores that grow from rank to rank", 1, 3, 6, offset=lambda rank: 5.0 * rank),
+    _Sequence(
         "scores that fall from rank to rank, causal", 1, 4, 6, causal=True,
         dtype=torch.float64, offset=lambda rank: -3.0 * rank,
     ),
-    _Setting("4 heads, 16 tokens a rank, causal", 4, 16, 32, causal=True),
+    _Sequence("4 heads, 16 tokens a rank, causal", 4, 16, 32, causal=True),
 )  # fmt: skip
 
 
