@@ -227,6 +227,19 @@ SWEEPS = {
     "scatter_all_gather_broadcast": X,
     "best_pieces": without("takes numbers", (1,)),
     "double_trees": without("takes a number", (1,)),
+    "route": Sweep(
+        rows("logits"),
+        NO_N,
+        frozenset({torch.float32, torch.float64}),
+        (1,),
+        "one process; two logits in bfloat16 may be equal, and then either expert is right",
+    ),
+    "expert_parallel": Sweep(
+        lambda c: ((x.dtype, len(x)) for x in c.x),
+        frozenset({"0", "7"}),
+        frozenset({torch.float32, torch.float64}),
+        because="it is the rows for each expert that vary; each case makes its networks",
+    ),
     "first_divergence": without("takes lists of calls", (1,)),
     "sum_of_survivors": Sweep(
         column("x"),
