@@ -416,7 +416,7 @@ run(weighed, 4)
 # ## Exercise: expert_parallel
 #
 # `x` has a row for each of this rank's tokens, `expert[t]` says which expert works on token `t`, as a
-# number among all experts of all ranks, and `experts` holds this rank's own, which are as many on each
+# number among all experts of all ranks, and `experts` holds this rank's own, the same number on each
 # rank. Return a tensor like `x`, whose row `t` is what expert `expert[t]` makes of `x[t]`; where
 # `expert[t]` is −1, it is zeros. The experts keep the width.
 #

@@ -73,7 +73,7 @@ def routed_in_rank(
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _RoutingRule:
     """A way to route, right or wrong.
 
     Attributes:
@@ -102,7 +102,7 @@ class _Rule:
     ascending: bool = False
 
 
-def routed(c: Case, rule: _Rule = _Rule()) -> list[Report]:
+def routed(c: Case, rule: _RoutingRule = _RoutingRule()) -> list[Report]:
     """Return what a rule gives: experts, weights, and the gradient of the logits."""
     logits = c.logits.double().requires_grad_()
     ordered = logits.detach().argsort(dim=1, descending=True, stable=True)
@@ -167,12 +167,12 @@ def _by_weight(weights: torch.Tensor) -> list[tuple[int, int]]:
 
 
 def _backwards(weights: torch.Tensor) -> list[tuple[int, int]]:
-    return _Rule().places(weights)[::-1]
+    return _RoutingRule().places(weights)[::-1]
 
 
 def _gives(**rule: Any) -> Callable[[Case], list[Report]]:
     """Return a function of what this wrong rule gives."""
-    return lambda c: routed(c, _Rule(**rule))
+    return lambda c: routed(c, _RoutingRule(**rule))
 
 
 _IN_PLACE = Mistake(
@@ -316,7 +316,7 @@ def _popular(r: int, t: int, n: int, experts: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _ExpertLayout:
     """The tokens and experts of a case.
 
     Attributes:
@@ -337,33 +337,33 @@ class _Setting:
     backward: bool = True
 
 
-_SETTINGS = (
-    _Setting(
+_LAYOUTS = (
+    _ExpertLayout(
         "one expert a rank, which adds 100 or more, forward only", _scattered, 1,
         tokens=lambda r: 4, width=2, backward=False,
     ),
-    _Setting("two experts a rank", _scattered, 2, dtype=_DOUBLE),
-    _Setting("some tokens dropped", _sometimes_dropped, 1),
-    _Setting(
+    _ExpertLayout("two experts a rank", _scattered, 2, dtype=_DOUBLE),
+    _ExpertLayout("some tokens dropped", _sometimes_dropped, 1),
+    _ExpertLayout(
         "ranks with different numbers of tokens, rank 0 with none, and none for its experts",
         _never_on_rank_0,
         2,
         tokens=lambda r: 3 * r,
         dtype=_DOUBLE,
     ),
-    _Setting("all tokens to the last expert", lambda r, t, n, experts: experts - 1, 2),
-    _Setting(
+    _ExpertLayout("all tokens to the last expert", lambda r, t, n, experts: experts - 1, 2),
+    _ExpertLayout(
         "every token stays on its rank",
         lambda r, t, n, experts: r * (experts // n) + t % (experts // n), 2, dtype=_DOUBLE,
     ),
-    _Setting("all tokens dropped", lambda r, t, n, experts: -1, 1),
-    _Setting("an expert that is popular", _popular, 3, tokens=lambda r: 60, width=5),
+    _ExpertLayout("all tokens dropped", lambda r, t, n, experts: -1, 1),
+    _ExpertLayout("an expert that is popular", _popular, 3, tokens=lambda r: 60, width=5),
 )  # fmt: skip
 
 
 def inputs(draw: Draw) -> Iterator[Case]:
     """Draw tokens, the experts that they choose, and the experts' weights."""
-    for number, one in enumerate(_SETTINGS):
+    for number, one in enumerate(_LAYOUTS):
         experts = draw.n * one.per_rank
         counts = [one.tokens(r) for r in draw.ranks]
         rows = [Kind(one.dtype, (count, one.width)) for count in counts]
@@ -399,7 +399,7 @@ def _readable(expert: int, width: int) -> list[torch.Tensor]:
     return [torch.eye(width), torch.full((width,), 100.0 * (expert + 1))]
 
 
-def _drawn(draw: Draw, one: _Setting) -> list[torch.Tensor]:
+def _drawn(draw: Draw, one: _ExpertLayout) -> list[torch.Tensor]:
     """Return weights and biases of an expert with one hidden layer."""
     hidden = one.width + 1
     shapes = ((hidden, one.width), (hidden,), (one.width, hidden), (one.width,))
