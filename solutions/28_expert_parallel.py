@@ -331,6 +331,10 @@ for rank, (counts, arriving) in enumerate(run(who_wants_whom, 2)):
 # different sizes there?
 
 # %%
+predict("")
+
+
+# %%
 def lists_of_different_sizes():
     rank = dist.get_rank()
     sent = [torch.ones(1 + rank + j) for j in range(2)]
@@ -349,6 +353,10 @@ run(lists_of_different_sizes, 2, may_fail=True)
 # The layer is to be trained, so gradients have to travel, too: from the result back to the expert, on
 # another rank, and from the expert back to the token. **Predict:** `x` requires a gradient and goes
 # through an all-to-all. Does what arrives require one?
+
+# %%
+predict("")
+
 
 # %%
 def seen_by_autograd():
@@ -512,6 +520,9 @@ if experts_work:
 #
 # Here is your layer on a timeline. **Predict:** how many collectives will you see, and which of them is
 # shortest?
+
+# %%
+predict("")
 
 # %% tags=["nbval-ignore-output"]
 if experts_work:

@@ -679,6 +679,17 @@ def _only(e: Evidence, concerned: Callable[[JudgedCase], bool]) -> bool:
     return bool(others) and all(map(concerned, e.failed))
 
 
+def _global_numbers(e: Evidence) -> bool:
+    """Return whether a list has too few entries on several ranks, and enough on one."""
+    alone = [one for one in e.judged if one.case.n == 1]
+    return (
+        e.says("list index out of range")
+        and e.written(r"\bexperts\[")
+        and bool(alone)
+        and all(one.passed for one in alone)
+    )
+
+
 def _backward_counts(e: Evidence) -> bool:
     """Return whether forward alone passes on several ranks, and backward has wrong counts."""
     forward = [one for one in e.judged if one.case.n > 1 and one.case.cotangent is None]
@@ -880,7 +891,7 @@ expert_parallel = Exercise(
         Mistake(
             "experts holds the rank's own experts only, and expert is a number among all of them:"
             " expert e is experts[e % len(experts)] on rank e // len(experts).",
-            when=lambda e: e.says("list index out of range") and e.written(r"\bexperts\["),
+            when=_global_numbers,
         ),
         Mistake(
             "Everything works until a rank has no row to send, or gets none: that rank leaves out"
