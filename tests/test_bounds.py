@@ -33,6 +33,7 @@ SILENT = {
     "best_pieces", "double_trees",
     "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
     "zigzag_split",
+    "route",
 }  # fmt: skip
 
 

@@ -59,14 +59,11 @@ __all__ = [
 # The bound counts bytes that arrive, over all channels together: it holds for every
 # algorithm, for whatever dtype the messages have, and however well they are packed.
 #
-# No bound is declared where a rank computes the result from its own arguments
-# (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
-# ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, ``node_groups``,
-# ``first_divergence``, ``zigzag_split``, and chapters 10, 13 and 16), where there is no result
-# (``barrier``), where it is a single number (``unblock_branch``), which a wrong answer can give by
-# chance, where it may come through the store, whose entries are no messages
-# (``sum_of_survivors``), and where it is mostly known beforehand (``ShardedAdamW``: Adam's steps
-# are nearly of one size).
+# No bound is declared where a rank computes the result from its own arguments (as in ``who_am_i``
+# and ``route``), where there is no result (``barrier``), where it is a single number
+# (``unblock_branch``), which a wrong answer can give by chance, where it may come through the
+# store, whose entries are no messages (``sum_of_survivors``), and where it is mostly known
+# beforehand (``ShardedAdamW``: Adam's steps are nearly of one size).
 
 #: Bits that each rank may have guessed.
 LUCK = 32
