@@ -31,7 +31,7 @@ SILENT = {
     "time_kernel", "hottest_ops", "VECTOR_ADD_CPP",
     "pick_backend", "device_for",
     "best_pieces", "double_trees",
-    "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
+    "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW", "TopKFeedback",
 }  # fmt: skip
 
 
