@@ -32,8 +32,7 @@ SILENT = {
     "pick_backend", "device_for",
     "best_pieces", "double_trees",
     "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
-    "zigzag_split",
-    "route",
+    "zigzag_split", "route", "TopKFeedback",
 }  # fmt: skip
 
 

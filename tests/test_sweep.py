@@ -192,6 +192,11 @@ SWEEPS = {
     "assign_buckets": without("takes numbers", (1,)),
     "BucketedDDP": without("takes a module and a number"),
     "ShardedAdamW": without("takes parameters and numbers"),
+    "quantized_all_reduce": Sweep(
+        column("x"), dtypes=frozenset({torch.float32}), because="what is quantized is float32"
+    ),
+    "TopKFeedback": without("takes a number, and then gradients", (1,)),
+    "DiLoCo": without("takes a module and numbers"),
     "transformer_block_params": without("takes numbers", (1,)),
     "model_params": without("takes numbers", (1,)),
     "training_state_bytes": without("takes numbers", (1,)),
