@@ -290,6 +290,20 @@ class Diagnosis(str, Enum):
         "takes fewer rounds than the algorithm does",
         "Fewer rounds than the algorithm takes: is it the one that is asked for?",
     )
+    TOO_MANY_SECONDS = (
+        "too_many_seconds",
+        "too many virtual seconds",
+        "takes more virtual time than the exercise allows",
+        "A rank waits although it could work, or works twice: whom does it wait for at the line"
+        " that is named?",
+    )
+    TOO_FEW_SECONDS = (
+        "too_few_seconds",
+        "too few virtual seconds",
+        "takes less virtual time than the work takes",
+        "Less time has passed than the work takes: is all of it done, and in the order that is"
+        " asked for?",
+    )
     NOT_NEIGHBOUR = (
         "not_neighbour",
         "not a neighbour",
@@ -417,13 +431,13 @@ class Bound:
     """A measured number beside what the exercise asks of it.
 
     ``relation`` is ``"="``, ``"≤"`` or ``"≥"``: ``measured relation asked``
-    should be true.
+    should be true.  Both numbers are counts, or both are seconds.
     """
 
     quantity: str
-    measured: int
+    measured: float
     relation: str
-    asked: int
+    asked: float
 
     @property
     def holds(self) -> bool:
@@ -439,22 +453,27 @@ class Bound:
         """The measured number with what it counts: "7 messages", "1 round"."""
         noun, blank, rest = self.quantity.partition(" ")
         noun = noun.removesuffix("s") if self.measured == 1 else noun
-        return f"{self.measured:,} {noun}{blank}{rest}"
+        return f"{_number(self.measured)} {noun}{blank}{rest}"
 
     @property
     def asks(self) -> str:
         """What is asked, and whether it was met: "at most 4", "should be at most 4"."""
         words = {"=": "exactly", "≤": "at most", "≥": "at least"}
-        return f"{'' if self.holds else 'should be '}{words[self.relation]} {self.asked:,}"
+        return f"{'' if self.holds else 'should be '}{words[self.relation]} {_number(self.asked)}"
 
     @property
     def missed(self) -> str:
         """The same in a sentence: "2 rounds instead of 1"."""
         words = {"=": "", "≤": "at most ", "≥": "at least "}
-        return f"{self.counted} instead of {words[self.relation]}{self.asked:,}"
+        return f"{self.counted} instead of {words[self.relation]}{_number(self.asked)}"
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {self.measured:,} ({self.asks})"
+        return f"{self.quantity}: {_number(self.measured)} ({self.asks})"
+
+
+def _number(value: float) -> str:
+    """Return a count in full, and seconds without zeros at the end."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.9g}"
 
 
 @dataclass(frozen=True)

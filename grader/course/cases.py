@@ -92,14 +92,20 @@ class Case:
     """One input of an exercise, for all ranks of a world of size ``n``.
 
     Arguments are attributes: lists over ranks if they were given as
-    :class:`PerRank`, the common value otherwise.  ``killed`` is the rank that the grader kills,
-    if it does.
+    :class:`PerRank`, the common value otherwise.
+
+    Attributes:
+        killed: the rank that the grader kills, if it does.
+        network: if given, the ranks are simulated, on a virtual clock: a message of b bytes takes
+            α + b·β seconds, and these are α and β.  Computing takes no time but ``time.sleep``,
+            by which an adapter says how long something would take.
     """
 
     name: str
     n: int
     columns: Mapping[str, Any]
     killed: Kill | None = None
+    network: tuple[float, float] | None = None
 
     @property
     def ranks(self) -> range:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from grader.core.errors import DeclarationError
+from grader.core.values import duration
 from grader.core.verdict import Bound, Diagnosis
 from grader.course.cases import Case
 from grader.course.oracles import op_name
@@ -39,6 +41,7 @@ __all__ = [
     "sent_elements",
     "through",
     "total_bytes",
+    "virtual_seconds",
 ]
 
 
@@ -150,17 +153,19 @@ class Limit:
         point: whether it is the point of the exercise, see :func:`point`.
         apart: which ranks a message or a call has to connect if it is to count; see
             :func:`across`.  If not given, all count.
+        applies: whether it is judged on a case; on every one, if not given.
     """
 
     quantity: str
-    measure: Callable[[Measured], int]
+    measure: Callable[[Measured], float]
     relation: str
-    asked: Callable[[Case], int]
+    asked: Callable[[Case], float]
     over: Diagnosis
     under: Diagnosis
     found: Callable[[Measured], str] | None = None
     point: bool = False
     apart: Callable[[Case, Sequence[int]], bool] | None = None
+    applies: Callable[[Case], bool] = lambda case: True
 
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
@@ -406,6 +411,47 @@ def calls(kinds: Set[str], relation: str, asked: Callable[[Case], int]) -> Limit
         asked,
         Diagnosis.TOO_MANY_MESSAGES,
         Diagnosis.TOO_FEW_MESSAGES,
+    )
+
+
+# Virtual time: seconds of a run on simulated ranks. -----------------------------------------------
+
+
+def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
+    """Limit the virtual time until the last rank returns, to a nanosecond.
+
+    It is judged on the cases that have a network (:class:`grader.course.cases.Case`), and ``asked``
+    returns seconds.  The message names the rank that waits longest.
+    """
+
+    def longest_wait(trace: Measured) -> str:
+        waits: dict[int, Counter[str]] = {}
+        for operations in _record(trace).operations:
+            for op in operations:
+                if op.blocked is not None and op.done is not None:
+                    where = f"{op.kind}, {op.blocked_site or op.site}"
+                    waits.setdefault(op.rank, Counter())[where] += op.done - op.blocked
+        if not waits:
+            return ""
+        rank, found = max(waits.items(), key=lambda one: one[1].total())
+        where, most = found.most_common(1)[0]
+        whole = f"{duration(found.total() / 1e9)}, of which " if most < found.total() else ""
+        return f"; rank {rank} waits longest, {whole}{duration(most / 1e9)} in {where}"
+
+    def taken(trace: Measured) -> float:
+        seconds = _record(trace).virtual_seconds
+        assert seconds is not None, "a case with a network is run on simulated ranks"
+        return round(seconds, 9)
+
+    return Limit(
+        "seconds of virtual time",
+        taken,
+        relation,
+        lambda case: round(asked(case), 9),
+        Diagnosis.TOO_MANY_SECONDS,
+        Diagnosis.TOO_FEW_SECONDS,
+        found=longest_wait,
+        applies=lambda case: case.network is not None,
     )
 
 

@@ -64,6 +64,7 @@ def assess(
         Status.FAILED if failure else Status.PASSED,
         traffic=_traffic(exercise, case, outcome.trace),
         output=outcome.output,
+        simulated=case.network is not None,
     )
     if failure is None:
         return verdict, JudgedCase(case, None, actual, None, outcome.trace)
@@ -335,7 +336,11 @@ def assess_limit(
     verdicts: Iterable[CaseVerdict],
 ) -> tuple[CaseVerdict, JudgedCase | None]:
     """Return the verdict on a limit, from the runs whose values were right."""
-    bounds = [(case, outcome, limit.judge(case, outcome.trace)) for case, outcome in right]
+    bounds = [
+        (case, outcome, limit.judge(case, outcome.trace))
+        for case, outcome in right
+        if limit.applies(case)
+    ]
     if not bounds:
         wrong = next(v for v in verdicts if v.world_size == n and not v.passed)
         return CaseVerdict(
@@ -357,6 +362,7 @@ def assess_limit(
         Status.FAILED if broken else Status.PASSED,
         traffic=outcome.trace.traffic,
         bounds=(bound,),
+        simulated=case.network is not None,
         is_limit=True,
         misses_point=bool(broken) and limit.point,
     )

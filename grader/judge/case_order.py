@@ -52,7 +52,7 @@ class CaseOrder:
 def too_late(case: Case, seconds: float) -> CaseVerdict:
     """Return the verdict on a case after the ``seconds`` that an exercise may take."""
     message = f"{_GIVEN_UP}the exercise has taken more than {seconds:g} s in all"
-    return CaseVerdict(case.name, case.n, Status.FAILED, Diagnosis.TIMEOUT, message, judged=False)
+    return _unjudged(case, Diagnosis.TIMEOUT, message)
 
 
 def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
@@ -62,4 +62,11 @@ def not_run(case: Case, because: CaseVerdict) -> CaseVerdict:
         where = f"{because.name} on {ranks(because.world_size, because.simulated)}"
         words = because.diagnosis.words if because.diagnosis else because.status
         message = f"{_GIVEN_UP}{where} ended with {words}"
-    return CaseVerdict(case.name, case.n, Status.FAILED, because.diagnosis, message, judged=False)
+    return _unjudged(case, because.diagnosis, message)
+
+
+def _unjudged(case: Case, diagnosis: Diagnosis | None, message: str) -> CaseVerdict:
+    simulated = case.network is not None
+    return CaseVerdict(
+        case.name, case.n, Status.FAILED, diagnosis, message, simulated=simulated, judged=False
+    )

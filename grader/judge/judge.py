@@ -28,6 +28,7 @@ from grader.launch.backends import entry_of, require_backend
 from grader.launch.cpp_build import Built, CppBuilder, CppSource, missing
 from grader.launch.launchers import Launcher
 from grader.launch.process_world import SETUP_SECONDS, ProcessWorld, largest_world
+from grader.launch.simulation import run_job
 from grader.launch.world import Job, Outcome, World
 from grader.submission.submission import Submission
 from grader.trace.trace import Trace
@@ -73,6 +74,7 @@ def _communicates(exercise: Exercise) -> bool:
         (limit.relation, limit.asked(case))
         for case in (exercise.cases(0, most) if exercise.limits else [])
         for limit in exercise.limits
+        if limit.applies(case)
     ]
     return not bounds or set(bounds) != {("=", 0)}
 
@@ -118,13 +120,14 @@ def score(exercise: Exercise, inputs: Iterable[Case], cases: Sequence[CaseVerdic
     """
     if any(case.diagnosis in _WORTHLESS for case in cases):
         return 0.0
+    inputs = list(inputs)
     asking = {(case.n, case.name) for case in inputs if asks(exercise, case)}
-    sizes = {n for n, _ in asking}
+    sizes, drawn = {n for n, _ in asking}, {case.n for case in inputs}
     earned = possible = 0
     for case in cases:
         # a limit asks for something where a case of its size does
         earns = (
-            case.simulated
+            case.world_size not in drawn  # of the growth, on many simulated ranks
             or (case.world_size, case.name) in asking
             or (case.is_limit and case.world_size in sizes)
         )
@@ -359,13 +362,20 @@ class Judge:
             message = f"a rank is killed, and on {backend.title} that ends the others, too"
             return self._verdict(exercise, Status.SKIPPED, (), message=message)
         grows = exercise.growth is not None and self._settings.world_sizes is None
-        total = sum(map(len, plan.values())) + len(plan) * len(exercise.limits)
+        limits = {
+            n: [one for one in exercise.limits if any(map(one.applies, cases))]
+            for n, cases in plan.items()
+        }
+        total = sum(map(len, plan.values())) + sum(map(len, limits.values()))
         total += grown_cases(exercise) if grows else 0
         count(0, total)
         found = _Findings(
             time.monotonic() + self._settings.patience, lambda done: count(done, total)
         )
-        with _Worlds(self._open(exercise, submission), sizes) as worlds:
+        simulate = partial(
+            run_job, self._launcher, submission.program, memory=self._settings.memory
+        )
+        with _Worlds(self._open(exercise, submission), simulate, sizes) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])
                 if not native.library:
@@ -375,13 +385,13 @@ class Judge:
                 if found.failing and self._settings.until_hint:
                     worlds.expect_the_end()
                 right = self._run_cases(exercise, cases, worlds, found)
-                if exercise.limits and len(right) < len(cases):
+                if limits[n] and len(right) < len(cases):
                     right = _telling(exercise, cases, right)
-                for limit in exercise.limits:
+                for limit in limits[n]:
                     verdict, seen = assess_limit(limit, n, right, found.verdicts)
                     found.verdicts.append(verdict)
                     found.see(seen)
-                found.judged_more(len(exercise.limits))
+                found.judged_more(len(limits[n]))
                 found.end(n)
                 if found.known and self._settings.until_hint:
                     break
@@ -462,7 +472,8 @@ class Judge:
     def _run_case(self, exercise: Exercise, case: Case, worlds: _Worlds, found: _Findings) -> _Run:
         outcome = worlds.run(case.n, _job(exercise, case, self._settings))
         first = outcome, *assess(exercise, case, outcome)
-        if outcome.trace.choices and _worth_exploring(first, found):
+        # simulated ranks have one order of arrival only
+        if case.network is None and outcome.trace.choices and _worth_exploring(first, found):
             first = self._explore(exercise, case, worlds, found, first)
         _, verdict, _ = first
         if (
@@ -638,11 +649,18 @@ class _Worlds:
 
     Args:
         open_world: starts a world for jobs of some sizes, in increasing order.
+        simulate: runs a job that names a network, which needs no world.
         sizes: the sizes of the jobs to come, in their order.
     """
 
-    def __init__(self, open_world: Callable[[Sequence[int]], World], sizes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        open_world: Callable[[Sequence[int]], World],
+        simulate: Callable[[Job], Outcome],
+        sizes: Sequence[int],
+    ) -> None:
         self._open = open_world
+        self._simulate = simulate
         self._plan = _shared(sizes)
         self._size = sizes[0]
         self._world: World | None = None
@@ -651,7 +669,9 @@ class _Worlds:
         self.library = ""
 
     def run(self, n: int, job: Job) -> Outcome:
-        """Run a job on a world of ``n`` ranks that has seen no failure."""
+        """Run a job on a world of ``n`` ranks that has seen no failure, or on simulated ranks."""
+        if job.network is not None:
+            return self._simulate(job)
         self._size = n
         while n not in self._plan[0]:
             self._plan.pop(0)
@@ -755,11 +775,19 @@ def _told(exercise: Exercise, failed: CaseVerdict, cases: Sequence[CaseVerdict])
         return found
     if not missed.bounds:
         reason = "This is the point of the exercise"
-    elif all(case.passed or case.is_limit or case.simulated for case in cases):
+    elif all(_may_be_right(case) for case in cases):
         reason = f"Right values, but {missed.bounds[0].missed}: that is the point of this exercise"
     else:
         reason = f"There are also {missed.bounds[0].missed}, the point of this exercise"
     return f"{found}\n{reason}, so it earns at most half its points."
+
+
+def _may_be_right(case: CaseVerdict) -> bool:
+    """Return whether a case says nothing against the values of an answer.
+
+    On many simulated ranks nothing is run once a limit has been missed.
+    """
+    return case.passed or case.is_limit or (case.simulated and not case.judged)
 
 
 def _job(
@@ -771,8 +799,9 @@ def _job(
         adapter=exercise.packed_adapter(),
         allowed=exercise.allowed,
         policy=policy,
-        seconds=settings.seconds,
+        seconds=settings.seconds * (1 if case.network is None else _CROWD),
         effort=settings.seconds * (_EFFORT if case.killed is None else _PATIENT_EFFORT),
         answer_limit=settings.answer,
         killed=case.killed,
+        network=case.network,
     )

@@ -169,7 +169,7 @@ def _limits(exercise: Exercise) -> list[Limit]:
 def _on_limits(
     exercise: Exercise, case: Case, simulation: Simulation, verdict: CaseVerdict
 ) -> Iterator[CaseVerdict]:
-    for limit in _limits(exercise):
+    for limit in filter(lambda limit: limit.applies(case), _limits(exercise)):
         one = CaseVerdict(limit.quantity, case.n, Status.FAILED, verdict.diagnosis, is_limit=True)
         if simulation.tally is None or not verdict.passed:
             message = "not judged: the run on simulated ranks did not give the right result"

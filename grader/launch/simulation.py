@@ -12,7 +12,7 @@ import selectors
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -38,21 +38,24 @@ from grader.core.wire import (
 from grader.launch.event_validation import NAME
 from grader.launch.launchers import Launcher, ProcessGroupHandle
 from grader.launch.root_cause import RootCause
-from grader.launch.world import Job, RankResult
+from grader.launch.world import Job, Outcome, RankResult
 from grader.simulation.algorithms import choose
-from grader.simulation.clusters import Cluster
+from grader.simulation.clusters import Cluster, Flat
 from grader.simulation.network import seconds_of
 from grader.trace.deadlock import deadlock
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Trace
 
-__all__ = ["MEMORY", "Simulation", "simulate"]
+__all__ = ["MEMORY", "Simulation", "run_job", "simulate"]
 
 #: Bytes that a simulation may allocate: thousands of ranks, and the tensors of all.
 MEMORY = DEFAULTS.simulation_memory
 
 #: Bytes that all ranks together may answer.
 ANSWERS = DEFAULTS.simulated_answers
+
+#: Events of a job's record; a job that has more fails.
+EVENTS = 500_000
 
 #: Bytes that are read at a time of what the ranks print.
 _PIECE = 1 << 16
@@ -156,6 +159,25 @@ def simulate(
     finally:
         handle.close()
         launcher.settle()
+
+
+def run_job(launcher: Launcher, program: Program, job: Job, memory: int) -> Outcome:
+    """Run a job that names a network on simulated ranks, and return what a world would.
+
+    Args:
+        launcher, program, memory: as in :func:`simulate`.
+        job: the job; its policy for wildcards and what is watched mean nothing here.
+    """
+    assert job.network is not None, "a job without a network belongs in a world"
+    started = time.monotonic()
+    run = simulate(launcher, program, job, Flat(*job.network), recorded=EVENTS, memory=memory)
+    failure = run.failure
+    if failure is None and run.overflow:
+        message = f"the ranks make more than {EVENTS:,} calls in all"
+        failure = Failure(Diagnosis.TOO_MANY_MESSAGES, message)
+    trace = replace(run.trace or Trace(((),) * len(job.arguments)), virtual_seconds=run.seconds)
+    output = (run.output,) if run.output else ()
+    return Outcome(run.results, failure, trace, output, time.monotonic() - started)
 
 
 def _require_network(cluster: Cluster, size: int, eager: int) -> None:

@@ -46,6 +46,8 @@ class Job:
         library: the path of a library, built from the answer, that has the entry; see
             :mod:`grader.launch.cpp_build`.
         killed: the rank that is killed, and when; the world cannot be used again then.
+        network: α and β of simulated ranks, see :class:`grader.course.cases.Case`; ``None`` for
+            real ones.
     """
 
     entry: str
@@ -61,6 +63,7 @@ class Job:
     answer_limit: int = DEFAULTS.answer
     library: str = ""
     killed: Kill | None = None
+    network: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -183,9 +183,9 @@ def finding(verdict: ExerciseVerdict) -> MessageParts:
     what = case.message
     if case.bounds:
         bound = case.bounds[0]
-        name = what.removesuffix(f": {bound}")
+        name, _, shown = what.partition(f": {bound}")
         where = f"{where.strip().rstrip(',')}, {name}"
-        what = f"{bound.counted}, {bound.asks}"
+        what = f"{bound.counted}, {bound.asks}{shown}"
     if case.by_rank and case.shown_by_rank and what.startswith(case.shown_by_rank):
         more = what.removeprefix(case.shown_by_rank) + more
         what = ""

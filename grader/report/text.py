@@ -341,8 +341,8 @@ def _case_line(verdict: CaseVerdict) -> Text:
     if not verdict.passed:
         said = f"{verdict.name}: {in_words(verdict.diagnosis)}: {verdict.message}"
         return Text.assemble(mark, visible(said))
-    limits = ", ".join(f"{bound.measured:,} ({bound.asks})" for bound in verdict.bounds)
-    return Text.assemble(mark, f"{verdict.name}: {limits or 'right'}")
+    limits = ", ".join(map(str, verdict.bounds))
+    return Text.assemble(mark, limits or f"{verdict.name}: right")
 
 
 def _grown_costs(grown: SimulatedOutcome) -> Table:

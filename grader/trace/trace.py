@@ -321,6 +321,7 @@ class Trace:
         choices: the wildcard receives that were matched, in the order of matching.
         warnings: remarks on calls that break no rule but are probably mistakes.
         groups: by name, the global ranks of each group that was made, indexed by rank in it.
+        virtual_seconds: of simulated ranks, when the last one returned; ``None`` of real ones.
     """
 
     operations: tuple[Sequence[Operation], ...]
@@ -331,6 +332,7 @@ class Trace:
     choices: tuple[Operation, ...] = ()
     warnings: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    virtual_seconds: float | None = None
 
     @property
     def world_size(self) -> int:
