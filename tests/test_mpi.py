@@ -72,6 +72,18 @@ def test_worlds_of_their_own_at_the_same_time():
             assert values(outcome) == [float(n)] * n
 
 
+@pytest.mark.skipif(not Path("/dev/shm").exists(), reason="nothing tells a segment's name here")
+def test_no_shared_memory_outlives_the_ranks():
+    def answer():
+        from pathlib import Path
+
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        return [line.split(maxsplit=5)[5] for line in maps if "/dev/shm/" in line]
+
+    for names in values(play(answer, 2, backend="mpi")):
+        assert not [name for name in names if not name.endswith("(deleted)")]
+
+
 # Messages. -----------------------------------------------------------------------
 
 

@@ -6,6 +6,9 @@ group on an MPI communicator.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import threading
 import time
 import zlib
@@ -13,6 +16,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -353,6 +357,23 @@ def _counted(memory: Any, counts: list[int]) -> list[Any]:
 
 # The backend. ---------------------------------------------------------------------
 
+
+def _unlink_segments() -> None:
+    """Remove the names of MPICH's shared memory, which stays until its ranks have ended.
+
+    MPICH removes them in ``MPI_Finalize``, which ranks that are killed never reach; it names a
+    segment by a hash of its job, and a later job of the same hash would attach the segment of the
+    dead one and wait for ever.  Where there is no ``/proc``, nothing tells the names.
+    """
+    try:
+        mapped = Path("/proc/self/maps").read_text()
+    except OSError:
+        return
+    for name in set(re.findall(r"/dev/shm/mpich_\w+$", mapped, re.MULTILINE)):
+        with contextlib.suppress(FileNotFoundError):  # another rank was faster
+            os.unlink(name)
+
+
 #: Bits of the tag by which the members of a new communicator connect; MPI has at least 15.
 _TAG_BITS = 15
 
@@ -393,7 +414,9 @@ class Mpi:
                     f"mpiexec knows this process as rank {world.rank} of {world.size},"
                     f" and not as rank {rank} of {size}"
                 )
-            return MpiGroup(world.Dup())
+            group = MpiGroup(world.Dup())  # when it returns, every rank has attached the segment
+            _unlink_segments()
+            return group
         tag = zlib.crc32(repr(list(members)).encode()) >> (32 - _TAG_BITS)
         return MpiGroup(world.Create_group(world.group.Incl(list(members)), tag))
 
