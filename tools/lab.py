@@ -12,14 +12,9 @@ from __future__ import annotations
 import posixpath
 import sys
 
-# Where it is installed, jsonschema imports it to check addresses of a kind that no schema of
-# Jupyter's has, and it makes 38 parsers as it is imported: more work than all else that JupyterLab
-# does before it answers.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-
-from jupyter_server.serverapp import ServerApp  # noqa: E402
-from jupyter_server.utils import ApiPath  # noqa: E402
-from jupyterlab.labapp import LabApp  # noqa: E402
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import ApiPath
+from jupyterlab.labapp import LabApp
 
 #: What the kernel imports as it starts: it starts the fork server, too.
 _IMPORTED = "grader.api"
