@@ -17,13 +17,14 @@ from grader.core.events import (
     Failed,
     Grouped,
     Inspected,
+    Marked,
     Polled,
     Posted,
     Signature,
 )
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case
-from grader.course.limits import across, carried
+from grader.course.limits import across, after, before, calls, carried
 from grader.trace.deadlock import deadlock, quiescent, stuck
 from grader.trace.message_matcher import MessageMatcher
 from grader.trace.trace import Step, replay
@@ -710,3 +711,19 @@ def test_a_limit_counts_only_what_crosses_its_border():
         bound = limit.judge(case, s.matcher.trace())
         assert (bound.measured, bound.holds) == (measured, measured <= 3)
     assert str(bound) == "elements of one rank in a call or message between nodes: 0 (at most 3)"
+
+
+def test_a_limit_counts_only_what_is_posted_before_or_after_a_mark():
+    s = Script(2)
+    for rank, first in ((0, 1), (1, 2)):
+        for place in range(3):
+            if place == first:
+                s.matcher.take(rank, Marked("between", s.now()))
+            s.call(rank)
+    two = calls({"all_reduce"}, "≤", lambda c: 3)
+    trace, case = s.matcher.trace(), Case("", 2, {})
+    assert before(two, "between", "in forward").judge(case, trace).measured == 3
+    bound = after(two, "between", "in backward").judge(case, trace)
+    assert str(bound) == "calls of all_reduce in backward: 3 (at most 3)"
+    # what never passes the mark is all before it
+    assert before(two, "never", "").judge(case, trace).measured == 6

@@ -22,7 +22,9 @@ __all__ = [
     "LUCK",
     "Limit",
     "across",
+    "after",
     "along_chain",
+    "before",
     "calls",
     "carried",
     "combined",
@@ -151,8 +153,8 @@ class Limit:
         found: returns what a trace shows beyond the number, in words that are added to the
             message; nothing is added where it is ``None``.
         point: whether it is the point of the exercise, see :func:`point`.
-        apart: which ranks a message or a call has to connect if it is to count; see
-            :func:`across`.  If not given, all count.
+        part: the part of a case's trace that is measured, see :func:`across`, :func:`before` and
+            :func:`after`; all of it if not given.
         applies: whether it is judged on a case; on every one, if not given.
     """
 
@@ -164,13 +166,13 @@ class Limit:
     under: Diagnosis
     found: Callable[[Measured], str] | None = None
     point: bool = False
-    apart: Callable[[Case, Sequence[int]], bool] | None = None
+    part: Callable[[Case, Trace], Trace] | None = None
     applies: Callable[[Case], bool] = lambda case: True
 
     def judge(self, case: Case, trace: Measured) -> Bound:
         """Return the measured number beside the bound for this case."""
-        if self.apart is not None:
-            trace = _record(trace).among(partial(self.apart, case))
+        if self.part is not None:
+            trace = self.part(case, _record(trace))
         return Bound(self.quantity, self.measure(trace), self.relation, self.asked(case))
 
     def diagnose(self, bound: Bound) -> Diagnosis:
@@ -196,7 +198,31 @@ def across(limit: Limit, where: str, apart: Callable[[Case, Sequence[int]], bool
         apart: says of a case and of the ranks that a message or a call connects (two, or all of
             its group) whether it crosses the border.
     """
-    return replace(limit, quantity=f"{limit.quantity} {where}", apart=apart)
+    return replace(
+        limit,
+        quantity=f"{limit.quantity} {where}",
+        part=lambda case, trace: trace.among(partial(apart, case)),
+    )
+
+
+def before(limit: Limit, mark: str, where: str) -> Limit:
+    """Return the same limit on what each rank posts until it passes a mark.
+
+    Args:
+        limit: the limit.
+        mark: the text of the mark, which an adapter sets.
+        where: that part of the run, as it reads after the limit's quantity: ``in forward``.
+    """
+    return replace(
+        limit, quantity=f"{limit.quantity} {where}", part=lambda _, trace: trace.split_at(mark)[0]
+    )
+
+
+def after(limit: Limit, mark: str, where: str) -> Limit:
+    """Return the same limit on what each rank posts after a mark; see :func:`before`."""
+    return replace(
+        limit, quantity=f"{limit.quantity} {where}", part=lambda _, trace: trace.split_at(mark)[1]
+    )
 
 
 def messages(relation: str, asked: Callable[[Case], int]) -> Limit:

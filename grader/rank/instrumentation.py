@@ -17,6 +17,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -27,9 +28,11 @@ from grader.rank.recorder import ForbiddenCall
 __all__ = [
     "Clock",
     "Device",
+    "UNSEEN",
     "HeldStorages",
     "OnDevice",
     "differentiated",
+    "noticing_unseen",
     "on_device",
     "played",
     "refusing",
@@ -161,6 +164,29 @@ def differentiated(
     if isinstance(result, torch.Tensor):
         found["result"] = result.detach()
     return found
+
+
+#: Text of the mark for a collective that changes a tensor behind autograd's back.
+UNSEEN = "a collective that autograd does not see"
+
+
+@contextlib.contextmanager
+def noticing_unseen() -> Iterator[None]:
+    """Mark every all-reduce in this context that writes into a tensor with a history."""
+    group: Any = dist.group.WORLD
+    original = group.allreduce
+
+    def noticed(tensors: Any, *options: Any) -> Any:
+        # inside a torch.autograd.Function autograd records nothing, and the call is fine
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            group.mark(UNSEEN)
+        return original(tensors, *options)
+
+    group.allreduce = noticed
+    try:
+        yield
+    finally:
+        del group.allreduce
 
 
 # Bytes that a rank holds. -----------------------------------------------------------

@@ -360,6 +360,27 @@ class Trace:
             ),
         )
 
+    def split_at(self, mark: str) -> tuple[Trace, Trace]:
+        """Return what each rank posted before it first passed a mark, and what it posted after.
+
+        What a rank posts that never passes the mark is all before it.
+        """
+        times = [
+            min((one.time for one in marks if one.text == mark), default=math.inf)
+            for marks in self.marks
+        ] or [math.inf] * self.world_size
+        first, second = (
+            replace(
+                self,
+                operations=tuple(
+                    [op for op in ops if (op.posted > time) is later]
+                    for ops, time in zip(self.operations, times, strict=True)
+                ),
+            )
+            for later in (False, True)
+        )
+        return first, second
+
     def given(self, op: Operation) -> int:
         """Return how many elements of its rank's a message or a call carries.
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Evidence, Exercise, Mistake
 from grader.course.limits import combined, moved
-from grader.rank.instrumentation import differentiated
+from grader.rank.instrumentation import UNSEEN, differentiated, noticing_unseen
 from grader.trace.trace import Trace
 
 # What all four exercises share. -----------------------------------------------------
@@ -596,28 +595,12 @@ def rows(draw: Draw) -> Iterator[Case]:
         )
 
 
-#: Text of the mark for a collective that changes a tensor behind autograd's back.
-UNSEEN = "a collective that autograd does not see"
-
-
 def summed_in_rank(
     answer: Callable[..., Any], x_shard: Any, weight_shard: Any, cotangent: Any, wanted: list[str]
 ) -> dict[str, Any]:
     """Call ``row_parallel``, and mark an all-reduce of a tensor that requires a gradient."""
-    group: Any = dist.group.WORLD
-    original = group.allreduce
-
-    def noticed(tensors: Any, *options: Any) -> Any:
-        # inside a torch.autograd.Function autograd records nothing, and the call is fine
-        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-            group.mark(UNSEEN)
-        return original(tensors, *options)
-
-    group.allreduce = noticed
-    try:
+    with noticing_unseen():
         return multiplied_in_rank(answer, x_shard, weight_shard, cotangent, wanted)
-    finally:
-        del group.allreduce
 
 
 def unseen(c: Case, trace: Trace) -> str:
