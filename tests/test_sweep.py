@@ -205,6 +205,18 @@ SWEEPS = {
     "zero3_overlap_ratio": without("takes numbers", (1,)),
     "tp_overlap_ratio": without("takes numbers", (1,)),
     "pp_overlap_ratio": without("takes numbers", (1,)),
+    "parallel_mlp": Sweep(
+        shared_out(lambda c: 1, "w_in_shard"),
+        dtypes=FLOATING,
+        because="weights with a gradient are no integers",
+    ),
+    "vocab_parallel_cross_entropy": Sweep(
+        shared_out(lambda c: 1, "logits_shard"),
+        LENGTHS.keys() - {"0", "n − 1"},
+        FLOATING,
+        because="a target is one of the vocabulary, and logits are no integers",
+    ),
+    "gather_matmul": Sweep(lambda c: [(c.x_shard[0].dtype, len(c.x_shard[0]))]),
     "column_parallel": Sweep(
         shared_out(lambda c: 1, "weight_shard"),
         dtypes=FLOATING,

@@ -1,0 +1,39 @@
+# exercise: vocab_parallel_cross_entropy
+# diagnosis: wrong_gradient
+# hint: on ranks that do not have the target
+import torch
+import torch.distributed as dist
+
+
+class Loss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, targets):
+        rows, width = logits.shape
+        total = torch.tensor(width)
+        dist.all_reduce(total)
+        columns = torch.arange(int(total)).tensor_split(dist.get_world_size())
+        mine = columns[dist.get_rank()]
+        lowest = logits.new_full((rows, 1), -torch.inf)
+        top = torch.cat([logits, lowest], 1).amax(1)
+        dist.all_reduce(top, dist.ReduceOp.MAX)
+        exponentials = (logits - top[:, None]).exp()
+        sums = exponentials.sum(1)
+        dist.all_reduce(sums)
+        hot = (targets[:, None] == mine).to(logits.dtype)
+        hit = (logits * hot).sum(1)
+        dist.all_reduce(hit)
+        slope = exponentials / sums[:, None]
+        if width:
+            place = (targets - int(mine[0])).clamp(0, width - 1)
+            slope[torch.arange(rows), place] -= 1
+        ctx.save_for_backward(slope)
+        return (sums.log() + top - hit).mean()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (slope,) = ctx.saved_tensors
+        return grad * slope / len(slope), None
+
+
+def vocab_parallel_cross_entropy(logits_shard, targets):
+    return Loss.apply(logits_shard, targets)
