@@ -6,7 +6,6 @@ unless it is short enough to leave its buffer at once (eager).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -121,8 +120,8 @@ class SimulatedWorld(Scheduler):
         self.carry = network.carry
         self.sending = [0] * self.size
         self.receiving = [0] * self.size
-        self.sends: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
-        self.receives: list[dict[Any, deque[SimulatedRequest]]] = [{} for _ in functions]
+        self.sends: list[dict[Any, list[SimulatedRequest]]] = [{} for _ in functions]
+        self.receives: list[dict[Any, list[SimulatedRequest]]] = [{} for _ in functions]
         self.wildcards: list[list[tuple[Any, SimulatedRequest]]] = [[] for _ in functions]
 
     def post_send(self, tensor: torch.Tensor, destination: int, channel: Any) -> SimulatedRequest:
@@ -158,7 +157,7 @@ class SimulatedWorld(Scheduler):
                         break
                     del wildcards[place]
                     return request
-        return waiting.popleft() if waiting else None
+        return waiting.pop(0) if waiting else None
 
     def post_receive(self, tensor: torch.Tensor, source: int, channel: Any) -> SimulatedRequest:
         """Post a receive into a tensor of the current rank, and return its request."""
@@ -166,7 +165,7 @@ class SimulatedWorld(Scheduler):
         request = SimulatedRequest(self, me, "recv", source, tensor)
         sent = self.sends[me.number].get(channel)
         if sent:
-            self._deliver_sent(sent.popleft(), request)
+            self._deliver_sent(sent.pop(0), request)
         else:
             self.receiving[me.number] += 1
             self._enqueue(self.receives[me.number], channel, request)
@@ -183,7 +182,7 @@ class SimulatedWorld(Scheduler):
             default=None,
         )
         if first is not None:
-            self._deliver_sent(first.popleft(), request)
+            self._deliver_sent(first.pop(0), request)
         else:
             self.receiving[me.number] += 1
             self.order = request.order = self.order + 1
@@ -195,13 +194,10 @@ class SimulatedWorld(Scheduler):
         self.deliver(send, receive)
 
     def _enqueue(
-        self, queues: dict[Any, deque[SimulatedRequest]], channel: Any, request: SimulatedRequest
+        self, queues: dict[Any, list[SimulatedRequest]], channel: Any, request: SimulatedRequest
     ) -> None:
         self.order = request.order = self.order + 1
-        queue = queues.get(channel)
-        if queue is None:
-            queue = queues[channel] = deque()
-        queue.append(request)
+        queues.setdefault(channel, []).append(request)
 
     def deliver(self, send: SimulatedRequest, receive: SimulatedRequest) -> None:
         """Match the two ends of a message: copy the data, and find when it arrives."""
