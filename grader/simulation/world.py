@@ -7,10 +7,12 @@ unless it is short enough to leave its buffer at once (eager).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ctypes import memmove
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd.graph import increment_version
 
 from grader.core.events import ANY, WORLD
 from grader.core.wire import Tally
@@ -209,9 +211,6 @@ class SimulatedWorld(Scheduler):
             self.misfits.append(MessageMismatch(send, receive))
             if nbytes > mine.nbytes:
                 return  # gloo aborts the receiving process; here neither end ever completes
-            # gloo copies the bytes, whatever their dtype
-            mine = mine.detach().reshape(-1).view(torch.uint8)[:nbytes]
-            theirs = theirs.detach().reshape(-1).view(torch.uint8)
         source, destination = send.rank.number, receive.rank.number
         done = send.arrives
         met = False
@@ -223,10 +222,10 @@ class SimulatedWorld(Scheduler):
         self.bytes += nbytes
         if self.ledger is not None:
             self.ledger.note(source, destination, send.tensor)
-        if mine.requires_grad or theirs.requires_grad:
-            # messages carry no gradient
-            mine, theirs = mine.detach(), theirs.detach()
-        mine.copy_(theirs)
+        # as gloo: bytes of any dtype and shape, without gradient; both ends are contiguous, and
+        # Tensor.copy_ takes twice as long for short messages
+        memmove(mine.data_ptr(), theirs.data_ptr(), nbytes)
+        increment_version((mine,))
         receive.peer = source
         receive.done = done
         if met:
