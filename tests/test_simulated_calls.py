@@ -113,6 +113,24 @@ def test_there_must_be_such_a_peer(peer):
         simulate(program, 1)
 
 
+@pytest.mark.parametrize("first", ["send", "receive"])
+def test_a_message_is_received_as_bytes(first):
+    """The shapes of both ends may differ, and autograd learns that the buffer has changed."""
+
+    def run():
+        buffer, factor = torch.zeros(2, 3), torch.ones((), requires_grad=True)
+        if dist.get_rank() == (first == "send"):
+            product = buffer * factor
+            dist.recv(buffer, int(first != "send"))
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                product.sum().backward()
+            return buffer.tolist()
+        dist.send(torch.arange(6.0), int(first == "send"))
+        return None
+
+    assert [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] in simulate(run, 2)
+
+
 def test_a_tensor_must_be_contiguous():
     def program():
         dist.send(torch.zeros(4, 4).t()[1:], 1)

@@ -12,13 +12,15 @@ import functools
 import sys
 import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from ctypes import memmove
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
+from torch.autograd.graph import increment_version
 from torch.distributed import distributed_c10d as c10d
 
 from grader.core.events import WORLD
@@ -66,7 +68,7 @@ def shortcuts(
         torchs: torch's own functions of :data:`_SHORTENED`.
     """
     size, plain, types, strided = world.size, torch.Tensor, _PLAIN, torch.strided
-    all_sends, all_receives, wildcards = world.sends, world.receives, world.wildcards
+    all_sends, all_receives = world.sends, world.receives
     carry, deliver, taker = world.carry, world.deliver, world.taker
     sending, receiving = world.sending, world.receiving
     switch, at, ledger = world.switch, world.at, world.ledger
@@ -104,7 +106,7 @@ def shortcuts(
         if frame.f_code is batch_code:
             frame = frame.f_back or frame
         request.place = frame.f_code, frame.f_lasti
-        if all_receives[dst].get(number) or wildcards[dst]:
+        if receiving[dst]:
             receive = taker(dst, number)
             if receive is not None:
                 receiving[dst] -= 1
@@ -115,8 +117,9 @@ def shortcuts(
         sends = all_sends[dst]
         queue = sends.get(number)
         if queue is None:
-            queue = sends[number] = deque()
-        queue.append(request)
+            sends[number] = [request]
+        else:
+            queue.append(request)
         return request
 
     def irecv(
@@ -151,15 +154,16 @@ def shortcuts(
         sent = all_sends[number].get(src)
         if sent:
             sending[src] -= 1
-            deliver(sent.popleft(), request)
+            deliver(sent.pop(0), request)
             return request
         receiving[number] += 1
         world.order = request.order = world.order + 1
         receives = all_receives[number]
         queue = receives.get(src)
         if queue is None:
-            queue = receives[src] = deque()
-        queue.append(request)
+            receives[src] = [request]
+        else:
+            queue.append(request)
         return request
 
     def send(
@@ -207,7 +211,7 @@ def shortcuts(
             request.wait()
             return src
         # the other end is there: this end needs no request
-        request = sent.popleft()
+        request = sent.pop(0)
         sending[src] -= 1
         theirs = request.tensor
         nbytes = theirs.nbytes
@@ -227,9 +231,8 @@ def shortcuts(
         world.bytes += nbytes
         if ledger is not None:
             ledger.note(src, number, theirs)
-        if tensor.requires_grad or theirs.requires_grad:
-            tensor, theirs = tensor.detach(), theirs.detach()
-        tensor.copy_(theirs)
+        memmove(tensor.data_ptr(), theirs.data_ptr(), nbytes)
+        increment_version((tensor,))
         if done is None:
             world.wait(
                 world.travelling.add(request, SimulatedRequest(world, me, "recv", src, tensor))
