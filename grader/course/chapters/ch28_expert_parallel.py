@@ -702,7 +702,7 @@ def _backward_counts(e: Evidence) -> bool:
     )
 
 
-def _over(e: Evidence) -> list[tuple[JudgedCase, int]]:
+def _over(e: Evidence) -> list[tuple[JudgedCase, float]]:
     """Return the cases in which too many bytes are sent, and by how many more than rows need."""
     return [
         (one, one.limit.measured - _rows(one.case))
