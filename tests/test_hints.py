@@ -106,6 +106,26 @@ def test_where_a_mistake_cannot_tell_it_is_not_contradicted():
     assert hint(declare(some), lambda c: own(c) if c.n == 2 else first(c)) == "own"
 
 
+def with_first(number, factor=1.0):
+    """Twice one's own x, of which the first element is another number."""
+
+    def gives(c):
+        found = [2 * factor * x for x in c.x]
+        for x in found:
+            x[0] = number
+        return found
+
+    return gives
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_is_not_finite_in_a_mistake_is_no_measure_of_the_rest(number):
+    sizes = {"reduced": lambda c: 10, "magnitude": lambda c: [x.abs() for x in c.x]}
+    exercise = declare(Mistake("divides by zero", gives=with_first(number)), **sizes)
+    assert hint(exercise, with_first(number, 1 + 1e-7)) == "divides by zero"
+    assert hint(exercise, with_first(number, 1.5)) != "divides by zero"
+
+
 def test_without_a_proof_the_smallest_world_that_is_wrong_is_named():
     assert "Take 2 ranks" in hint(declare(), own)
     assert "Take 3 ranks" in hint(declare(), left)
