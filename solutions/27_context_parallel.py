@@ -661,3 +661,6 @@ if zigzag_works:
 #
 # **To go on:** in the backward pass, gradients of keys and values travel round the ring with their blocks. See how
 # [ring-flash-attention](https://github.com/zhuzilin/ring-flash-attention) does it, around the kernels of FlashAttention.
+#
+# **Next:** [28 · Expert parallelism](28_expert_parallel.ipynb): there the tokens themselves travel, to the experts that
+# they are routed to.
