@@ -32,6 +32,7 @@ SILENT = {
     "pick_backend", "device_for",
     "best_pieces", "double_trees",
     "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
+    "gpipe_order", "one_f_one_b_order", "pipeline_bubble", "run_pipeline",
 }  # fmt: skip
 
 

@@ -63,10 +63,12 @@ __all__ = [
 # No bound is declared where a rank computes the result from its own arguments
 # (``who_am_i``, ``neighbours``, ``ping_pong``, ``ring_schedule``, ``stuck_ranks``,
 # ``stuck_ranks_any_all``, ``best_pieces``, ``double_trees``, ``node_groups``,
-# ``first_divergence``, and chapters 10, 13 and 16), where there is no result (``barrier``), where
-# it is a single number (``unblock_branch``), which a wrong answer can give by chance, where it may
-# come through the store, whose entries are no messages (``sum_of_survivors``), and where it is
-# mostly known beforehand (``ShardedAdamW``: Adam's steps are nearly of one size).
+# ``first_divergence``, ``gpipe_order``, ``one_f_one_b_order``, ``pipeline_bubble``, and chapters
+# 10, 13 and 16), where there is no result (``barrier``), where it is a single number
+# (``unblock_branch``), which a wrong answer can give by chance, where it may come through the
+# store, whose entries are no messages (``sum_of_survivors``), where it is mostly known beforehand
+# (``ShardedAdamW``: Adam's steps are nearly of one size), and where it is computed from what comes
+# in and does not say how much that was (``run_pipeline``).
 
 #: Bits that each rank may have guessed.
 LUCK = 32
