@@ -427,6 +427,36 @@ def test_numbers_are_found_in_whatever_tensor_holds_them():
     assert held_storages.found([run, absent]) == set()
 
 
+class _Wrapped(torch.Tensor):
+    """A tensor around another, as a DTensor is."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, (100,), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, *_):
+        return _Wrapped(inner["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return _Wrapped(func(*(a.inner for a in args)))
+
+
+def test_a_wrapper_counts_with_what_it_wraps():
+    held_storages = HeldStorages(list)
+    wrapped = _Wrapped(torch.ones(5))
+    with held_storages:
+        wrapped = wrapped.neg()
+    assert str(held_storages) == "1 of 5 float32"
+
+
 def _hoards(x):
     return HOARD.setdefault(dist.get_rank(), torch.ones(6 - dist.get_rank()))
 

@@ -192,6 +192,7 @@ SWEEPS = {
     "assign_buckets": without("takes numbers", (1,)),
     "BucketedDDP": without("takes a module and a number"),
     "ShardedAdamW": without("takes parameters and numbers"),
+    "FullySharded": without("takes a module and a dtype"),
     "quantized_all_reduce": Sweep(
         column("x"), dtypes=frozenset({torch.float32}), because="what is quantized is float32"
     ),

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from grader.core.source_locations import is_students
 from grader.core.values import dtype_name, tensors_in
@@ -244,7 +244,7 @@ class HeldStorages(_Watch):
             whether what is held can have become more: one is new, or larger than it was.
         """
         more = False
-        for tensor in tensors:
+        for tensor in _unwrapped(tensors):
             if tensor.layout is torch.strided:
                 storage = tensor.untyped_storage()
                 address, nbytes = storage._cdata, storage.nbytes()
@@ -304,6 +304,18 @@ class HeldStorages(_Watch):
                 del self._seen[address], self._sizes[address]
             else:
                 yield storage, text
+
+
+def _unwrapped(tensors: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """Yield the tensors, and in place of a wrapper, whose storage has no memory, what it wraps."""
+    for tensor in tensors:
+        wrapper: Any = tensor
+        if is_traceable_wrapper_subclass(wrapper):  # such as a DTensor
+            names, _ = wrapper.__tensor_flatten__()
+            # a DTensor names its mesh as well, which is no tensor
+            yield from _unwrapped(tensors_in([getattr(wrapper, name) for name in names]))
+        else:
+            yield tensor
 
 
 def settled(there: Callable[[], bool]) -> bool:

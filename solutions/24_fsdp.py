@@ -1,0 +1,819 @@
+# %% [markdown]
+# # 24 · FSDP
+#
+# ZeRO-1 (chapter [23](23_zero.ipynb)) cuts the state of the optimizer into shards. Weights and gradients
+# stay whole on every rank, 4 bytes for each parameter in mixed precision, however many ranks there are.
+# A model of 70 billion parameters has 280 GB of them, and no GPU of 80 GB can hold that. So the weights
+# have to be cut, too. But a layer cannot multiply with an eighth of a matrix. Or can it have the whole
+# matrix for just the moment in which it multiplies?
+#
+# **You will learn** how a model is trained of which every rank holds a shard only, why the weights do not
+# go away when you think that you have freed them, and what that costs in memory and bytes. You will write
+# it: ZeRO-3, which PyTorch calls *fully sharded data parallel*, FSDP.
+#
+# **You need** chapters [15](15_data_parallel.ipynb), [17](17_sharded_matmul.ipynb) (the backward of a gather
+# is a reduce-scatter), and [23](23_zero.ipynb).
+#
+# **Time:** 2½ hours, and 1 exercise, which is worth 3 points.
+
+# %%
+import time
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import check, hint, predict, run, simulate
+from grader.rank.instrumentation import HeldStorages
+
+# %% [markdown]
+# ## One layer at a time
+#
+# In a step, a layer needs its weights twice: in forward, and again in backward, where the gradient of its
+# input is a product with the same matrix. In between, they lie idle while the other layers compute.
+#
+# ![A step of four layers on one rank, with time to the right. In forward, layer after layer, and in
+# backward in the opposite order, the whole weights of one layer are there while it computes, and those of
+# the next are being gathered. All other layers have only a shard, drawn as a thin
+# bar.](../imgs/fsdp_step.png)
+#
+# So between its two turns a layer keeps just this rank's shard. Shortly before its turn, an all-gather
+# brings the shards together, and after it the whole is freed. And when backward has the gradient of a
+# layer, a reduce-scatter leaves each rank with the mean for its shard; the whole gradient is freed, too.
+# (The last layer is the first one in backward, so in the picture it stays. In the exercise it is freed and
+# gathered again, like the others.)
+#
+# ![The weights of one layer on four ranks. Each rank holds one shard. An all-gather gives every rank all
+# four, and the layer computes. After backward every rank has a whole gradient of its own, and a
+# reduce-scatter gives each the mean of its shard.](../imgs/fsdp_layer.png)
+#
+# **Predict:** 80 layers of equal size, 64 ranks. How much of the weights does a rank hold when most is
+# there: one layer computes, and the next one is being gathered?
+
+# %%
+predict("")
+
+# %%
+layers, ranks = 80, 64
+print(f"shards: {1 / ranks:.1%} of the weights; two whole layers: {2 / layers:.1%}")
+
+# %% [markdown]
+# Together that is 4 %, instead of all. And gradients and optimizer state are never whole on any rank.
+#
+# ## What the stages keep and send
+#
+# Here is a step of Adam, reduced to what chapter 23 called the row: all parameters end to end. `stage` says
+# what is cut: 0 nothing, 1 the optimizer's state, 2 the gradients as well, 3 the weights, too. Everything
+# is in float32, so a parameter has 4 bytes of weight, 4 of gradient, and 8 of state. In stage 3 the row is a
+# single layer, gathered twice.
+#
+# **Predict:** on 8 ranks, how many bytes for each parameter does a rank hold between two steps, in each
+# stage? And how many elements does it send in a step, in units of P? Chapter [16](16_scale_math.ipynb)
+# has the formulas for both.
+
+# %%
+predict("")
+
+# %%
+def step_of_stage(stage, P):
+    """Make one step; return the bytes that this rank holds after it."""
+    n = dist.get_world_size()
+    held, size = HeldStorages(list), P // n
+    part = slice(dist.get_rank() * size, (dist.get_rank() + 1) * size)
+    with held:
+        weights = torch.ones(size if stage == 3 else P)
+        m, v = torch.zeros(2, size if stage else P)
+        for _ in ("forward", "backward") if stage == 3 else ():
+            whole = torch.empty(P)
+            dist.all_gather_into_tensor(whole, weights)
+            del whole
+        gradient = torch.full((P,), 0.5)  # what backward leaves
+        if stage == 0:
+            dist.all_reduce(gradient)
+        else:
+            mean = torch.empty(size)
+            dist.reduce_scatter_tensor(mean, gradient)
+            if stage == 1:
+                gradient[part] = mean
+            else:
+                gradient = mean
+            del mean
+        mine = weights if stage in (0, 3) else weights[part]
+        of_mine = gradient[part] if stage == 1 else gradient
+        m += 0.1 * (of_mine / n - m)
+        v += 0.01 * ((of_mine / n) ** 2 - v)
+        mine -= 0.1 * m / (v.sqrt() + 1e-8)
+        if stage in (1, 2):
+            dist.all_gather_into_tensor(weights, mine.clone())
+    held.settle(0)  # gloo's thread lets go of the last tensors a moment later
+    return held.nbytes
+
+
+n, P = 8, 8000
+formulas = {0: 16.0, 1: 8 + 8 / n, 2: 4 + 12 / n, 3: 16 / n}
+for stage, formula in formulas.items():
+    ran = run(step_of_stage, n, stage, P, seconds=300)
+    (bytes_held,) = {nbytes / P for nbytes in ran}  # the same on all ranks
+    sent = max(ran.trace.sent_elements) / P
+    print(f"stage {stage}: {bytes_held:4} bytes a parameter, by the formula {formula:4}; sent {sent:.3f} P")
+
+# %% [markdown]
+# Memory falls with every stage, and by the third it is $16/n$: it no longer has a part that stays. The
+# bytes are those of data parallelism up to stage 2, $\frac{2(n-1)}{n}P$. Stage 3 sends half as much again,
+# since it gathers the weights twice instead of once. Both are as in
+# [the paper](https://arxiv.org/abs/1910.02054), which proposes all three stages. ("By the formula" is chapter
+# 16's sum with 4 + 4 + 8 bytes in place of 2 + 2 + 12.)
+#
+# ## Freed, and still there
+#
+# One layer, in one process. `HeldStorages` adds up the memory that operations inside its `with` have used
+# and that is still alive. We make a matrix, multiply, and drop it, as after a gather.
+#
+# **Predict:** a matrix of 512 × 512 in float32 has 1,048,576 bytes. How many are held after `del whole`?
+
+# %%
+predict("")
+
+# %%
+def megabytes(held):
+    return f"{held.nbytes / 2**20:.2f} MiB"
+
+
+x = torch.ones(1, 512, requires_grad=True)
+held = HeldStorages(lambda: [x])
+with held:
+    whole = torch.ones(512, 512, requires_grad=True)
+    y = nn.functional.linear(x, whole)
+print("while it computes:", megabytes(held))
+del whole
+print("after del:        ", megabytes(held))
+del y
+print("after del y:      ", megabytes(held))
+
+# %% [markdown]
+# Nothing is freed until the *result* goes away. Autograd builds a graph behind `y`, and saves in it what
+# backward will need. We can watch: [`saved_tensors_hooks`](https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks)
+# takes two functions. `pack` is called with each tensor that autograd is about to save, and what it returns
+# is saved in the tensor's place. `unpack` is called in backward, and has to make the tensor again.
+#
+# **Predict:** which shapes will `pack` see, and is one of them that of the weight? If it is, is it the
+# weight itself?
+
+# %%
+predict("")
+
+# %%
+def pack(tensor):
+    same = tensor.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
+    print(f"packs {tuple(tensor.shape)}, strides {tensor.stride()}; in the memory of the weight: {same}")
+    return tensor
+
+
+whole = torch.ones(512, 256, requires_grad=True)
+x = torch.ones(1, 256, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+    y = nn.functional.linear(x, whole)
+
+# %% [markdown]
+# Two tensors are saved: the input, which the gradient of the weight needs, and the *transposed* weight, for
+# the gradient of the input. The second is a **view**: other shape, same memory. That is why it does not
+# help to give the layer another weight, as in `layer.weight.data = shard`. The layer has forgotten the
+# whole matrix, and the graph has not.
+#
+# There are two ways out, and both are in use:
+#
+# - **Save something else.** `pack` may return anything, such as a note on how to get the weight again, and
+#   `unpack` gets it again.
+# - **Pull the memory away** from under all views: `tensor.untyped_storage().resize_(0)` frees it, whoever
+#   refers to it. Before backward the storage is given its size back, and is filled again. (FSDP in torch
+#   works [like this](https://github.com/pytorch/pytorch/blob/v2.11.0/torch/distributed/fsdp/_fully_shard/_fsdp_param.py).)
+#
+# Here is the first on something smaller. A dropout mask is as large as its input, and it is known as soon
+# as its seed is known.
+
+# %%
+def mask(seed, shape):
+    return (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.5).float()
+
+
+x = torch.ones(512, 512, requires_grad=True)
+for saves in ("the mask", "its seed"):
+    held, drawn = HeldStorages(lambda: [x]), mask(3, x.shape)
+
+    def pack(tensor, address=drawn.data_ptr()):
+        return ("seed", 3) if tensor.data_ptr() == address else tensor
+
+    def unpack(packed):
+        return mask(packed[1], x.shape) if isinstance(packed, tuple) else packed
+
+    hooks = (pack, unpack) if saves == "its seed" else (lambda tensor: tensor,) * 2
+    with held, torch.autograd.graph.saved_tensors_hooks(*hooks):
+        y = (x * drawn).sum()
+    del drawn
+    x.grad = None
+    print(f"autograd saves {saves}: {megabytes(held)} held;", end=" ")
+    y.backward()
+    print("gradient right:", torch.equal(x.grad, mask(3, x.shape)))
+
+# %% [markdown]
+# (`pack` knows the mask by its address. If it referred to the mask itself, the mask would stay: the graph
+# keeps `pack` as long as it keeps what was packed.)
+#
+# And here is the second way. **Predict:** we empty the storage of a weight of twos, and fill it with threes
+# before backward. Which gradient does `x` get, 512 · 2 or 512 · 3? Or does autograd complain?
+
+# %%
+predict("")
+
+# %%
+x = torch.ones(1, 256, requires_grad=True)
+whole = torch.full((512, 256), 2.0)
+y = nn.functional.linear(x, whole).sum()
+whole.untyped_storage().resize_(0)
+print("bytes while it is empty:", whole.untyped_storage().nbytes())
+whole.untyped_storage().resize_(4 * 512 * 256)
+whole.data.fill_(3.0)  # .data, so that autograd does not notice the change
+y.backward()
+print("gradient of x:", x.grad[0, :3].tolist())
+
+# %% [markdown]
+# 512 · 3: the view in the graph shows whatever is in the storage when backward comes by. Autograd does check
+# that nobody has changed what it saved, but a change through `.data` escapes it. Here that is what we want;
+# anywhere else it is how gradients silently go wrong. And a storage that is still empty when backward comes
+# has no memory to read at all.
+#
+# ## Narrow copies
+#
+# The weights travel twice in each step, so it pays to send 2 bytes instead of 4. In **mixed precision** a
+# rank casts its shard to bfloat16, and gathers that. The layer multiplies in bfloat16, which a GPU does
+# several times as fast. The shard itself stays in float32.
+#
+# **Predict:** why not keep the shards in bfloat16, too? What becomes of a weight of 1 that 1,000 steps
+# change by 0.001 each?
+
+# %%
+predict("")
+
+# %%
+for dtype in (torch.float32, torch.bfloat16):
+    weight = torch.ones(1, dtype=dtype)
+    for _ in range(1000):
+        weight += 0.001
+    print(f"{str(dtype):15} {weight.item():.3f}")
+
+# %% [markdown]
+# Near 1, the numbers of bfloat16 are 2⁻⁷ ≈ 0.008 apart, so each step is rounded away. The gradient of one
+# step is not accurate to more than a few digits anyway, but the *sum* of many steps has to be. So shards
+# (the "fp32 master weights" of chapter 16), the means of the gradients, and the optimizer's state stay in
+# the parameters' own dtype.
+#
+# ## Exercise: FullySharded (3 points)
+#
+# `FullySharded(module, compute_dtype=None)` wraps a model and trains it like this:
+#
+# ```python
+# model = FullySharded(model)
+# optimizer = torch.optim.AdamW(model.parameters())  # of this rank's shards
+# loss = loss_function(model(x), y)
+# optimizer.zero_grad()
+# loss.backward()
+# model.finish_gradient_synchronization()
+# optimizer.step()
+# whole = model.full_state_dict()
+# ```
+#
+# - A **layer** is a submodule that has parameters of its own. It is called once in a forward. Layers are not
+#   nested and share no parameters. All ranks begin with rank 0's weights. The wrapped model is `.module`.
+# - A parameter of **more than 128 elements** is held as shards; `parameters()` gives this rank's. The layer
+#   has it whole only during its forward and its backward. A smaller one is replicated: every rank has all
+#   of it.
+# - After `finish_gradient_synchronization()` the gradients are means over the ranks, in the parameters' own
+#   dtype: reduce-scattered for shards, all-reduced for small parameters. One step of an optimizer that works
+#   element by element is then the same step as without shards.
+# - With a `compute_dtype`, weights are gathered in it, and a layer computes in it: its floating inputs are
+#   cast, too, and so are small parameters where they meet them.
+# - `full_state_dict()` has the names of the module's own `state_dict()`, buffers included, and whole weights
+#   in their own dtype.
+#
+# Limits: between calls a rank holds at most $\lceil P/n \rceil$ elements, and 128 for each parameter on top,
+# gradients and the optimizer aside (we count after forward, too, with batches that are tiny). Never more than
+# two layers are gathered at once, and each at most twice in a step. `all_gather*`, `reduce_scatter*` and
+# `broadcast` are allowed, and `all_reduce` for the replicated parameters.
+#
+# `Gathered` is a suggestion; do it another way if you like. If the whole weight comes out of a `Function`
+# whose input is the shard, then autograd itself puts what `backward` returns into `shard.grad`. To let a layer
+# use it, you may replace `layer.forward`, and put plain tensors into `layer._parameters` while it runs.
+# Begin without `compute_dtype`, and with one `nn.Linear`.
+
+# %%
+class Gathered(torch.autograd.Function):
+    """The whole of a parameter, from its shard; and in backward the other way round."""
+
+    @staticmethod
+    def forward(ctx, shard, owner):
+        """Return the whole parameter."""
+        ### BEGIN SOLUTION
+        ctx.shard, ctx.owner = shard, owner
+        return owner._gather(shard, owner.compute_dtype)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """Return the gradient of the shard, and None for the other argument."""
+        ### BEGIN SOLUTION
+        return ctx.owner._reduce(ctx.shard, gradient), None
+        ### END SOLUTION
+
+
+class FullySharded(nn.Module):
+    """Trains a model of which every rank holds a shard, and gathers one layer at a time."""
+
+    def __init__(self, module: nn.Module, compute_dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.module, self.compute_dtype = module, compute_dtype
+        self.shapes = {}  # of the whole parameters, by shard
+        self.again = {}  # what backward has gathered and still needs, by shard
+        for layer in module.modules():
+            own = dict(layer.named_parameters(recurse=False))
+            for name, p in own.items():
+                dist.broadcast(p.data, 0)
+                if p.numel() > 128:
+                    mine = self._row(p.data).chunk(dist.get_world_size())[dist.get_rank()]
+                    shard = nn.Parameter(mine.clone(), p.requires_grad)
+                    self.shapes[shard] = p.shape
+                    setattr(layer, name, shard)
+            if own:
+                layer.forward = self._around(layer, layer.forward)
+        ### END SOLUTION
+
+    def _row(self, whole):
+        """A whole parameter or gradient as a row whose length n divides."""
+        ### BEGIN SOLUTION
+        return nn.functional.pad(whole.flatten(), (0, -whole.numel() % dist.get_world_size()))
+        ### END SOLUTION
+
+    def _gather(self, shard, dtype):
+        """The whole of a shard's parameter, in a dtype."""
+        ### BEGIN SOLUTION
+        mine, shape = shard.detach().to(dtype or shard.dtype), self.shapes[shard]
+        row = mine.new_empty(dist.get_world_size() * len(mine))
+        dist.all_gather_into_tensor(row, mine)
+        return row[: shape.numel()].view(shape)
+        ### END SOLUTION
+
+    def _reduce(self, shard, gradient):
+        """The shard's gradient, of the whole gradients of all ranks."""
+        ### BEGIN SOLUTION
+        self.again.pop(shard, None)
+        mean = torch.empty_like(shard)
+        dist.reduce_scatter_tensor(mean, self._row(gradient.to(shard.dtype)))
+        return mean / dist.get_world_size()
+        ### END SOLUTION
+
+    def _around(self, layer, compute):
+        """A forward for the layer: it gathers, lets the old forward compute, and frees."""
+        ### BEGIN SOLUTION
+        def cast(value):
+            floating = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return value.to(self.compute_dtype) if self.compute_dtype and floating else value
+
+        def unpack(packed):
+            if isinstance(packed, torch.Tensor):
+                return packed
+            shard, view = packed
+            if shard not in self.again:
+                self.again[shard] = self._gather(shard, self.compute_dtype)
+            return self.again[shard].as_strided(*view)
+
+        def forward(*inputs):
+            own, shards = dict(layer._parameters), {}
+            for name, p in layer.named_parameters(recurse=False):
+                whole = Gathered.apply(p, self) if p in self.shapes else cast(p)
+                layer._parameters[name] = whole
+                if p in self.shapes:
+                    shards[whole.untyped_storage().data_ptr()] = p
+
+            def pack(tensor):
+                shard = shards.get(tensor.untyped_storage().data_ptr())
+                view = tensor.size(), tensor.stride(), tensor.storage_offset()
+                return tensor if shard is None else (shard, view)
+
+            with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+                result = compute(*map(cast, inputs))
+            layer._parameters.update(own)
+            return result
+
+        return forward
+        ### END SOLUTION
+
+    def forward(self, *inputs):
+        """What the module itself gives."""
+        ### BEGIN SOLUTION
+        return self.module(*inputs)
+        ### END SOLUTION
+
+    def finish_gradient_synchronization(self) -> None:
+        """Average the gradients that backward has left as they were."""
+        ### BEGIN SOLUTION
+        for p in self.parameters():
+            if p not in self.shapes and p.grad is not None:
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
+        ### END SOLUTION
+
+    def full_state_dict(self) -> dict:
+        """The module's state_dict, with whole parameters; all ranks call it."""
+        ### BEGIN SOLUTION
+        state = dict(self.module.state_dict())
+        for name, p in self.module.named_parameters():
+            if p in self.shapes:
+                state[name] = self._gather(p, None)
+        return state
+        ### END SOLUTION
+
+
+fsdp_works = check(FullySharded)
+fsdp_works
+
+# %% [markdown]
+# ## One process, four ranks
+#
+# The task of chapter 15, two spirals, with a deeper network. Four ranks train it with your class, each on a
+# quarter of the points, and beside them one process with all points and whole weights. Then the four train
+# once more, in bfloat16.
+#
+# **Predict:** how many digits of the losses agree with those of the one process, in float32? And in
+# bfloat16, which has 8 bits of precision?
+
+# %%
+predict("")
+
+# %%
+def spirals(count=256):
+    """Points on two spirals, and which one each is on."""
+    generator = torch.Generator().manual_seed(1)
+    radius = 0.2 + 0.8 * torch.rand(count, generator=generator)
+    which = torch.arange(count) % 2
+    angle = torch.pi * (2 * radius + which)
+    points = 2 * torch.stack([radius * angle.cos(), radius * angle.sin()], dim=1)
+    return points + 0.03 * torch.randn(count, 2, generator=generator), which
+
+
+def network(width=64, depth=4):
+    torch.manual_seed(0)
+    hidden = [part for _ in range(depth) for part in (nn.Linear(width, width), nn.Tanh())]
+    return nn.Sequential(nn.Linear(2, width), nn.Tanh(), *hidden, nn.Linear(width, 2))
+
+
+def training(wrap, compute_dtype=None, data=None, steps=30):
+    """Train on this rank's part of the data; return the losses."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = (tensor[rank::n] for tensor in data)
+    model = wrap(network(), compute_dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(x).float(), y)
+        optimizer.zero_grad()
+        loss.backward()
+        model.finish_gradient_synchronization()
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+class Alone(nn.Module):
+    """Whole weights, for one rank."""
+
+    def __init__(self, module, compute_dtype=None):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs):
+        return self.module(*inputs)
+
+    def finish_gradient_synchronization(self):
+        pass
+
+
+data = spirals()
+if fsdp_works:
+    single = run(training, 1, Alone, None, data, seconds=300)[0]
+    sharded = torch.stack(list(run(training, 4, FullySharded, None, data, seconds=300))).mean(0)
+    narrow = torch.stack(list(run(training, 4, FullySharded, torch.bfloat16, data, seconds=300))).mean(0)
+    print("the first loss agrees to 1e-6:            ", bool((single[0] - sharded[0]).abs() < 1e-6))
+    print("all losses agree to 1e-3:                 ", torch.allclose(single, sharded, atol=1e-3))
+    print("in bfloat16, the first agrees to 1e-6:    ", bool((single[0] - narrow[0]).abs() < 1e-6))
+    print("in bfloat16, all agree to 0.05:           ", torch.allclose(single, narrow, atol=0.05))
+    print("the loss has fallen to a half, in both:   ", bool((sharded[-1] < single[0] / 2) & (narrow[-1] < single[0] / 2)))
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.plot(single, lw=5, alpha=0.4, label="one process")
+    axes.plot(sharded, ls="--", color="black", label="four ranks, shards")
+    axes.plot(narrow, ls=":", label="four ranks, computed in bfloat16")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.legend()
+    plt.show()
+
+# %% [markdown]
+# In float32, only the order of additions differs: the sum over the batch is made of four parts. Where a
+# weight lies between its turns makes no difference to what is computed. In bfloat16 the path is another one,
+# with about 1 % of noise, and leads to the same place.
+#
+# ## What is there, and when
+#
+# Now the memory. `Curve` notes how much is held after each operation of one step. The network has 6 layers
+# of 256 × 256 and a batch of 4, so that nearly all of it are weights and gradients. For comparison,
+# `Replicated` has whole weights on all ranks, and all-reduces their gradients.
+#
+# **Predict:** draw both curves, with time to the right: forward, backward, the end. Where does the curve of
+# `Replicated` rise, and how high? And the other's?
+
+# %%
+predict("")
+
+# %%
+class Replicated(Alone):
+    """Data parallelism: whole weights everywhere, and an all-reduce of each gradient."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+class Curve(HeldStorages):
+    """Notes the bytes that are held after each operation."""
+
+    def __init__(self):
+        super().__init__(list)
+        self.points = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        self.points.append(self.nbytes)
+        return result
+
+
+def one_step(wrap):
+    """Bytes between calls: before the step, after forward, after it; and those of every operation."""
+    torch.manual_seed(0)
+    held = Curve()
+    with held:
+        model = wrap(nn.Sequential(*[nn.Linear(256, 256, bias=False) for _ in range(6)]))
+    held.settle(0)
+    between, held.points = [held.nbytes], []
+    x = torch.randn(4, 256)
+    with held:
+        loss = model(x).square().sum()
+    held.settle(0)
+    between.append(held.nbytes)
+    with held:
+        loss.backward()
+        model.finish_gradient_synchronization()
+    del loss
+    held.settle(0)
+    return [*between, held.nbytes], held.points
+
+
+P = 6 * 256 * 256
+if fsdp_works:
+    figure, axes = plt.subplots(figsize=(7, 3))
+    for name, wrap in (("whole weights", Replicated), ("yours", FullySharded)):
+        (before, after_forward, after), points = run(one_step, 4, wrap, seconds=300)[0]
+        print(
+            f"{name:14} bytes a parameter: {before / P:.2f} before the step,"
+            f" {after_forward / P:.2f} after forward, {after / P:.2f} with the gradients"
+        )
+        axes.plot([i / len(points) for i in range(len(points))], [b / P for b in points], label=name)
+    axes.set_xlabel("part of the step's operations")
+    axes.set_ylabel("bytes held a parameter")
+    axes.set_ylim(0)
+    axes.legend()
+    plt.show()
+
+# %% [markdown]
+# With whole weights the curve begins at 4 bytes a parameter and climbs through backward to 8, as one gradient
+# after the other is added. Yours begins at a quarter of that, and ends at a quarter of 8. In between it is a
+# comb: each tooth is a layer that is gathered and freed, and the teeth of backward are higher, because the
+# whole gradient of that layer is there, too. (A layer is a sixth of this network. In one of 80 layers the
+# teeth would be small.) The few hundredths beyond are the layers' inputs, which backward needs.
+#
+# ## The next layer, in the meantime
+#
+# If your class is like ours, a rank waits for each gather and then computes, in turns. But the gather of the
+# next layer needs nothing from this one: it can run **while** this one computes. That is *prefetching*, and
+# the price is a second gathered layer, hence the limit of two in the exercise.
+#
+# The following runs the forward of 24 layers on 8 simulated ranks. A layer has 40 MB of weights in all
+# (again a thousandth of the bytes, on links of a thousandth of the speed), which travel at 10 GB/s in
+# 3.5 ms and a little latency. Only the time of computing is made up.
+#
+# **Predict:** how long does forward take in each row, without and with prefetching, if a layer computes for
+# 1, 3.6 or 10 ms? When does it help most?
+
+# %%
+predict("")
+
+# %%
+def forward_of_layers(prefetch, computing, layers=24):
+    """Seconds of a forward, on the virtual clock."""
+    shard = torch.ones(1250)
+
+    def gather():
+        row = torch.empty(dist.get_world_size() * len(shard))
+        return row, dist.all_gather_into_tensor(row, shard, async_op=True)
+
+    dist.barrier()
+    started = time.perf_counter()
+    coming = gather()
+    for layer in range(layers):
+        row, request = coming
+        request.wait()
+        another = layer + 1 < layers
+        if prefetch and another:
+            coming = gather()
+        time.sleep(computing)
+        if not prefetch and another:
+            coming = gather()
+    return time.perf_counter() - started
+
+
+links = {"alpha": 10e-6, "beta": 1e3 / 10e9, "algorithms": {"all_gather": "ring"}}
+print("computing a layer   in turns   prefetching")
+for computing in (1e-3, 3.6e-3, 10e-3):
+    turns, ahead = (
+        max(simulate(forward_of_layers, 8, prefetch, computing, record=False, **links))
+        for prefetch in (False, True)
+    )
+    print(f"{1e3 * computing:14.1f} ms {1e3 * turns:8.1f} ms {1e3 * ahead:9.1f} ms")
+
+# %% [markdown]
+# In turns, the times add up. With prefetching, only the longer of the two counts, and the first gather, which
+# nothing can hide. It helps most where both are equally long: half of the time. Whether the gather is the
+# shorter one is the ratio of chapter 16, $\frac{e}{2 \cdot \text{seq} \cdot \text{mbs}} \cdot
+# \frac{n-1}{n} \cdot \frac{F}{B}$: it depends on the tokens of a batch, since the weights that travel are
+# the same for one token as for a million. The [JAX scaling
+# book](https://jax-ml.github.io/scaling-book/training/) derives the same bound for TPUs, and the
+# [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) discusses it for GPUs.
+#
+# In backward, prefetching is harder: *which* layer comes next? Implementations take the order of forward,
+# reversed. And a rank must not run ahead of itself: if the host issues the gathers of many layers before the
+# GPU has computed one, their memory is needed at once. The [FSDP paper](https://arxiv.org/abs/2304.11277)
+# (Zhao and others 2023) tells how torch bounds that, at two gathers in flight.
+#
+# ## Beside torch's own
+#
+# [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) is FSDP's second
+# version in torch. Called on a layer, it makes it a unit of gathering; called on the whole model at the end,
+# it takes what is left. It "chunks each parameter on dim-0", so a rank has some rows of each matrix, small
+# parameters included. It runs on gloo, too.
+#
+# **Predict:** will the losses be the same to 1e-6? A parameter of two rows on four ranks: who has what? And
+# do torch's ranks send less than yours, more, or the same?
+
+# %%
+predict("")
+
+# %%
+class TorchFSDP(nn.Module):
+    """torch's fully_shard, with the interface of yours."""
+
+    def __init__(self, module, compute_dtype=None):
+        super().__init__()
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+        for layer in module:
+            if isinstance(layer, nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        self.module = fully_shard(module, mesh=mesh)
+
+    def forward(self, *inputs):
+        return self.module(*inputs)
+
+    def finish_gradient_synchronization(self):
+        pass
+
+
+def measured(wrap, data=None, steps=10):
+    """Losses, bytes of parameters and gradients after a step, and calls of one step."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    x, y = (tensor[rank::n] for tensor in data)
+    held, losses = HeldStorages(list), []
+    with held:
+        model = wrap(network(width=256))
+    for step in range(steps):
+        for p in model.parameters():
+            p.grad = None
+        with held:
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            model.finish_gradient_synchronization()
+        losses.append(loss.item())
+        del loss
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+    held.settle(0)
+    return torch.tensor(losses), held.nbytes
+
+
+if fsdp_works:
+    P = sum(p.numel() for p in network(width=256).parameters())
+    results = {
+        name: run(measured, 4, wrap, data, seconds=300)
+        for name, wrap in (("yours", FullySharded), ("torch's", TorchFSDP))
+    }
+    (yours, _), (torchs, _) = results["yours"][0], results["torch's"][0]
+    print("the same losses to 1e-5:", torch.allclose(yours, torchs, atol=1e-5))
+    for name, ran in results.items():
+        held_bytes = [round(nbytes / P, 2) for _, nbytes in ran]
+        calls = {op.kind for op in ran.trace.operations[1]}
+        each = {kind: sum(op.kind == kind for op in ran.trace.operations[1]) / 10 for kind in sorted(calls)}
+        sent = ran.trace.sent_elements[1] / 10 / P  # rank 1, which broadcasts nothing
+        print(f"{name:8} bytes a parameter by rank: {held_bytes}; a step sends {sent:.2f} P in {each}")
+
+# %% [markdown]
+# Torch's ranks send three passes of $\frac{n-1}{n} P$, 2.25 P. If your class is like ours, it sends a little
+# less: what backward does not ask for, such as a bias or the weight of the first layer, is not gathered again.
+# Each holds a quarter of weights and gradients, $8/n = 2$ bytes a parameter, and a little more. What differs is
+# how the cuts fall. With rows, the last matrix, which has two, is divided among two of the four ranks, and the
+# others have none of it, while flat cuts divide everything evenly. In return a rank's part of a matrix is
+# itself a matrix, which makes other kinds of parallelism and state dicts simpler:
+# [the documentation](https://docs.pytorch.org/docs/2.7/distributed.fsdp.fully_shard.html) tells why torch went
+# from flat cuts to rows. And torch gathers weight and bias of a layer in one call.
+#
+# And the time? **Predict:** which step is longer on four ranks of this computer?
+
+# %% tags=["nbval-ignore-output"]
+def seconds_of_a_step(wrap, data=None, steps=12):
+    x, y = data
+    model = wrap(network(width=256))
+    taken = []
+    for _ in range(steps):
+        dist.barrier()
+        started = time.perf_counter()
+        nn.functional.cross_entropy(model(x), y).backward()
+        model.finish_gradient_synchronization()
+        taken.append(time.perf_counter() - started)
+    return sorted(taken)[steps // 2]
+
+
+if fsdp_works:
+    times = {
+        name: max(run(seconds_of_a_step, 4, wrap, data, seconds=300))
+        for name, wrap in (("whole weights", Replicated), ("yours", FullySharded), ("torch's", TorchFSDP))
+    }
+    for name, seconds in times.items():
+        print(f"{name:14} {seconds / times['whole weights']:.2f} of the step with whole weights")
+
+# %% [markdown]
+# The ratios vary from run to run, and a computer whose ranks share its processors says little about a
+# cluster: nothing is hidden here, and every call is recorded. Count the calls instead, and the bytes.
+#
+# ## Summary
+#
+# The weights of a model that no GPU can hold are cut like everything else, and put together one layer at a
+# time. On 64 ranks, the 16 bytes of a parameter become a quarter of a byte, and a layer or two on top.
+#
+# - A layer is gathered before its forward and again before its backward, and freed after each; its gradient
+#   is reduce-scattered as soon as it is there. Gather and reduce-scatter are each other's backward.
+# - It is freed when *nothing* refers to its memory: autograd saves weights, often as views. Save something
+#   else, or empty the storage.
+# - Stage 3 sends $\frac{3(n-1)}{n}P$ elements in a step, half as much again as the other stages. Prefetching
+#   hides what is not longer than the computing; a larger batch makes it so.
+# - Master weights, mean gradients and optimizer state stay in the parameters' own dtype, and what travels
+#   may be narrower.
+#
+# **Where this is used:** as [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
+# in torch, as stage 3 of [DeepSpeed](https://deepspeed.readthedocs.io/en/stable/zero3.html), and on TPUs by
+# annotating arrays, as the [JAX scaling book](https://jax-ml.github.io/scaling-book/training/) shows.
+#
+# ### Check yourself
+#
+# <details><summary>You accumulate the gradients of four micro-batches before each step of the optimizer. How many times P does stage 3 send, and how many data parallelism?</summary>
+#
+# Stage 3 gathers twice and reduce-scatters once for each micro-batch: 12 (n−1)/n P. Data parallelism reduces
+# once: 2 (n−1)/n P. One can keep whole gradients and reduce them at the end, or keep the weights gathered
+# between the micro-batches; both cost memory, which is what one wanted to save.
+# </details>
+#
+# <details><summary>Why is the norm layer's weight not cut?</summary>
+#
+# It could be. But a gather of a few hundred bytes costs its latency and saves nothing worth it: small
+# parameters are replicated, or gathered together with others of their layer.
+# </details>
+#
+# <details><summary>A colleague gathers one unit for the whole model instead of one for each layer. Is the result right? What is lost?</summary>
+#
+# It is right. But then all weights are there at once during forward and backward, and the memory is that of
+# stage 2 while it matters most. Between steps the weights are cut, and that helps nobody.
+# </details>
+#
+# **To go on:** weights, gradients and optimizer state are cut now, but each rank still computes every layer.
+# The next way to divide a model gives each rank some of the layers: the *pipeline*, as in
+# [GPipe](https://arxiv.org/abs/1811.06965).
