@@ -573,5 +573,4 @@ if zero_works:
 # smaller, and the step counts for its bias correction. A parameter that is skipped stays as it is.
 # </details>
 #
-# **To go on:** ZeRO-3 cuts the weights as well. PyTorch's version is
-# [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html), known as FSDP.
+# **Next:** [24 · FSDP](24_fsdp.ipynb), in which the weights are cut as well.

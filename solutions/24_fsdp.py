@@ -814,6 +814,5 @@ if fsdp_works:
 # stage 2 while it matters most. Between steps the weights are cut, and that helps nobody.
 # </details>
 #
-# **To go on:** weights, gradients and optimizer state are cut now, but each rank still computes every layer.
-# The next way to divide a model gives each rank some of the layers: the *pipeline*, as in
-# [GPipe](https://arxiv.org/abs/1811.06965).
+# **Next:** [25 · Pipeline parallelism](25_pipeline.ipynb). Weights, gradients and optimizer state are cut now, but
+# each rank still computes every layer; a pipeline gives each rank some of the layers.

@@ -1001,3 +1001,5 @@ if overlaps:
 # before the two are added. That is a reduction like any other, in any order, but not one that
 # `dist.all_reduce` has. Attention that is computed block by block combines its blocks in this way.
 # </details>
+#
+# **Next:** [27 · Context parallelism](27_context_parallel.ipynb), for a sequence that is too long for one.
