@@ -377,7 +377,7 @@ def with_torch(
     Args:
         c: the case.
         sharded, replicated: make each gradient of those of all ranks.
-        stale: whether forward and backward always use the first weights.
+        stale: whether forward and backward always use the first weights that were gathered.
         accumulates: whether gradients are added to those of earlier steps.
     """
     own = getattr(torch, c.dtype)
@@ -413,6 +413,15 @@ def with_torch(
                 for p, used in zip(modules[r].parameters(), computing[r].parameters(), strict=True):
                     p.grad = used.grad
                 optimizers[r].step()
+                if (
+                    stale
+                ):  # small parameters are never gathered, so they are always the present ones
+                    with torch.no_grad():
+                        for p, used in zip(
+                            modules[r].parameters(), computing[r].parameters(), strict=True
+                        ):
+                            if not is_sharded(p):
+                                used.copy_(p)
                 if is_counted(c) or step + 1 == STEPS:
                     reports[r][f"full_state_dict after step {step + 1}"] = _copied(modules[r])
     with torch.no_grad():

@@ -1,5 +1,5 @@
 # exercise: FullySharded
-# diagnosis: exception
+# diagnosis: size_mismatch
 # hint: only there
 import torch
 import torch.distributed as dist
