@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
 import os
+import pickle
 import pkgutil
 import re
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import grader
+from grader.api import catalogue
 from grader.launch import sandbox
 from grader.launch.backends import BACKENDS
 
@@ -118,6 +121,20 @@ def test_what_runs_inside_a_sandbox_imports_only_what_a_sandbox_shows():
             inside.add(name)
             coming += imported(sources[name])
     assert {room_of(name) for name in inside} - {"__init__"} == set(sandbox.ROOMS)
+
+
+def test_what_travels_to_a_rank_needs_only_what_a_sandbox_shows():
+    needed = {}
+
+    class Reader(pickle.Unpickler):
+        def find_class(self, module, name):
+            needed[module] = name
+            return super().find_class(module, name)
+
+    for exercise in catalogue().values():
+        Reader(io.BytesIO(exercise.packed_adapter() or pickle.dumps(None))).load()
+    rooms = {room_of(name) for name in needed if name.split(".")[0] == "grader"}
+    assert rooms <= set(sandbox.ROOMS), needed
 
 
 def test_every_backend_has_its_transport_and_its_place_in_the_docs():

@@ -16,6 +16,7 @@ from grader.core.values import duration
 from grader.core.verdict import Bound, Diagnosis
 from grader.course.cases import Case
 from grader.course.oracles import op_name
+from grader.rank.instrumentation import holding
 from grader.trace.trace import Measured, Operation, Trace
 
 __all__ = [
@@ -515,11 +516,6 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
 # Bytes that a rank holds; an adapter tells them in marks, which are part of the trace. ------------
 
 _HOLDS = re.compile(r"holds (\d+) bytes (.*)", re.S)
-
-
-def holding(nbytes: int, when: str, what: str) -> str:
-    """Return the mark that says how much a rank holds, at which moment, and in which tensors."""
-    return f"holds {nbytes} bytes {when}: {what}" if what else f"holds {nbytes} bytes {when}"
 
 
 def held(quantity: str, relation: str, asked: Callable[[Case], int]) -> Limit:

@@ -34,6 +34,7 @@ __all__ = [
     "OnDevice",
     "ReceivedStorages",
     "differentiated",
+    "holding",
     "noticing_unseen",
     "on_device",
     "played",
@@ -374,6 +375,11 @@ class ReceivedStorages(HeldStorages):  # type: ignore[no-untyped-call]
         ):
             self._note(tensors_in([result]))
         return result
+
+
+def holding(nbytes: int, when: str, what: str) -> str:
+    """Return the mark that says how much a rank holds, at which moment, and in which tensors."""
+    return f"holds {nbytes} bytes {when}: {what}" if what else f"holds {nbytes} bytes {when}"
 
 
 @contextlib.contextmanager
