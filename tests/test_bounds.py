@@ -33,6 +33,7 @@ SILENT = {
     "best_pieces", "double_trees",
     "node_groups", "first_divergence", "sum_of_survivors", "ShardedAdamW",
     "zigzag_split", "route", "TopKFeedback",
+    "gpipe_order", "one_f_one_b_order", "pipeline_bubble", "run_pipeline",
 }  # fmt: skip
 
 

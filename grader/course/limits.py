@@ -63,8 +63,9 @@ __all__ = [
 # No bound is declared where a rank computes the result from its own arguments (as in ``who_am_i``
 # and ``route``), where there is no result (``barrier``), where it is a single number
 # (``unblock_branch``), which a wrong answer can give by chance, where it may come through the
-# store, whose entries are no messages (``sum_of_survivors``), and where it is mostly known
-# beforehand (``ShardedAdamW``: Adam's steps are nearly of one size).
+# store, whose entries are no messages (``sum_of_survivors``), where it is mostly known beforehand
+# (``ShardedAdamW``: Adam's steps are nearly of one size), and where it is computed from what comes
+# in and does not say how much that was (``run_pipeline``).
 
 #: Bits that each rank may have guessed.
 LUCK = 32

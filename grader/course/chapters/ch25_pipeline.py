@@ -1,0 +1,1005 @@
+"""Chapter 25: pipeline parallelism, where every rank has some of the layers."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader.core.verdict import Diagnosis
+from grader.course.cases import Case, Draw, Kind, PerRank
+from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
+from grader.course.limits import held, holding, point, virtual_seconds
+from grader.rank.instrumentation import HeldStorages
+
+#: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.
+Order = list[tuple[str, int]]
+
+FORWARD, BACKWARD = "forward", "backward"
+
+
+# Orders. ----------------------------------------------------------------------------
+
+
+def gpipe(micro_batches: int, down: bool = False) -> Order:
+    """Return GPipe's order, with the backward passes from the first micro-batch on, or down."""
+    numbers = list(range(micro_batches))
+    back = numbers[::-1] if down else numbers
+    return [(FORWARD, i) for i in numbers] + [(BACKWARD, i) for i in back]
+
+
+def alternating(warm_up: int, micro_batches: int) -> Order:
+    """Return some forward passes, then one of each in turn, then the backward passes left."""
+    warm_up = min(max(warm_up, 0), micro_batches)
+    order = [(FORWARD, i) for i in range(warm_up)]
+    for i in range(warm_up, micro_batches):
+        order += [(FORWARD, i), (BACKWARD, i - warm_up)]
+    return order + [(BACKWARD, i) for i in range(micro_batches - warm_up, micro_batches)]
+
+
+def one_f_one_b(stage: int, stages: int, micro_batches: int) -> Order:
+    """Return the order of 1F1B."""
+    return alternating(stages - stage - 1, micro_batches)
+
+
+def in_turn(micro_batches: int) -> Order:
+    """Return the order in which each micro-batch is finished before the next one begins."""
+    return alternating(0, micro_batches)
+
+
+def most_in_flight(order: Sequence[Sequence[Any]]) -> int:
+    """Return the most micro-batches that are between their forward and their backward pass."""
+    most = now = 0
+    for what, _ in order:
+        now += 1 if what == FORWARD else -1
+        most = max(most, now)
+    return most
+
+
+def schedule_seconds(orders: Sequence[Order], forward: float, backward: float) -> float:
+    """Return when the last stage is done, if messages take no time.
+
+    A pass begins when its stage is free and the pass that it depends on has ended.
+
+    Raises:
+        ValueError: the orders of the stages wait for each other.
+    """
+    done: dict[tuple[int, str, int], float] = {}
+    free, places = [0.0] * len(orders), [0] * len(orders)
+    left = sum(map(len, orders))
+    while left:
+        before = left
+        for stage, order in enumerate(orders):
+            while places[stage] < len(order):
+                what, i = order[places[stage]]
+                source = stage - 1 if what == FORWARD else stage + 1
+                needed = (source, what, i)
+                if 0 <= source < len(orders) and needed not in done:
+                    break
+                start = max(free[stage], done.get(needed, 0.0))
+                free[stage] = done[stage, what, i] = start + (
+                    forward if what == FORWARD else backward
+                )
+                places[stage] += 1
+                left -= 1
+        if left == before:
+            raise ValueError("the orders of the stages wait for each other")
+    return max(free)
+
+
+#: Stage, stages and micro-batches of the exercises on orders; the first are small, to be read.
+_PIPELINES = (
+    (0, 2, 3), (1, 2, 3), (0, 4, 6), (1, 4, 6), (2, 4, 6), (3, 4, 6), (0, 1, 2), (0, 4, 2),
+    (2, 4, 2), (0, 3, 1), (1, 8, 8), (5, 8, 20), (2, 3, 0),
+)  # fmt: skip
+
+
+def _pipelines(draw: Draw) -> Iterator[Case]:
+    for stage, stages, m in _PIPELINES:
+        yield draw.case(
+            f"stage {stage} of {stages}, {m} micro-batch{'es' * (m != 1)}",
+            stage=stage,
+            stages=stages,
+            micro_batches=m,
+        )
+
+
+def _order(
+    wrong: Callable[[int, int, int], Order | None],
+) -> Callable[[Case], list[Any] | None]:
+    """Make a ``gives``: the results of a wrong order, ``None`` where it gives nothing."""
+
+    def gives(c: Case) -> list[Any] | None:
+        found = wrong(c.stage, c.stages, c.micro_batches)
+        return None if found is None else [found]
+
+    return gives
+
+
+_MALFORMED = (
+    Mistake(
+        'An entry is a pair of a word and a number, ("forward", i) or ("backward", i), with i from'
+        " 0 on.",
+        when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE,
+    ),
+    Mistake(
+        "Micro-batches are counted from 0, so the last one is micro_batches − 1.",
+        gives=(
+            lambda c: [[(what, i + 1) for what, i in gpipe(c.micro_batches)]],
+            lambda c: [
+                [(what, i + 1) for what, i in one_f_one_b(c.stage, c.stages, c.micro_batches)]
+            ],
+        ),
+    ),
+)
+
+_SENDS_NOTHING = {
+    Diagnosis.FORBIDDEN_CALL: "Nothing is sent here: what is asked for follows from the arguments.",
+}
+
+gpipe_order = Exercise(
+    signature="gpipe_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]",
+    summary="the passes of a stage in GPipe's order",
+    inputs=_pipelines,
+    world_sizes=(1,),
+    expected=lambda c: [gpipe(c.micro_batches)],
+    also=lambda c: [[gpipe(c.micro_batches, down=True)]],
+    hints=(
+        "In GPipe's order, what has a stage done when it begins its first backward pass? Does that"
+        " depend on the stage?",
+        "All forward passes come first, of micro-batches 0, 1, 2, …; then all backward passes."
+        " Every stage has the same order.",
+        "This is the whole answer:\n"
+        '    forward = [("forward", i) for i in range(micro_batches)]\n'
+        '    backward = [("backward", i) for i in range(micro_batches)]\n'
+        "    return forward + backward",
+    ),
+    mistakes=(
+        Mistake(
+            "Each backward pass follows its own forward pass here, so only one micro-batch is ever"
+            " on its way, and all other stages wait. In GPipe's order all forward passes come"
+            " first.",
+            gives=lambda c: [in_turn(c.micro_batches)],
+        ),
+        Mistake(
+            "That is 1F1B. In GPipe's order a stage makes all its forward passes before its first"
+            " backward pass.",
+            gives=_order(one_f_one_b),
+        ),
+        Mistake(
+            "The backward passes are missing.",
+            gives=lambda c: [[(FORWARD, i) for i in range(c.micro_batches)]],
+        ),
+        Mistake(
+            "There are as many passes of each kind as micro-batches; the number of stages does not"
+            " matter.",
+            gives=(
+                lambda c: [gpipe(c.stages)],
+                lambda c: [gpipe(c.stages, down=True)],
+                lambda c: [gpipe(c.micro_batches - c.stage)],
+            ),
+        ),
+        Mistake(
+            "The forward passes run from the last micro-batch to the first. Only the backward"
+            " passes may do that.",
+            gives=(
+                lambda c: [
+                    [(FORWARD, i) for i in reversed(range(c.micro_batches))]
+                    + [(BACKWARD, i) for i in range(c.micro_batches)]
+                ],
+                lambda c: [
+                    [(FORWARD, i) for i in reversed(range(c.micro_batches))]
+                    + [(BACKWARD, i) for i in reversed(range(c.micro_batches))]
+                ],
+            ),
+        ),
+        *_MALFORMED,
+    ),
+    advice=_SENDS_NOTHING,
+)
+
+
+def _looked_at(
+    answer: Callable[..., Any], stage: int, stages: int, micro_batches: int, look: str
+) -> Any:
+    """Return the order, or what it asks of memory; this travels to the ranks."""
+    returned = answer(stage, stages, micro_batches)
+    if look == "order":
+        return returned
+    passes = [("forward", i) for i in range(micro_batches)]
+    passes += [("backward", i) for i in range(micro_batches)]
+    try:
+        places = {(what, i): place for place, (what, i) in enumerate(returned)}
+        complete = len(returned) == len(passes) and set(places) == set(passes)
+        complete = complete and all(
+            places["forward", i] < places["backward", i] for i in range(micro_batches)
+        )
+    except (TypeError, ValueError):
+        complete = False
+    if not complete:  # an order that leaves passes out would need no memory
+        return {}
+    most = now = 0
+    for what, _ in returned:
+        now += 1 if what == "forward" else -1
+        most = max(most, now)
+    return {"micro-batches in flight at most": most}
+
+
+def _looks(draw: Draw) -> Iterator[Case]:
+    for look, words in (("order", ""), ("flight", ", in flight")):
+        for case in _pipelines(draw):
+            yield replace(case, name=case.name + words, columns={**case.columns, "look": look})
+
+
+def _right_look(c: Case) -> list[Any]:
+    order = one_f_one_b(c.stage, c.stages, c.micro_batches)
+    if c.look == "order":
+        return [order]
+    return [{"micro-batches in flight at most": most_in_flight(order)}]
+
+
+def _as_order(
+    *wrong: Callable[[int, int, int], Order],
+) -> tuple[Callable[[Case], list[Any] | None], ...]:
+    """Make alternatives for ``gives``, each a wrong order and the number in flight that follows."""
+
+    def gives(one: Callable[[int, int, int], Order]) -> Callable[[Case], list[Any] | None]:
+        def of(c: Case) -> list[Any] | None:
+            order = one(c.stage, c.stages, c.micro_batches)
+            if c.look == "order":
+                return [order]
+            return [{"micro-batches in flight at most": most_in_flight(order)}]
+
+        return of
+
+    return tuple(map(gives, wrong))
+
+
+def _unclipped(stage: int, stages: int, m: int) -> Order:
+    """Return what comes of a warm-up that does not mind how many micro-batches there are."""
+    warm_up = stages - stage - 1
+    order = [(FORWARD, i) for i in range(warm_up)]
+    for i in range(warm_up, m):
+        order += [(FORWARD, i), (BACKWARD, i - warm_up)]
+    return order + [(BACKWARD, i) for i in range(max(m - warm_up, 0), m)]
+
+
+one_f_one_b_order = Exercise(
+    signature=(
+        "one_f_one_b_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]"
+    ),
+    summary="the passes of a stage in the order of 1F1B",
+    inputs=_looks,
+    world_sizes=(1,),
+    adapter=_looked_at,
+    expected=_right_look,
+    point=lambda c, diagnosis: c.look == "flight" and diagnosis is Diagnosis.WRONG_VALUE,
+    hints=(
+        "When does the first gradient arrive at a stage? Until then, how many forward passes can it"
+        " make, and after it, when is the next one due?",
+        "The last stage can turn round at once: forward 0, backward 0, forward 1, … The stage"
+        " before it makes one more forward pass first, and the one before that two. From then on"
+        " every stage makes one forward and one backward pass in turn, and at the end the backward"
+        " passes that are left.",
+        "Stage s of S warms up with S − s − 1 forward passes, or with all of them if there are"
+        " fewer micro-batches. Forward pass i is then followed by backward pass i − (S − s − 1).",
+        "This is the whole answer:\n"
+        "    warm_up = min(stages - stage - 1, micro_batches)\n"
+        '    order = [("forward", i) for i in range(warm_up)]\n'
+        "    for i in range(warm_up, micro_batches):\n"
+        '        order += [("forward", i), ("backward", i - warm_up)]\n'
+        '    order += [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]\n'
+        "    return order",
+    ),
+    mistakes=(
+        Mistake(
+            "That is GPipe's order: all micro-batches are in flight. A stage turns to backward as"
+            " soon as the first gradient can have arrived.",
+            gives=_as_order(
+                lambda stage, stages, m: gpipe(m), lambda stage, stages, m: gpipe(m, down=True)
+            ),
+        ),
+        Mistake(
+            "Every stage works like the last one here: only one micro-batch is on its way at any"
+            " time. Earlier stages have to warm up first, so that the later ones have work.",
+            gives=_as_order(lambda stage, stages, m: in_turn(m)),
+        ),
+        Mistake(
+            "The warm-up is that of the first stage everywhere. It gets shorter from stage to"
+            " stage, and the last one has none.",
+            gives=_as_order(
+                lambda stage, stages, m: alternating(stages - 1, m),
+                lambda stage, stages, m: alternating(stages, m),
+            ),
+        ),
+        Mistake(
+            "The warm-up is one forward pass too long: in the steady state a forward pass comes"
+            " first, so stages − stage micro-batches are in flight after it, and not one more.",
+            gives=_as_order(lambda stage, stages, m: alternating(stages - stage, m)),
+        ),
+        Mistake(
+            "The warm-up is one forward pass too short: the stage would wait for the first gradient"
+            " while it could make another forward pass.",
+            gives=_as_order(lambda stage, stages, m: alternating(stages - stage - 2, m)),
+        ),
+        Mistake(
+            "The warm-up gets longer from stage to stage here. It is the first stage that waits"
+            " longest for a gradient.",
+            gives=_as_order(lambda stage, stages, m: alternating(stage, m)),
+        ),
+        Mistake(
+            "With fewer micro-batches than the warm-up takes, passes come of micro-batches that do"
+            " not exist: the warm-up has at most micro_batches passes.",
+            gives=lambda c: (
+                [_unclipped(c.stage, c.stages, c.micro_batches)] if c.look == "order" else None
+            ),
+        ),
+        Mistake(
+            "The last backward passes are missing: after the last forward pass, as many are left as"
+            " the warm-up had forward passes.",
+            gives=lambda c: (
+                [
+                    alternating(c.stages - c.stage - 1, c.micro_batches)[
+                        : -min(c.stages - c.stage - 1, c.micro_batches) or None
+                    ]
+                ]
+                if c.look == "order"
+                else None
+            ),
+        ),
+        *_MALFORMED,
+    ),
+    advice=_SENDS_NOTHING,
+)
+
+
+# The bubble. ------------------------------------------------------------------------
+
+
+def bubble(stages: int, micro_batches: int) -> float:
+    """Return the idle share of a stage's time."""
+    return (stages - 1) / (micro_batches + stages - 1)
+
+
+def _bubbles(draw: Draw) -> Iterator[Case]:
+    for stages, m in ((4, 6), (4, 1), (1, 5), (2, 2), (8, 8), (8, 64), (3, 7), (16, 5), (64, 1000)):
+        yield draw.case(
+            f"{stages} stage{'s' * (stages > 1)}, {m} micro-batch{'es' * (m > 1)}",
+            stages=stages,
+            micro_batches=m,
+        )
+
+
+def _share(wrong: Callable[[int, int], float]) -> Callable[[Case], list[Any]]:
+    return lambda c: [float(wrong(c.stages, c.micro_batches))]
+
+
+pipeline_bubble = Exercise(
+    signature="pipeline_bubble(stages: int, micro_batches: int) -> float",
+    summary="the idle share of a stage's time, with forward and backward passes alike",
+    inputs=_bubbles,
+    world_sizes=(1,),
+    expected=lambda c: [bubble(c.stages, c.micro_batches)],
+    relative=1e-12,
+    hints=(
+        "How long does the first stage work in a step, in units of a forward and a backward pass?"
+        " And how long does the last stage wait before its first forward pass?",
+        "The last stage begins after stages − 1 forward passes, and the first one ends stages − 1"
+        " backward passes after the last. So the step takes micro_batches + stages − 1 units, of"
+        " which a stage works micro_batches.",
+        "This is the whole answer:\n    return (stages - 1) / (micro_batches + stages - 1)",
+    ),
+    mistakes=(
+        Mistake(
+            "That is the idle time beside the *work*, as in the papers. A share of the stage's time"
+            " is asked for, which is work and waiting together.",
+            gives=_share(lambda p, m: (p - 1) / m),
+        ),
+        Mistake(
+            "With one stage nothing is idle: stages − 1 units are lost, not stages.",
+            gives=(_share(lambda p, m: p / (m + p)), _share(lambda p, m: p / (m + p - 1))),
+        ),
+        Mistake(
+            "That is the share in which a stage works. The bubble is the rest.",
+            gives=_share(lambda p, m: m / (m + p - 1)),
+        ),
+        Mistake(
+            "The time of a step is longer than that: micro_batches units of work, and stages − 1 of"
+            " waiting.",
+            gives=_share(lambda p, m: (p - 1) / (m + p)),
+        ),
+        Mistake(
+            "It is the same unit for both: a stage waits for stages − 1 forward and stages − 1"
+            " backward passes, and works for micro_batches of each.",
+            gives=(
+                _share(lambda p, m: 2 * (p - 1) / (m + 2 * (p - 1))),
+                _share(lambda p, m: (p - 1) / (2 * m + p - 1)),
+            ),
+        ),
+        Mistake(
+            "stages may be 1, and then stages − 1 is nothing to divide by.",
+            when=lambda e: e.says("ZeroDivisionError") and e.case.stages == 1,
+        ),
+        Mistake(
+            "Those are per cent; a share between 0 and 1 is asked for.",
+            gives=_share(lambda p, m: 100 * bubble(p, m)),
+        ),
+    ),
+    advice=_SENDS_NOTHING,
+)
+
+
+# run_pipeline: the inputs. ------------------------------------------------------------
+
+#: Width of the tensors between stages, and of what a stage keeps inside for each of these numbers.
+_WIDTH, _INSIDE = 4, 16
+
+#: Different tokens.
+_TOKENS = 5
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """A case: the orders of all stages, and what the micro-batches are.
+
+    Attributes:
+        name: the name of the case.
+        orders: by stage.
+        dtype: of the weights.
+        rows: the shape of a micro-batch without its last dimension.
+        tokens: whether the first stage takes numbers of tokens.
+        seconds: virtual seconds of a forward and of a backward pass; real ranks if there are none.
+    """
+
+    name: str
+    orders: list[Order]
+    dtype: torch.dtype = torch.float32
+    rows: tuple[int, ...] = (2,)
+    tokens: bool = False
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+
+def _settings(n: int) -> Iterator[_Pipeline]:
+    """Yield the cases; the plainest come first."""
+
+    def same(order: Order) -> list[Order]:
+        return [order] * n
+
+    def alternate(m: int) -> list[Order]:
+        return [one_f_one_b(stage, n, m) for stage in range(n)]
+
+    yield _Pipeline("GPipe, 3 micro-batches", same(gpipe(3)))
+    yield _Pipeline("1F1B, 4 micro-batches", alternate(4))
+    yield _Pipeline("one micro-batch", same(gpipe(1)), dtype=torch.float64)
+    yield _Pipeline("GPipe, backward from the last", same(gpipe(4, down=True)))
+    # many: what outlives its backward pass adds up on the last stage
+    yield _Pipeline("1F1B, 10 micro-batches", alternate(10))
+    yield _Pipeline("1F1B, float64, three dimensions", alternate(3), torch.float64, (2, 3))
+    yield _Pipeline("1F1B, numbers of tokens", alternate(5), tokens=True)
+    # all micro-batches twice over: a second half begins when the first is done
+    halves = gpipe(2) + [(what, i + 2) for what, i in gpipe(3, down=True)]
+    yield _Pipeline("GPipe in two parts", same(halves))
+    yield _Pipeline("1F1B, timed", alternate(min(n + 2, 6)), seconds=(1.0, 2.0))
+    yield _Pipeline("one micro-batch after the other, timed", same(in_turn(2)), seconds=(1.0, 2.0))
+
+
+def _drawn(draw: Draw, one: _Pipeline) -> Case:
+    m = sum(what == FORWARD for what, _ in one.orders[0])
+    shape, inside = (*one.rows, _WIDTH), _WIDTH * _INSIDE
+    weights = [
+        [
+            draw.tensor(Kind(one.dtype, (_WIDTH, inside))) / 2,
+            draw.tensor(Kind(one.dtype, (inside, _WIDTH))) / 16,
+        ]
+        for _ in draw.ranks
+    ]
+    if one.tokens:
+        weights[0].append(draw.tensor(Kind(one.dtype, (_TOKENS, _WIDTH))))
+    kind = Kind(torch.int64, one.rows) if one.tokens else Kind(one.dtype, shape)
+    inputs = [draw.tensor(kind) for _ in range(m)]
+    if one.tokens:
+        inputs = [tensor % _TOKENS for tensor in inputs]
+    targets = [draw.tensor(Kind(one.dtype, shape)) for _ in range(m)]
+    item, message = one.dtype.itemsize, math.prod(shape)
+    case = draw.case(
+        one.name,
+        weights=PerRank(weights),
+        order=PerRank(one.orders),
+        inputs=PerRank(inputs if r == 0 else None for r in draw.ranks),
+        targets=PerRank(targets if r == draw.n - 1 else None for r in draw.ranks),
+        shape=list(shape),
+        seconds=list(one.seconds),
+        most=PerRank(_allowed(most_in_flight(order), message) * item for order in one.orders),
+    )
+    timed = any(one.seconds)
+    return replace(case, network=(0.0, 0.0) if timed else None)
+
+
+def inputs(draw: Draw) -> Iterator[Case]:
+    """Draw the weights of all stages, and their micro-batches."""
+    for one in _settings(draw.n):
+        yield _drawn(draw, one)
+
+
+def _allowed(in_flight: int, message: int) -> int:
+    """Return how many elements a rank may hold, in micro-batches of ``message`` elements.
+
+    Of each one that is in flight, these are its input, its output, what the stage keeps inside,
+    and one tensor more, such as a copy that is being sent.  Six tensors beside these may be on
+    their way in or out, or be left in a variable.
+    """
+    return in_flight * (_INSIDE + 3) * message + 6 * message
+
+
+# The call in a rank. ----------------------------------------------------------------
+
+
+class _Pass(torch.autograd.Function):
+    """The identity, which tells when the backward pass of a stage begins, and takes its time."""
+
+    @staticmethod
+    def forward(ctx: Any, y: torch.Tensor, note: Any, seconds: float) -> torch.Tensor:
+        ctx.note, ctx.seconds = note, seconds
+        return y.view_as(y)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        ctx.note("backward")
+        if ctx.seconds:
+            time.sleep(ctx.seconds)
+        return gradient, None, None
+
+
+class _Stage(nn.Module):
+    """Two linear maps with a tanh between, added to the input; an embedding first for tokens.
+
+    Without the sum, errors of rounding would grow from stage to stage.
+    """
+
+    def __init__(self, weights: Any, seconds: Any, note: Any, look: Any) -> None:
+        super().__init__()
+        self.w_in, self.w_out = (nn.Parameter(w.clone()) for w in weights[:2])
+        if len(weights) > 2:
+            self.embedding = nn.Parameter(weights[2].clone())
+        self._seconds, self._note, self._look = seconds, note, look
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self._note("forward")
+        if self._seconds[0]:
+            time.sleep(self._seconds[0])
+        if hasattr(self, "embedding"):
+            x = nn.functional.embedding(x, self.embedding)
+        y = x + torch.tanh(x @ self.w_in) @ self.w_out
+        out: torch.Tensor = _Pass.apply(y, self._note, self._seconds[1])  # type: ignore
+        self._look()
+        return out
+
+
+def train_once(
+    answer: Callable[..., Any],
+    weights: list[torch.Tensor],
+    order: list[Any],
+    inputs: list[torch.Tensor] | None,
+    targets: list[torch.Tensor] | None,
+    shape: list[int],
+    seconds: list[float],
+    most: int,
+) -> dict[str, Any]:
+    """Let the answer run the stage, and return the loss and the gradients.
+
+    On real ranks the bytes of activations are marked that are held after a forward pass and are
+    more than ``most``; of the first such pass only, since each would be waited for.
+    """
+    note = getattr(dist.group.WORLD, "mark", lambda text: None)
+    passes, over = 0, False
+
+    def own() -> list[torch.Tensor]:
+        kept = [t for p in stage.parameters() for t in (p, p.grad) if t is not None]
+        return kept + (inputs or []) + (targets or [])
+
+    def look() -> None:
+        nonlocal passes, over
+        passes += 1
+        if storages is None or over:
+            return
+        storages.settle(most)
+        excess = storages.nbytes - most
+        over = excess > 0
+        if over:
+            note(holding(excess, f"holds, after forward pass number {passes}", str(storages)))
+
+    storages = None if any(seconds) else HeldStorages(own)
+    stage = _Stage(weights, seconds, note, look)
+    given = [(what, i) for what, i in order]
+    call = (stage, given, inputs, targets, nn.functional.mse_loss, tuple(shape))
+    if storages is None:
+        loss = answer(*call)
+    else:
+        with storages:
+            loss = answer(*call)
+    report: dict[str, Any] = {"the loss": loss}
+    for name, parameter in stage.named_parameters():
+        report[f"gradient of {name}"] = parameter.grad
+    return report
+
+
+# The oracle, and what mistakes give. ------------------------------------------------
+
+
+def _names(weights: Sequence[torch.Tensor]) -> list[str]:
+    return ["w_in", "w_out", "embedding"][: len(weights)]
+
+
+def whole(
+    c: Case,
+    share: Callable[[int, int], float] = lambda i, m: 1 / m,
+    of_loss: Callable[[int, int], float] | None = None,
+) -> list[dict[str, Any]]:
+    """Return what all ranks hold if the whole model is trained in one process.
+
+    Args:
+        c: the case.
+        share: the factor of a micro-batch's loss in the loss of which there are gradients, given
+            its number and how many there are.
+        of_loss: the same for the loss that is returned, if it is another.
+    """
+    dtype, m = c.weights[0][0].dtype, len(c.inputs[0])
+    # a copy in any case, so that the inputs do not gather gradients
+    state = [[w.clone().double().requires_grad_() for w in weights] for weights in c.weights]
+    x, targets = torch.stack(c.inputs[0]), torch.stack(c.targets[-1]).double()
+    if len(state[0]) > 2:
+        x = nn.functional.embedding(x, state[0][2])
+    x = x.double()
+    for weights in state:
+        x = x + torch.tanh(x @ weights[0]) @ weights[1]
+    losses = nn.functional.mse_loss(x, targets, reduction="none").flatten(1).mean(1)
+    total, returned = (
+        losses @ torch.tensor([factor(i, m) for i in range(m)], dtype=torch.float64)
+        for factor in (share, of_loss or share)
+    )
+    total.backward()  # type: ignore[no-untyped-call]
+    return [
+        {
+            "the loss": returned.item() if rank == c.n - 1 else None,
+            **{
+                f"gradient of {name}": None if w.grad is None else w.grad.to(dtype)
+                for name, w in zip(_names(weights), weights, strict=True)
+            },
+        }
+        for rank, weights in enumerate(state)
+    ]
+
+
+def _mean(i: int, m: int) -> float:
+    return 1 / m
+
+
+def _sum(i: int, m: int) -> float:
+    return 1.0
+
+
+def _last(i: int, m: int) -> float:
+    return float(i == m - 1)
+
+
+def _final(c: Case) -> int:
+    """Return the micro-batch whose backward pass is the last."""
+    return int(c.order[0][-1][1])
+
+
+def sizes(c: Case) -> list[dict[str, Any]]:
+    """Return what errors are relative to: of a gradient its largest element, in magnitude."""
+    return [
+        {
+            key: torch.full_like(value, value.abs().max().item())
+            if isinstance(value, torch.Tensor)
+            else None
+            for key, value in report.items()
+        }
+        for report in whole(c)
+    ]
+
+
+# What an answer shows. --------------------------------------------------------------
+
+
+def _passes(one: JudgedCase, rank: int) -> list[str]:
+    """Return the passes that a rank has made, in order."""
+    return [mark.text for mark in one.trace.marks[rank] if mark.text in (FORWARD, BACKWARD)]
+
+
+def _own_order(one: JudgedCase) -> bool:
+    """Return whether some rank's passes came in another order of kinds than was asked for."""
+    asked = [[what for what, _ in order] for order in one.case.order]
+    found = [_passes(one, rank) for rank in one.case.ranks]
+    return any(sorted(f) == sorted(a) and f != a for f, a in zip(found, asked, strict=True))
+
+
+def _twice(one: JudgedCase) -> bool:
+    """Return whether a rank has made more forward passes than there are micro-batches."""
+    m = len(one.case.inputs[0])
+    return any(_passes(one, rank).count(FORWARD) > m for rank in one.case.ranks)
+
+
+def _too_early(one: JudgedCase, rank: int) -> bool:
+    """Return whether a rank has asked for two more activations than it has put to use."""
+    asked = sum(op.kind == "recv" and op.peer == rank - 1 for op in one.trace.operations[rank])
+    return asked > _passes(one, rank).count(FORWARD) + 1
+
+
+def _inside_held(one: JudgedCase) -> tuple[int, int] | None:
+    """Return how many tensors that the stage keeps inside are held where too much is.
+
+    With it comes how many the order asks for.
+    """
+    rows = one.case.shape[:-1]
+    shape = "×".join(map(str, [*rows, _WIDTH * _INSIDE]))
+    for rank, marks in enumerate(one.trace.marks):
+        for mark in marks:
+            if mark.text.startswith("holds "):
+                found = re.search(rf"(\d+) of {shape} ", mark.text)
+                return int(found[1]) if found else 0, most_in_flight(one.case.order[rank])
+    return None
+
+
+def _held(e: Evidence, condition: Callable[[JudgedCase], bool]) -> bool:
+    over = [one for one in e.failed if one.diagnosis is Diagnosis.MEMORY_LIMIT and one.limit]
+    return e.diagnosis is Diagnosis.MEMORY_LIMIT and bool(over) and all(map(condition, over))
+
+
+def _graphs(one: JudgedCase) -> bool:
+    found = _inside_held(one)
+    return found is not None and found[0] > found[1]
+
+
+def _timed(e: Evidence, condition: Callable[[JudgedCase], bool]) -> bool:
+    words = (Diagnosis.TOO_MANY_SECONDS, Diagnosis.TOO_FEW_SECONDS)
+    return e.diagnosis in words and condition(e.here)
+
+
+def _only(e: Evidence, concerned: Callable[[Case], bool]) -> bool:
+    """Return whether just the cases fail that are concerned, and others of several ranks pass."""
+    failed = [one for one in e.failed if one.limit is None]
+    others = [one for one in e.passed if one.case.n > 1 and not concerned(one.case)]
+    return bool(failed) and bool(others) and all(concerned(one.case) for one in failed)
+
+
+def _waits(e: Evidence) -> set[str]:
+    """Return what the ranks of a deadlock wait in."""
+    return set() if e.failure is None else {wait.call for wait in e.failure.waits}
+
+
+def _loss(e: Evidence, rank: int) -> Any:
+    return e.actual[rank]["the loss"]
+
+
+_LAST_HINT = (
+    "This is the whole answer:\n"
+    "    rank, n = dist.get_rank(), dist.get_world_size()\n"
+    "    dtype = next(stage.parameters()).dtype\n"
+    "    kept, sends, total, last_gradient = {}, {}, 0.0, None\n"
+    "    for what, i in order:\n"
+    '        if what == "forward":\n'
+    "            if rank == 0:\n"
+    "                x = inputs[i]\n"
+    "            else:\n"
+    "                x = torch.empty(shape, dtype=dtype)\n"
+    "                dist.recv(x, rank - 1)\n"
+    "                x.requires_grad_()\n"
+    "            y = stage(x)\n"
+    "            if rank == n - 1:\n"
+    "                y = loss_fn(y, targets[i]) / len(targets)\n"
+    "                total += y.item()\n"
+    "            else:\n"
+    "                sends[i] = dist.isend(y.detach(), rank + 1)\n"
+    "            kept[i] = x, y\n"
+    "        else:\n"
+    "            x, y = kept.pop(i)\n"
+    "            if rank == n - 1:\n"
+    "                y.backward()\n"
+    "            else:\n"
+    "                gradient = torch.empty(shape, dtype=dtype)\n"
+    "                dist.recv(gradient, rank + 1)\n"
+    "                sends.pop(i).wait()\n"
+    "                y.backward(gradient)\n"
+    "            if rank > 0:\n"
+    "                if last_gradient is not None:\n"
+    "                    last_gradient.wait()\n"
+    "                last_gradient = dist.isend(x.grad, rank - 1)\n"
+    "    if last_gradient is not None:\n"
+    "        last_gradient.wait()\n"
+    "    return total if rank == n - 1 else None"
+)
+
+run_pipeline = Exercise(
+    signature=(
+        "run_pipeline(stage: nn.Module, order: list[tuple[str, int]], inputs: list[Tensor] | None,"
+        " targets: list[Tensor] | None, loss_fn, shape: tuple[int, ...]) -> float | None"
+    ),
+    summary="forward and backward passes of a stage in a given order, between its neighbours",
+    inputs=inputs,
+    adapter=train_once,
+    expected=whole,
+    # 1678 roundings of float32 are 1e-4 of the largest element
+    reduced=lambda c: 1677,
+    magnitude=sizes,
+    relative=1e-4,
+    limits=(
+        point(
+            replace(
+                held("bytes of activations beyond those of the order", "=", lambda c: 0),
+                applies=lambda c: c.network is None,
+            )
+        ),
+        virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
+    ),
+    points=2.0,
+    hints=(
+        "For one forward pass and one backward pass: what does the stage need from which neighbour,"
+        " what does it compute, and what does it pass on to whom? What are the first and the last"
+        " stage spared?",
+        "Forward: receive x from the stage before (the first one takes inputs[i]), compute"
+        " y = stage(x), send y on (the last one computes the loss). Backward: receive the gradient"
+        " of y from the next stage, call y.backward(gradient), and send x.grad back. Between the"
+        " two, keep x and y of each micro-batch, and no longer.",
+        "A received x needs requires_grad_() before the stage sees it, or x.grad is None. Send with"
+        " isend, because two neighbours may send to each other at the same time, and wait for a"
+        " send when you know that it has arrived. The loss of a micro-batch counts 1/m.",
+        _LAST_HINT,
+    ),
+    mistakes=(
+        Mistake(
+            "The loss and the gradients are sums over the micro-batches. The mean is asked for:"
+            " divide the loss of each by their number before you call backward.",
+            gives=lambda c: whole(c, _sum) if len(c.inputs[0]) > 1 else None,
+        ),
+        Mistake(
+            "The loss is a mean, and the gradients are sums over the micro-batches: divide before"
+            " you call backward.",
+            gives=lambda c: whole(c, _sum, _mean) if len(c.inputs[0]) > 1 else None,
+        ),
+        Mistake(
+            "The gradients are right, and the loss that is returned is a sum over the"
+            " micro-batches. The mean is asked for.",
+            gives=lambda c: whole(c, _mean, _sum),
+        ),
+        Mistake(
+            "The gradients are right, and the loss that is returned is that of one micro-batch, not"
+            " the mean of all.",
+            gives=(
+                lambda c: whole(c, _mean, _last),
+                lambda c: whole(c, _mean, lambda i, m: float(i == m - 1) / m),
+                lambda c: whole(c, _mean, lambda i, m: float(i == 0)),
+            ),
+        ),
+        Mistake(
+            "Only one micro-batch has left its gradients: they are cleared in between, or set and"
+            " not added up. backward adds to p.grad by itself.",
+            gives=(
+                lambda c: whole(c, lambda i, m: float(i == _final(c)) / m, _mean),
+                lambda c: whole(c, lambda i, m: float(i == _final(c)), _mean),
+            ),
+        ),
+        Mistake(
+            "The loss is returned on the last stage alone, as a float; the others return None.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE
+                and any(_loss(e, rank) is not None for rank in e.case.ranks[:-1])
+            ),
+        ),
+        Mistake(
+            "The last stage returns the mean loss as a float: loss.item() makes one of a tensor of"
+            " one element.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.WRONG_TYPE and isinstance(_loss(e, -1), torch.Tensor)
+            ),
+        ),
+        Mistake(
+            "The last stage has to return the mean loss.",
+            when=lambda e: e.diagnosis is Diagnosis.WRONG_TYPE and _loss(e, -1) is None,
+        ),
+        Mistake(
+            "Two neighbours send to each other at the same time: one an activation, the other a"
+            " gradient. dist.send returns only when the other side receives, so both wait. Use"
+            " isend, and wait later.",
+            when=lambda e: e.diagnosis is Diagnosis.DEADLOCK and _waits(e) >= {"send"},
+        ),
+        Mistake(
+            "A stage waits for activations of several micro-batches before it makes a pass, and the"
+            " stage before it waits for a gradient first. Receive only what the next pass needs.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.DEADLOCK
+                and _waits(e) == {"recv"}
+                and any(_too_early(e.here, rank) for rank in e.case.ranks[1:])
+            ),
+        ),
+        Mistake(
+            "x.grad is None: autograd does not compute a gradient for a received tensor unless"
+            " x.requires_grad_() comes before stage(x).",
+            when=lambda e: e.case.n > 1 and (e.says("NoneType") or e.says("but got None")),
+        ),
+        Mistake(
+            "The inputs of the first stage may be integers, such as numbers of tokens, which have"
+            " no gradient. Nothing has to be sent back from there.",
+            when=lambda e: e.says("floating point") and e.says("require gradients"),
+        ),
+        Mistake(
+            "backward goes through the same output twice. Several micro-batches are in flight: keep"
+            " the output of each under its number, and take that of micro-batch i.",
+            when=lambda e: e.says("backward through the graph a second time"),
+        ),
+        Mistake(
+            "The tensors between stages have the dtype of the stage's parameters:"
+            " next(stage.parameters()).dtype.",
+            when=lambda e: (
+                e.case.weights[0][0].dtype is torch.float64
+                and (
+                    e.diagnosis is Diagnosis.DTYPE_MISMATCH
+                    or e.says("same dtype")
+                    or e.says("dtype")
+                )
+            ),
+        ),
+        Mistake(
+            "It is right where the backward passes come in the order of the forward ones, and only"
+            " there. The order names the micro-batch of each pass: look up what you keep by its"
+            " number.",
+            when=lambda e: _only(e, lambda c: any(_crossed(order) for order in c.order)),
+        ),
+        Mistake(
+            "The stage is called more often than there are micro-batches, perhaps to compute its"
+            " activations again. That saves memory, and takes the time of a forward pass each: keep"
+            " x and y of a micro-batch until its backward pass.",
+            when=lambda e: _timed(e, _twice),
+        ),
+        Mistake(
+            "The passes come in another order than the argument says. It may be any order: go"
+            " through it pass by pass.",
+            when=lambda e: _timed(e, _own_order) or _held(e, _own_order),
+        ),
+        Mistake(
+            "Tensors inside the stage outlive their backward pass. They belong to autograd's graph,"
+            " which backward frees, unless it is told retain_graph=True or never comes.",
+            when=lambda e: _held(e, _graphs),
+        ),
+        Mistake(
+            "What the stage keeps inside is freed in time, but inputs, outputs or gradients of"
+            " micro-batches that are done are still there: in a list or dictionary, or in requests."
+            " A request keeps its tensor until it is waited for and dropped: take both out when the"
+            " backward pass comes.",
+            when=lambda e: _held(e, lambda one: not _graphs(one) and not _own_order(one)),
+        ),
+        Mistake(
+            "Each pass comes in its place and is made once, so a stage waits where it could work:"
+            " receive only what the next pass needs, just before it, and do not wait for a send"
+            " before you go on.",
+            when=lambda e: (
+                e.diagnosis is Diagnosis.TOO_MANY_SECONDS
+                and not _twice(e.here)
+                and not _own_order(e.here)
+            ),
+        ),
+    ),
+    advice={
+        Diagnosis.FORBIDDEN_CALL: "Only point-to-point calls are needed: a stage talks to the one"
+        " before it and the one after it.",
+        Diagnosis.WRONG_GRADIENT: "Begin with one micro-batch on two ranks. The last stage's"
+        " gradients depend on x and the loss alone; those of the stage before also on what you send"
+        " back, which is the gradient of the loss with respect to x.",
+        Diagnosis.SIZE_MISMATCH: "What travels between stages has the given shape, in both"
+        " directions: a gradient is as large as its tensor.",
+    },
+)
+
+
+def _crossed(order: Sequence[Sequence[Any]]) -> bool:
+    """Return whether backward passes come in another order than their forward passes."""
+    back = [i for what, i in order if what == BACKWARD]
+    return back != sorted(back)

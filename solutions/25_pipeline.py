@@ -1,0 +1,694 @@
+# %% [markdown]
+# # 25 · Pipeline parallelism
+#
+# ZeRO-3 (chapter [23](23_zero.ipynb)) cuts the weights of a large model into shards, and gathers each
+# layer before it is used. Inside a machine that is fast; between machines, moving the weights may take
+# longer than computing with them. The alternative is to leave the weights where they are and move the
+# *data*: rank 0 has the first layers, rank 1 the next ones, and so on, and what a rank has computed goes to
+# the next. But then each rank waits for the one before. How can they all work at the same time?
+#
+# **You will learn** why a batch is cut into micro-batches, in which orders a rank can work through them,
+# what each order costs in idle time and in memory, and what goes wrong with the messages. You will write
+# two orders, the formula of their idle time, and a function that runs a stage of a real model.
+#
+# **You need** chapters [01](01_point_to_point.ipynb) (`isend` and `irecv`),
+# [12](12_deadlock_clinic.ipynb), and [16](16_scale_math.ipynb), which has met pipelines before.
+#
+# **Time:** 2½ hours, and 4 exercises, of which the last is worth 2 points.
+
+# %%
+import time
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from grader import check, hint, mark, predict, run, simulate, timeline
+from grader.rank.instrumentation import HeldStorages
+
+# %% [markdown]
+# ## Layers on different ranks
+#
+# ![Eight layers on four ranks, two on each. Solid arrows lead from each rank to the next: activations, in
+# the forward pass. Dashed arrows lead back: their gradients, in the backward
+# pass.](../imgs/pipeline_stages.png)
+#
+# Each rank has a few consecutive layers: a **stage**. In the forward pass, a stage receives the output of
+# the stage before, computes, and sends its own output on. In the backward pass, gradients come back the
+# other way. What travels is one tensor of shape (batch, sequence, hidden) in each direction, and no
+# weights. Chapter 16 compared the time for that with the time of computing: the ratio was far below 1.
+#
+# Here is a step on four [simulated ranks](../docs/simulation.md), whose clock counts `time.sleep` as
+# computing. For the whole batch, a stage takes 4 ms forward and 8 ms backward.
+#
+# **Predict:** for which share of the time does each of 4 stages work? What do the others do meanwhile?
+
+# %%
+predict("")
+
+# %%
+def whole_batch():
+    stage, last = dist.get_rank(), dist.get_world_size() - 1
+    x = torch.ones(4)
+    if stage > 0:
+        dist.recv(x, stage - 1)
+    time.sleep(0.004)  # the forward pass
+    if stage < last:
+        dist.send(x, stage + 1)
+        dist.recv(x, stage + 1)
+    time.sleep(0.008)  # the backward pass
+    if stage > 0:
+        dist.send(x, stage - 1)
+
+
+one_by_one = simulate(whole_batch, 4, alpha=0, beta=0)
+print(f"{1000 * one_by_one.seconds:.0f} ms, of which each stage works 12: a share of {0.012 / one_by_one.seconds:.2f}")
+timeline(one_by_one)
+
+# %% [markdown]
+# A quarter. Only one stage works at any time: four ranks have four times the memory of one, and are no
+# faster.
+#
+# ## Micro-batches
+#
+# So the batch is cut into $m$ **micro-batches**. When stage 0 has finished its forward pass of the first,
+# it sends that on and begins with the second. The gradient of the batch is the mean of the gradients of
+# the micro-batches, and `backward` adds up gradients in `p.grad`, so the result is the same.
+#
+# In which order? Each stage has $2m$ passes to make, and two rules to obey: a forward pass needs that of
+# the stage before, and a backward pass needs that of the stage after (the last stage can begin with it
+# right after its own forward pass). The simplest order is that of
+# [GPipe](https://arxiv.org/abs/1811.06965) (Huang and others 2019): all forward passes, then all backward
+# passes.
+#
+# ## Exercise: gpipe_order
+#
+# Return that order as a list of pairs. `("forward", i)` stands for the forward pass of micro-batch $i$,
+# from 0, and `("backward", i)` for its backward pass. The backward passes may begin with the first
+# micro-batch or with the last.
+
+# %%
+def gpipe_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]:
+    ### BEGIN SOLUTION
+    numbers = range(micro_batches)
+    return [("forward", i) for i in numbers] + [("backward", i) for i in numbers]
+    ### END SOLUTION
+
+
+gpipe_known = check(gpipe_order)
+gpipe_known
+
+# %% [markdown]
+# ## Idle time
+#
+# `passes` goes through an order on a rank: it receives, sleeps for the time of the pass, and sends. With
+# four micro-batches a pass takes a quarter of what it took above: 1 ms forward and 2 ms backward.
+# `draw` shows which pass a stage makes when; the numbers are those of the micro-batches.
+#
+# **Predict:** how long does the step take on 4 stages with 4 micro-batches? And at which end of the step
+# does the last stage wait?
+
+# %%
+predict("")
+
+# %%
+SECONDS = {"forward": 0.001, "backward": 0.002}
+
+
+def passes(order_of, micro_batches, send=None, seconds=SECONDS, note=mark):
+    """Make the passes of this rank's stage; nothing is computed."""
+    stage, stages = dist.get_rank(), dist.get_world_size()
+    requests = []
+    for what, i in order_of(stage, stages, micro_batches):
+        before, after = (stage - 1, stage + 1) if what == "forward" else (stage + 1, stage - 1)
+        if what != "weight" and 0 <= before < stages:
+            dist.recv(torch.empty(4), before)
+        note(f"{what} {i}")
+        time.sleep(seconds[what])
+        note("done")
+        if what != "weight" and 0 <= after < stages:
+            requests.append((send or dist.isend)(torch.empty(4), after))
+    for request in requests:
+        if request is not None:
+            request.wait()
+
+
+COLOURS = {"forward": "#9ecae1", "backward": "#fdae6b", "weight": "#a1d99b"}
+
+
+def draw(ran, title):
+    figure, axes = plt.subplots(figsize=(9, 2.3))
+    for stage, marks in enumerate(ran.trace.marks):
+        for begin, end in zip(marks[::2], marks[1::2]):
+            what, number = begin.text.split()
+            start, width = begin.time / 1e6, (end.time - begin.time) / 1e6
+            axes.barh(stage, width, left=start, color=COLOURS[what], edgecolor="black", lw=0.6)
+            axes.text(start + width / 2, stage, number, ha="center", va="center", fontsize=8, color="black")
+    axes.set_yticks(range(len(ran.trace.marks)), [f"stage {s}" for s in range(len(ran.trace.marks))])
+    axes.invert_yaxis()
+    axes.set_xlabel("ms")
+    axes.set_title(f"{title}: {1000 * ran.seconds:.0f} ms", fontsize=10)
+    plt.show()
+
+
+if gpipe_known:
+    gpipe = simulate(passes, 4, gpipe_order, 4, alpha=0, beta=0)
+    print(f"{1000 * gpipe.seconds:.0f} ms")
+    draw(gpipe, "GPipe, 4 micro-batches")
+
+# %% [markdown]
+# 21 ms in place of 48. (Blue is forward, orange backward.) Each stage works 12 ms and is idle for 9: the
+# last one at both ends of the step, the first one in the middle. That idle time is called the **bubble**.
+#
+# The same step on the course's timeline, where waiting has a colour and messages are arrows:
+
+# %%
+def without_marks(order_of, micro_batches):
+    passes(order_of, micro_batches, note=lambda text: None)
+
+
+if gpipe_known:
+    display(timeline(simulate(without_marks, 4, gpipe_order, 4, alpha=0, beta=0)))
+
+# %% [markdown]
+# ## Exercise: pipeline_bubble
+#
+# Which share of its time is a stage idle, with `stages` stages and `micro_batches` micro-batches? Forward
+# and backward passes take the same time on all stages (though not as long as each other), and messages
+# take none. The time is that of the whole step, from the first forward to the last backward pass.
+#
+# Count in the picture: how many passes does a stage make, and for how many does it wait?
+
+# %%
+def pipeline_bubble(stages: int, micro_batches: int) -> float:
+    ### BEGIN SOLUTION
+    return (stages - 1) / (micro_batches + stages - 1)
+    ### END SOLUTION
+
+
+bubble_known = check(pipeline_bubble)
+bubble_known
+
+# %% [markdown]
+# Papers often give the bubble beside the *work*, $(p-1)/m$, which is more: it can exceed 1.
+#
+# **Predict:** how many micro-batches do 8 stages need, so that they are idle for less than a tenth of the
+# time?
+
+# %%
+predict("")
+
+# %%
+if gpipe_known and bubble_known:
+    for stages, m in ((2, 4), (4, 4), (8, 8), (8, 32), (8, 64)):
+        ran = simulate(passes, stages, gpipe_order, m, alpha=0, beta=0)
+        measured = 1 - m * sum(SECONDS.values()) / ran.seconds
+        print(f"{stages} stages, {m:2} micro-batches: measured {measured:.4f}, formula {pipeline_bubble(stages, m):.4f}")
+
+# %% [markdown]
+# Measured and computed agree in every digit. A tenth takes 64 micro-batches: $(p-1)/(m+p-1) < 1/10$ means
+# $m > 9(p-1) = 63$.
+#
+# ## Memory
+#
+# Between its forward and its backward pass, a micro-batch is **in flight** on a stage: autograd keeps what
+# the layers need for their gradients. In GPipe's order all $m$ are in flight at once. So the bubble gets
+# smaller with $m$, and the memory grows with it.
+#
+# **Predict:** look at the picture of GPipe. Which stage could have made its first backward pass much
+# sooner, and when?
+
+# %%
+predict("")
+
+# %% [markdown]
+# The last one: it could turn round right after its first forward pass. And then the stage before could
+# follow, because its gradient is there. That is **1F1B**, one forward, one backward. It comes from
+# [PipeDream](https://arxiv.org/abs/1806.03377) (Harlap and others 2018), which lets micro-batches see
+# different weights; the form without that, where every step ends with a *flush* of the pipeline, is due to
+# [PipeDream-2BW](https://arxiv.org/abs/2006.09503) and is what
+# [Megatron-LM](https://arxiv.org/abs/2104.04473) (both Narayanan and others 2021) uses.
+#
+# - First each stage makes as many forward passes as it takes until its first gradient can arrive: the last
+#   stage none, the one before it one, and so on. That is its **warm-up**.
+# - Then it makes a forward pass and a backward pass in turn, as long as there are forward passes left.
+# - In the end, the other backward passes follow.
+#
+# ## Exercise: one_f_one_b_order
+#
+# Return the order of a stage, in the same form. Backward passes come in the order of the forward ones. At
+# no time are more than `stages - stage` micro-batches in flight on a stage. There may be fewer
+# micro-batches than that.
+
+# %%
+def one_f_one_b_order(stage: int, stages: int, micro_batches: int) -> list[tuple[str, int]]:
+    ### BEGIN SOLUTION
+    warm_up = min(stages - stage - 1, micro_batches)
+    order = [("forward", i) for i in range(warm_up)]
+    for i in range(warm_up, micro_batches):
+        order += [("forward", i), ("backward", i - warm_up)]
+    return order + [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]
+    ### END SOLUTION
+
+
+alternate_known = check(one_f_one_b_order)
+alternate_known
+
+# %% [markdown]
+# **Predict:** with 4 stages and 8 micro-batches, which order is faster? And how many micro-batches are in
+# flight at most on each stage?
+
+# %%
+predict("")
+
+# %%
+def most_in_flight(order):
+    now = most = 0
+    for what, _ in order:
+        now += 1 if what == "forward" else -1
+        most = max(most, now)
+    return most
+
+
+if gpipe_known and alternate_known:
+    for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
+        ran = simulate(passes, 4, order_of, 8, alpha=0, beta=0)
+        in_flight = [most_in_flight(order_of(stage, 4, 8)) for stage in range(4)]
+        print(f"{name:5} {1000 * ran.seconds:.0f} ms; in flight at most, by stage: {in_flight}")
+        draw(ran, f"{name}, 8 micro-batches")
+    display(timeline(simulate(without_marks, 4, one_f_one_b_order, 8, alpha=0, beta=0)))
+
+# %% [markdown]
+# Neither: the bubble is the same. But 1F1B needs memory for $p$ micro-batches at most, and not for $m$.
+# So $m$ can be made large, and *that* makes the bubble small. (The timeline is that of 1F1B: stages wait
+# where the chart above it is white.)
+#
+# The first stage still needs $p$ times what the last one does. In large models, the layers are sometimes
+# shared out unevenly for that reason.
+#
+# ## Sending both ways
+#
+# Look at two neighbours in the middle of 1F1B. One has made a forward pass and sends its output up. The
+# other has made a backward pass and sends a gradient down, at the same moment.
+#
+# **Predict:** `passes` sends with `isend`. What happens with `dist.send`, in GPipe's order and in that of
+# 1F1B? (On gloo, `send` returns when the receive is posted.)
+
+# %%
+predict("")
+
+# %%
+if gpipe_known and alternate_known:
+    for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
+        ran = run(passes, 2, order_of, 3, dist.send, {"forward": 0, "backward": 0}, may_fail=True)
+        print(f"{name}: {ran.failure.message if ran.failure else 'done'}\n")
+
+# %% [markdown]
+# In GPipe's order all messages go one way, and then all go the other way; each `send` meets a rank that
+# waits for it. In 1F1B two ranks send to each other and neither receives: chapter 12's first patient.
+# There are two ways out. With `isend`, a rank goes on while its message waits. Or a rank starts its send
+# and its receive together, as with torch's `batch_isend_irecv`; Megatron-LM has a function
+# `send_forward_recv_backward` for that.
+#
+# An `isend` has a price: until you `wait` for it, the tensor has to stay as it is, and so it stays in
+# memory. The request itself keeps it alive.
+#
+# ## Exercise: run_pipeline
+#
+# Now with tensors. Rank $r$ has stage $r$ of a model; there are as many stages as ranks. Run `stage` in the
+# given order.
+#
+# - `inputs` is a list of the micro-batches on the first stage, and `targets` one of what belongs to them
+#   on the last; both are `None` elsewhere. The inputs may be integers, such as numbers of tokens.
+# - What travels between stages has shape `shape` and the dtype of the stage's parameters, in both
+#   directions.
+# - The last stage computes `loss_fn(output, target)`, a mean over the micro-batch. The loss of the batch is
+#   the mean over all micro-batches, which are equally large. The last stage returns it as a float, the
+#   others return `None`.
+# - Afterwards each parameter's `grad` is the gradient of that loss, as if the whole model had been on one
+#   rank. It is `None` before.
+# - `order` may be any order that all stages can follow, and not just the two above.
+# - Only point-to-point calls are allowed. After a forward pass, a rank holds the activations of those
+#   micro-batches that its order has in flight: their input, their output, what autograd keeps. Up to six
+#   other tensors of `shape` may be on their way or left in a variable, but not one for each micro-batch.
+# - It takes as long as the order takes: no pass waits for anything but its stage and its input. The grader
+#   measures that in virtual seconds, on simulated ranks where messages take no time.
+#
+# Of a tensor that you have received, autograd computes a gradient if you call `x.requires_grad_()` before
+# you use it. `y.backward(gradient)` begins a backward pass in the middle of a model.
+
+# %%
+def run_pipeline(stage, order, inputs, targets, loss_fn, shape):
+    ### BEGIN SOLUTION
+    rank, last = dist.get_rank(), dist.get_world_size() - 1
+    dtype = next(stage.parameters()).dtype
+    in_flight, loss, outputs_sent, gradient_sent = {}, 0.0, {}, None
+    for what, i in order:
+        if what == "forward":
+            if rank == 0:
+                x = inputs[i]
+            else:
+                x = torch.empty(shape, dtype=dtype)
+                dist.recv(x, rank - 1)
+                x.requires_grad_()
+            y = stage(x)
+            if rank == last:
+                y = loss_fn(y, targets[i]) / len(targets)
+                loss += y.item()
+            else:
+                outputs_sent[i] = dist.isend(y.detach(), rank + 1)
+            in_flight[i] = x, y
+        else:
+            x, y = in_flight.pop(i)
+            gradient = None
+            if rank < last:
+                gradient = torch.empty(shape, dtype=dtype)
+                dist.recv(gradient, rank + 1)
+                outputs_sent.pop(i).wait()  # it has arrived, or there would be no gradient
+            y.backward(gradient)
+            if rank > 0:
+                if gradient_sent is not None:
+                    gradient_sent.wait()
+                gradient_sent = dist.isend(x.grad, rank - 1)
+    if gradient_sent is not None:
+        gradient_sent.wait()
+    return loss if rank == last else None
+    ### END SOLUTION
+
+
+pipeline_works = check(run_pipeline)
+pipeline_works
+
+# %% [markdown]
+# ## Beside one process
+#
+# A network of eight layers, on four ranks with two layers each, and the same network in one process.
+#
+# **Predict:** will the losses be equal to the last bit? And the gradients? Think of how the two programs
+# add up.
+
+# %%
+predict("")
+
+# %%
+WIDTH, M, ROWS = 32, 8, 4
+
+
+def layers(stage):
+    torch.manual_seed(stage)
+    return nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.Tanh(), nn.Linear(4 * WIDTH, WIDTH), nn.Tanh())
+
+
+def training(order_of, data, steps=20):
+    """Train one stage; return the losses, and the gradients of the last step."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    stage, losses = layers(rank), []
+    optimizer = torch.optim.SGD(stage.parameters(), lr=0.5)
+    order, (inputs, targets) = order_of(rank, n, M), data
+    for _ in range(steps):
+        optimizer.zero_grad()
+        losses.append(
+            run_pipeline(
+                stage,
+                order,
+                inputs if rank == 0 else None,
+                targets if rank == n - 1 else None,
+                nn.functional.mse_loss,
+                (ROWS, WIDTH),
+            )
+        )
+        optimizer.step()
+    return losses, [p.grad for p in stage.parameters()]
+
+
+def alone(data, steps=20):
+    model = nn.Sequential(*(layers(stage) for stage in range(4)))
+    x, target = (torch.cat(part) for part in data)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.5), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), target)
+        loss.backward()
+        losses.append(loss.item())
+        optimizer.step()
+    return losses, [p.grad for p in model.parameters()]
+
+
+def apart(some, others):
+    return max(float((a - b).abs().max()) for a, b in zip(some, others, strict=True))
+
+
+if gpipe_known and alternate_known and pipeline_works:
+    torch.manual_seed(9)
+    data = [list(torch.randn(M * ROWS, WIDTH).tanh().split(ROWS)) for _ in range(2)]
+    losses, gradients = alone(data)
+    for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
+        piped = run(training, 4, order_of, data, seconds=120)
+        theirs = [gradient for _, part in piped for gradient in part]
+        gap = max(abs(a - b) for a, b in zip(piped[-1][0], losses))
+        print(f"{name:5} losses equal to 1e-5: {gap < 1e-5}, gradients to 1e-5: {apart(theirs, gradients) < 1e-5}")
+    print("the loss has fallen:", losses[-1] < losses[0])
+
+# %% [markdown]
+# They agree, but not to the last bit in general: one process adds up the rows of the whole batch in one matrix
+# product, and the pipeline those of each micro-batch, and then the micro-batches. All micro-batches of a step see
+# the same weights, unlike those of the first PipeDream, so the training is the same.
+#
+# ## What each rank holds
+#
+# `HeldStorages` measures what the grader measures: the bytes of all tensors that are alive after a forward
+# pass, without the weights, their gradients and the data. We give them in units of one micro-batch.
+#
+# **Predict:** how many micro-batches does each of 4 stages hold at most, of 12, with either order?
+
+# %%
+predict("")
+
+# %%
+def held(order_of, micro_batches):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    stage, most = layers(rank), 0
+    batch = [torch.ones(ROWS, WIDTH) for _ in range(micro_batches)]
+    storages = HeldStorages(lambda: [*batch, *(t for p in stage.parameters() for t in (p, p.grad) if t is not None)])
+
+    def look(*_):
+        nonlocal most
+        most = max(most, storages.nbytes)
+
+    stage.register_forward_hook(look)
+    with storages:
+        run_pipeline(
+            stage,
+            order_of(rank, n, micro_batches),
+            batch if rank == 0 else None,
+            batch if rank == n - 1 else None,
+            nn.functional.mse_loss,
+            (ROWS, WIDTH),
+        )
+    return most
+
+
+if gpipe_known and alternate_known and pipeline_works:
+    one = 4 * ROWS * (4 * WIDTH + 2 * WIDTH)  # bytes: inside, the input and the output
+    for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
+        for m in (6, 12):
+            print(f"{name:5} {m:2} micro-batches, held by stage:", *(f"{b / one:5.1f}" for b in run(held, 4, order_of, m)))
+
+# %% [markdown]
+# With GPipe every stage holds them all, and twice as many when $m$ doubles. With 1F1B stage 0 holds 4, stage 3
+# one, and $m$ does not matter. (It is not a whole number: a tensor or two are on their way, and the first stage's
+# inputs do not count.)
+#
+# What if even that is too much? A stage can keep the input of a micro-batch alone, and make its forward pass
+# once more before the backward pass: *activation recomputation*, which the GPipe paper uses as well. It costs a
+# third more computing, if a backward pass takes twice as long as a forward pass. In the exercise that would show as
+# too many virtual seconds.
+#
+# ## Beside torch's own
+#
+# [`torch.distributed.pipelining`](https://docs.pytorch.org/docs/stable/distributed.pipelining.html) has these
+# schedules: `PipelineStage` wraps a stage, and `ScheduleGPipe` or `Schedule1F1B` run it. `step` takes the whole
+# batch and cuts it.
+#
+# **Predict:** will torch's losses and gradients agree with yours? To which digit?
+
+# %%
+predict("")
+
+# %%
+def torchs(schedule, data):
+    from torch.distributed import pipelining
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    stage = pipelining.PipelineStage(layers(rank), rank, n, torch.device("cpu"))
+    runs = getattr(pipelining, schedule)(stage, n_microbatches=M, loss_fn=nn.functional.mse_loss)
+    losses = []
+    if rank == 0:
+        runs.step(torch.cat(data[0]))
+    elif rank == n - 1:
+        runs.step(target=torch.cat(data[1]), losses=losses)
+    else:
+        runs.step()
+    return [loss.item() for loss in losses], [p.grad for p in stage.submod.parameters()]
+
+
+if gpipe_known and alternate_known and pipeline_works:
+    for schedule, order_of in (("ScheduleGPipe", gpipe_order), ("Schedule1F1B", one_f_one_b_order)):
+        theirs = run(torchs, 4, schedule, data, seconds=120)
+        yours = run(training, 4, order_of, data, 1, seconds=120)
+        mean, gap = sum(theirs[-1][0]) / M, max(apart(a[1], b[1]) for a, b in zip(theirs, yours))
+        print(f"{schedule:13} loss equal to 1e-6: {abs(mean - yours[-1][0][0]) < 1e-6}, gradients to 1e-6: {gap < 1e-6}")
+
+# %% [markdown]
+# ## Messages take time
+#
+# So far they took none. Now let each take 0.2 ms, a fifth of a forward pass.
+#
+# **Predict:** by how much does a step of 4 stages and 8 micro-batches get longer, in either order? Is there a
+# rank that has time to wait for messages?
+
+# %%
+predict("")
+
+# %%
+def receiving_early(order_of, micro_batches):
+    """The same passes, but each receive is posted one pass ahead."""
+    stage, stages = dist.get_rank(), dist.get_world_size()
+    order, requests, coming = order_of(stage, stages, micro_batches), [], {}
+
+    def post(number):
+        if number < len(order):
+            before = stage - 1 if order[number][0] == "forward" else stage + 1
+            if 0 <= before < stages:
+                coming[number] = dist.irecv(torch.empty(4), before)
+
+    post(0)
+    for number, (what, _) in enumerate(order):
+        post(number + 1)
+        if number in coming:
+            coming.pop(number).wait()
+        time.sleep(SECONDS[what])
+        after = stage + 1 if what == "forward" else stage - 1
+        if 0 <= after < stages:
+            requests.append(dist.isend(torch.empty(4), after))
+    for request in requests:
+        request.wait()
+
+
+if gpipe_known and alternate_known:
+    print("                    received when needed   posted one pass ahead")
+    for name, order_of in (("GPipe", gpipe_order), ("1F1B", one_f_one_b_order)):
+        for alpha in (0, 0.0002):
+            late, early = (simulate(one, 4, order_of, 8, alpha=alpha, beta=0) for one in (passes, receiving_early))
+            print(f"{name:5} {1000 * alpha:.1f} ms a message: {1000 * late.seconds:14.1f} ms {1000 * early.seconds:20.1f} ms")
+
+# %% [markdown]
+# A message begins to travel when both ends are there. If the receive is posted only when the stage needs the
+# tensor, the stage waits for the whole message. Posted one pass ahead, messages travel while the stage computes.
+# In GPipe's order they nearly disappear: what is left is 1.2 ms, for six messages through the pipeline and back.
+# 1F1B gains less. Where forward and backward passes alternate, a stage needs the gradient that its neighbour has
+# only just computed, and the neighbour then needs the activation that the stage has only just computed: a message
+# is on its way while both wait.
+#
+# ## Less bubble: interleaving
+#
+# ![Sixteen layers on four ranks, in two ways. With one stage each, rank 0 has layers 1 to 4, rank 1 layers 5 to
+# 8, and so on. With two stages each, rank 0 has layers 1, 2, 9 and 10, rank 1 layers 3, 4, 11 and 12, and so
+# on.](../imgs/pipeline_interleaved.png)
+#
+# Give each rank several shorter stages, as in the lower row: $v = 2$. A micro-batch goes round all ranks twice. The
+# first one reaches the last rank after stages that are $1/v$ as long, so the pipeline fills and drains in $1/v$ of
+# the time. Beside the work, the bubble is $\frac{1}{v}\cdot\frac{p-1}{m}$
+# ([Narayanan and others 2021](https://arxiv.org/abs/2104.04473)). The price is $v$ times as many messages, and more
+# micro-batches in flight during the warm-up. Torch has this order as `ScheduleInterleaved1F1B`.
+#
+# ## Less bubble: two kinds of backward
+#
+# A backward pass computes two things: the gradient of the stage's **input**, for which the stage before waits, and
+# those of its **weights**, for which nobody waits until the optimizer's step.
+# [Zero Bubble Pipeline Parallelism](https://arxiv.org/abs/2401.10241) (Qi and others 2024) cuts the pass in two, and
+# puts the second part where a stage would be idle.
+#
+# Here is the paper's first schedule, ZB-H1. It is 1F1B in which stage $s$ leaves $s$ of its weight passes for later.
+# All three kinds take 1 ms.
+#
+# **Predict:** which part of the bubble disappears: that at the beginning, or that at the end? How much is left?
+
+# %%
+predict("")
+
+# %%
+def zero_bubble_order(stage, stages, micro_batches):
+    """ZB-H1: like 1F1B, with the backward pass in two parts, "backward" and "weight"."""
+    order, weights = [], 0
+    for what, i in one_f_one_b_order(stage, stages, micro_batches):
+        order.append((what, i))
+        if what == "backward" and i >= stage:
+            order.append(("weight", weights))
+            weights += 1
+    return order + [("weight", i) for i in range(weights, micro_batches)]
+
+
+if alternate_known:
+    equal = dict.fromkeys(("forward", "backward", "weight"), 0.001)
+    for title, order_of, seconds in (("1F1B", one_f_one_b_order, SECONDS), ("ZB-H1", zero_bubble_order, equal)):
+        ran = simulate(passes, 4, order_of, 8, None, seconds, alpha=0, beta=0)
+        print(f"{title:5} {1000 * ran.seconds:.0f} ms, idle {1000 * ran.seconds - 24:.0f} ms")
+        draw(ran, title)
+
+# %% [markdown]
+# (Green is the gradient of the weights.) Of 9 ms of bubble, 3 are left, in which the pipeline fills. At the end,
+# where 1F1B's stages wait for gradients, they now compute gradients of weights. And gradients of inputs come back
+# sooner, because no stage makes another wait for a weight pass. The paper gives the bubble as
+# $(p-1)(T_F + T_B - T_W)$, against $(p-1)(T_F + T_B + T_W)$ for 1F1B, with the same memory at the worst stage. A
+# second schedule, ZB-H2, fills the beginning with more forward passes as well, for nearly twice the memory. Then
+# nothing is idle until the optimizer's step, if all three kinds take equally long.
+#
+# How does one split `backward`? `torch.autograd.grad(y, x, gradient, retain_graph=True)` gives the gradient of the
+# input alone, and a second call with the weights gives theirs; torch has `ScheduleInterleavedZeroBubble`.
+#
+# ## Summary
+#
+# A pipeline leaves weights where they are and lets micro-batches travel. Each rank talks to two neighbours, and
+# sends little.
+#
+# - With $p$ stages and $m$ micro-batches, a stage is idle for $\frac{p-1}{m+p-1}$ of a step, with GPipe and with
+#   1F1B.
+# - GPipe keeps $m$ micro-batches in flight on each stage, 1F1B at most $p - s$ on stage $s$. So 1F1B can have many
+#   micro-batches, and with them a small bubble.
+# - In 1F1B neighbours send to each other at the same time: with a `send` that waits, they deadlock. With `isend`,
+#   mind that a request keeps its tensor.
+# - Interleaving makes the bubble smaller and sends more. A backward pass in two parts fills most of it with work.
+#
+# **Where this is used:** between machines, around tensor parallelism inside them, in
+# [Megatron-LM](https://arxiv.org/abs/2104.04473) and for
+# [Llama 3](https://arxiv.org/abs/2407.21783), which uses an interleaved 1F1B with a number of micro-batches that need
+# not be a multiple of the stages. The
+# [Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook) compares these schedules at
+# length.
+#
+# ### Check yourself
+#
+# <details><summary>One stage of four takes twice as long as the others. How long does a step take with many micro-batches?</summary>
+#
+# Twice as long: the slowest stage works all the time, and the others wait for it. That is why stages are balanced,
+# and why the embedding and the output layer count as layers when layers are shared out.
+# </details>
+#
+# <details><summary>Why does the bubble not depend on whether a backward pass takes twice a forward pass or as long?</summary>
+#
+# A stage works for m forward and m backward passes, and waits for p − 1 of each. Both sums have the same factor,
+# the time of one forward and one backward pass.
+# </details>
+#
+# <details><summary>With the batch fixed, more micro-batches are smaller ones. What speaks against very many?</summary>
+#
+# Matrix products of few rows use a GPU badly, and each message costs its latency. A micro-batch of one sample is
+# the smallest there is.
+# </details>
+#
+# **To go on:** torch's
+# [tutorial](https://docs.pytorch.org/tutorials/intermediate/pipelining_tutorial.html) cuts a transformer into stages.
+#
+# **Next:** [26 · Tensor parallelism](26_tensor_parallel.ipynb), where single layers are cut.

@@ -1,0 +1,3 @@
+# exercise: pipeline_bubble
+def pipeline_bubble(stages, micro_batches):
+    return (stages - 1) / (micro_batches + stages - 1)

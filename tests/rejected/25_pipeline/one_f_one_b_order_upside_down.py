@@ -1,0 +1,10 @@
+# exercise: one_f_one_b_order
+# diagnosis: wrong_value
+# hint: first stage that waits longest
+def one_f_one_b_order(stage, stages, micro_batches):
+    warm_up = min(stage, micro_batches)
+    order = [("forward", i) for i in range(warm_up)]
+    for i in range(warm_up, micro_batches):
+        order += [("forward", i), ("backward", i - warm_up)]
+    order += [("backward", i) for i in range(micro_batches - warm_up, micro_batches)]
+    return order
