@@ -691,4 +691,4 @@ if alternate_known:
 # **To go on:** torch's
 # [tutorial](https://docs.pytorch.org/tutorials/intermediate/pipelining_tutorial.html) cuts a transformer into stages.
 #
-# **Next:** [26 · Tensor parallelism](26_tensor_parallel.ipynb), for a layer that is too large for one rank.
+# **Next:** [26 · Tensor parallelism](26_tensor_parallel.ipynb), where single layers are cut.

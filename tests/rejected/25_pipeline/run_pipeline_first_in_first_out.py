@@ -25,7 +25,7 @@ def run_pipeline(stage, order, inputs, targets, loss_fn, shape):
                 sends[i] = dist.isend(y.detach(), rank + 1)
             kept[i] = x, y
         else:
-            x, y = kept.pop(next(iter(kept)))
+            x, y = kept.pop(i if rank == n - 1 else next(iter(kept)))
             if rank == n - 1:
                 y.backward()
             else:
