@@ -801,8 +801,8 @@ if mlp_works:
 # ## Multiply while it travels
 #
 # Back to time. With sequence parallelism, each pair begins with an all-gather, and the product waits for
-# it. Here that is, on four simulated ranks of which each computes by sleeping, as in chapter 16: the ring
-# of chapter [05](05_all_gather.ipynb) first, and then the product, in pieces, which does not help yet.
+# it. Here it is on four simulated ranks, which compute by sleeping, as in chapter 16: first the ring of
+# chapter [05](05_all_gather.ipynb), then the product of one piece after the other.
 
 # %%
 PIECE = torch.zeros(1000)  # 4 kB
@@ -895,18 +895,18 @@ if overlaps:
     display(timeline(simulate(layer, 4, gather_matmul, 4e-6, alpha=ALPHA, beta=BETA)))
 
 # %% [markdown]
-# Now the link is busy all the time, and only the last product has no transfer beside it: 15 + 4 µs. With
-# products of 10 µs it is the other way round, and nothing of the transfers shows.
+# Now the links are busy until all pieces are there, and only the last product has no transfer beside it:
+# 15 + 4 µs. With products of 10 µs it is the other way round: the transfers take no time of their own.
 #
 # The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on, while
-# the next is multiplied. This has been done in compilers for TPUs ([Wang and others
-# 2023](https://doi.org/10.1145/3567955.3567959)). PyTorch has it as [async tensor
+# the next is multiplied. A compiler for TPUs does both ([Wang and others
+# 2023](https://doi.org/10.1145/3567955.3567959)). PyTorch has them as [async tensor
 # parallelism](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487),
 # which made the forward pass of Llama 3 up to 29 % faster, and whole steps up to 8 %.
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces lose against one transfer and one product: a latency of
+# **Predict:** which of these makes the pieces lose against one all-gather and one product: a latency of
 # 20 µs, a start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
 
 # %%
