@@ -31,7 +31,6 @@ print(f"16 bytes for each while it trains: {16 * block_params / 1e9:.1f} GB")
 # **Time:** 2½ hours, with 3 exercises.
 
 # %%
-import statistics
 import time
 from collections.abc import Callable
 
@@ -748,7 +747,7 @@ def made_by_hand():
 
 
 def one_step(make, x, steps=1):
-    """The loss, the gradients of x and of the first shard, and the median time of some steps."""
+    """The loss, the gradients of x and of the first shard, and the time of the fastest step."""
     layer, gradient = make()
     taken = []
     for step in range(steps):
@@ -765,7 +764,7 @@ def one_step(make, x, steps=1):
             first = loss.item(), x.grad, gradient().clone()
             mark("step ends")
         taken.append(time.perf_counter() - started)
-    return *first, statistics.median(taken[1:] or taken)
+    return *first, min(taken[1:] or taken)
 
 
 def calls_of_step(trace):
@@ -792,7 +791,7 @@ if mlp_works:
         for name, make in (("yours", made_by_hand), ("torch's", made_by_torch))
     }
     for name, taken in seconds.items():
-        print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your step")
+        print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your fastest step")
 
 # %% [markdown]
 # For a layer as small as this one, nearly all of the time is Python: distributed tensors look up for every
