@@ -31,7 +31,6 @@ print(f"16 bytes for each while it trains: {16 * block_params / 1e9:.1f} GB")
 # **Time:** 2½ hours, with 3 exercises.
 
 # %%
-import statistics
 import time
 from collections.abc import Callable
 
@@ -748,7 +747,7 @@ def made_by_hand():
 
 
 def one_step(make, x, steps=1):
-    """The loss, the gradients of x and of the first shard, and the median time of some steps."""
+    """The loss, the gradients of x and of the first shard, and the time of the fastest step."""
     layer, gradient = make()
     taken = []
     for step in range(steps):
@@ -765,7 +764,7 @@ def one_step(make, x, steps=1):
             first = loss.item(), x.grad, gradient().clone()
             mark("step ends")
         taken.append(time.perf_counter() - started)
-    return *first, statistics.median(taken[1:] or taken)
+    return *first, min(taken[1:] or taken)
 
 
 def calls_of_step(trace):
@@ -792,7 +791,7 @@ if mlp_works:
         for name, make in (("yours", made_by_hand), ("torch's", made_by_torch))
     }
     for name, taken in seconds.items():
-        print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your step")
+        print(f"{name:8} {taken / seconds['yours']:.2f} of the time of your fastest step")
 
 # %% [markdown]
 # For a layer as small as this one, nearly all of the time is Python: distributed tensors look up for every
@@ -801,8 +800,8 @@ if mlp_works:
 # ## Multiply while it travels
 #
 # Back to time. With sequence parallelism, each pair begins with an all-gather, and the product waits for
-# it. Here that is, on four simulated ranks of which each computes by sleeping, as in chapter 16: the ring
-# of chapter [05](05_all_gather.ipynb) first, and then the product, in pieces, which does not help yet.
+# it. Here it is on four simulated ranks, which compute by sleeping, as in chapter 16: first the ring of
+# chapter [05](05_all_gather.ipynb), then the product of one piece after the other.
 
 # %%
 PIECE = torch.zeros(1000)  # 4 kB
@@ -895,18 +894,18 @@ if overlaps:
     display(timeline(simulate(layer, 4, gather_matmul, 4e-6, alpha=ALPHA, beta=BETA)))
 
 # %% [markdown]
-# Now the link is busy all the time, and only the last product has no transfer beside it: 15 + 4 µs. With
-# products of 10 µs it is the other way round, and nothing of the transfers shows.
+# Now the links are busy until all pieces are there, and only the last product has no transfer beside it:
+# 15 + 4 µs. With products of 10 µs it is the other way round: the transfers take no time of their own.
 #
 # The mirror image ends a pair: multiply the rows for one rank's tokens, and send that partial sum on, while
-# the next is multiplied. This has been done in compilers for TPUs ([Wang and others
-# 2023](https://doi.org/10.1145/3567955.3567959)). PyTorch has it as [async tensor
+# the next is multiplied. A compiler for TPUs does both ([Wang and others
+# 2023](https://doi.org/10.1145/3567955.3567959)). PyTorch has them as [async tensor
 # parallelism](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487),
 # which made the forward pass of Llama 3 up to 29 % faster, and whole steps up to 8 %.
 #
 # ### What spoils it
 #
-# **Predict:** which of these makes the pieces lose against one transfer and one product: a latency of
+# **Predict:** which of these makes the pieces lose against one all-gather and one product: a latency of
 # 20 µs, a start of 5 µs that each product needs before it runs at full speed, a rank that begins 20 µs late?
 
 # %%

@@ -118,7 +118,10 @@ def test_the_inputs_of_an_exercise_cover_what_the_contract_asks_for(name):
         if isinstance(t, torch.Tensor)
     ]
     # factors have two or three dimensions, as has what is cut along the second
-    shaped = {"column_parallel", "row_parallel", "sequence_shard", "sequence_unshard"}
+    shaped = {
+        *("column_parallel", "row_parallel", "sequence_shard", "sequence_unshard"),
+        *("parallel_mlp", "vocab_parallel_cross_entropy", "gather_matmul"),
+    }
     # a loss is a single number, and has but one shape
     if name not in {"sync_parameters", *shaped} and any(t.dim() for t in tensors):
         assert {t.dtype for t in tensors} >= {torch.float32, torch.float64, torch.int64}
