@@ -173,20 +173,25 @@ def _compare_sequence(
 def _compare_mapping(
     expected: Any, actual: Any, slack: _Slack, scale: Any, path: str
 ) -> Difference | None:
-    if not isinstance(actual, Mapping) or set(actual) != set(expected):
-        return Difference(
-            Diagnosis.WRONG_TYPE,
-            f"{_subject(path)} should hold {', '.join(map(str, expected))},"
-            f" but is {describe(actual)}",
-        )
-    for key, want in expected.items():
+    wanted = f"{_subject(path)} should hold {', '.join(map(str, expected))}, but"
+    if not isinstance(actual, Mapping):
+        return Difference(Diagnosis.WRONG_TYPE, f"{wanted} is {describe(actual)}")
+    # what is there comes first: a report that ends early ends after what is wrong
+    for key in [key for key in expected if key in actual]:
         part = scale[key] if isinstance(scale, Mapping) else None
         name = "" if key == RESULT else str(key)
-        found = _compare(want, actual[key], slack, part, f"{path}.{name}" if path else name)
+        found = _compare(
+            expected[key], actual[key], slack, part, f"{path}.{name}" if path else name
+        )
         if found and str(key).startswith(GRADIENT):
             return Difference(Diagnosis.WRONG_GRADIENT, found.message)
         if found:
             return found
+    lacking = [str(key) for key in expected if key not in actual]
+    more = [str(key) for key in actual if key not in expected]
+    if lacking or more:
+        amiss = f"lacks {', '.join(lacking)}" if lacking else f"holds {', '.join(more)}, too"
+        return Difference(Diagnosis.WRONG_TYPE, f"{wanted} {amiss}")
     return None
 
 
