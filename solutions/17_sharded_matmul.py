@@ -494,7 +494,7 @@ def add_up(x):
     return total
 
 
-def parallel_mlp():
+def sharded_mlp():
     rank, n = dist.get_rank(), dist.get_world_size()
     x = x_mlp.clone().requires_grad_()
     a = A.tensor_split(n, 1)[rank].clone().requires_grad_()
@@ -504,7 +504,7 @@ def parallel_mlp():
     return z.detach(), x.grad, a.grad, b.grad
 
 
-result = run(parallel_mlp, 4)
+result = run(sharded_mlp, 4)
 print("equal to one rank:", is_equal(result, None, None, 1, 0))
 print("collectives of rank 0:", *[op.kind for op in result.trace.operations[0]])
 

@@ -121,10 +121,14 @@ def test_the_inputs_of_an_exercise_cover_what_the_contract_asks_for(name):
     shaped = {
         *("column_parallel", "row_parallel", "sequence_shard", "sequence_unshard"),
         *("parallel_mlp", "vocab_parallel_cross_entropy", "gather_matmul"),
+        *("ring_attention", "ulysses_attention"),
     }
+    dtypes = {torch.float32, torch.float64, torch.int64}
+    if name == "quantized_all_reduce":  # the contract says that x is float32
+        dtypes = {torch.float32}
     # a loss is a single number, and has but one shape
     if name not in {"sync_parameters", *shaped} and any(t.dim() for t in tensors):
-        assert {t.dtype for t in tensors} >= {torch.float32, torch.float64, torch.int64}
+        assert {t.dtype for t in tensors} >= dtypes
         assert {t.dim() for t in tensors} >= {1, 2}
         assert 0 in {t.numel() for t in tensors}
         assert any(0 < t.numel() < 4 for t in tensors)
