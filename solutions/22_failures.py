@@ -354,7 +354,8 @@ else:
     did = "reads"
 own = state["weight"].to_local()
 right = torch.equal(state["weight"].full_tensor(), whole)
-print(f"rank {rank} of {n} {did} {len(own)} rows, step {state['step']}, all right: {right}")
+line = f"rank {rank} of {n} {did} {len(own)} rows, step {state['step']}, all right: {right}"
+os.write(1, f"{line}{os.linesep}".encode())  # in one piece: the ranks share their output
 dist.destroy_process_group()
 """
 

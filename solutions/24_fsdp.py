@@ -491,8 +491,8 @@ class Alone(nn.Module):
         super().__init__()
         self.module = module
 
-    def forward(self, *inputs):
-        return self.module(*inputs)
+    def forward(self, x):
+        return self.module(x)
 
     def finish_gradient_synchronization(self):
         pass
@@ -692,8 +692,8 @@ class TorchFSDP(nn.Module):
                 fully_shard(layer, mesh=mesh)
         self.module = fully_shard(module, mesh=mesh)
 
-    def forward(self, *inputs):
-        return self.module(*inputs)
+    def forward(self, x):
+        return self.module(x)
 
     def finish_gradient_synchronization(self):
         pass

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 25 · Pipeline parallelism
 #
-# ZeRO-3 (chapter [23](23_zero.ipynb)) cuts the weights of a large model into shards, and gathers each
+# FSDP (chapter [24](24_fsdp.ipynb)) cuts the weights of a large model into shards, and gathers each
 # layer before it is used. Inside a machine that is fast; between machines, moving the weights may take
 # longer than computing with them. The alternative is to leave the weights where they are and move the
 # *data*: rank 0 has the first layers, rank 1 the next ones, and so on, and what a rank has computed goes to

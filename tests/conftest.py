@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 from hypothesis import settings
 
 from grader.launch.launchers import default_launcher
@@ -22,6 +23,11 @@ from grader.submission.submission import live_program
 # All else is as it was, under CI as well.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
+
+
+# Several tests run at a time, and threads that wait for each other at the end of every small
+# operation lose their turns to the other tests: a second of work became two minutes.
+torch.set_num_threads(1)
 
 
 def play(
