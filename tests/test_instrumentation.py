@@ -422,6 +422,7 @@ def test_numbers_are_found_in_whatever_tensor_holds_them():
     with held_storages:
         copied = torch.cat([torch.zeros(3), drawn])
     assert held_storages.found([run, absent]) == {run}
+    assert held_storages.found([run], apart_from=[copied, drawn]) == set()
     copied.untyped_storage().resize_(0)  # as a gathered weight is freed that others refer to
     del drawn
     assert held_storages.found([run, absent]) == set()

@@ -261,14 +261,16 @@ class HeldStorages(_Watch):
         """Wait until no more than ``most`` bytes are held, see :func:`settled`."""
         settled(lambda: self.nbytes <= most)
 
-    def found(self, runs: Collection[bytes]) -> set[bytes]:
+    def found(self, runs: Collection[bytes], apart_from: Iterable[torch.Tensor] = ()) -> set[bytes]:
         """Return which of these runs of bytes stand in memory that is held, own tensors included.
 
-        So one can ask whether some numbers are in memory, whatever tensor they are in.
+        So one can ask whether some numbers are in memory, whatever tensor they are in.  The memory
+        of the tensors ``apart_from`` is not searched.
         """
+        left_out = {tensor.untyped_storage()._cdata for tensor in apart_from}
         there: set[bytes] = set()
         for storage, _ in self._storages():
-            if storage.nbytes():
+            if storage.nbytes() and storage._cdata not in left_out:
                 data = ctypes.string_at(storage.data_ptr(), storage.nbytes())
                 there.update(run for run in runs if run in data)
         return there

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -170,6 +170,9 @@ BEGIN, END = "step begins", "step ends"
 #: Operations that multiply with a weight, or look something up in it.
 _PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "embedding"})
 
+#: Operations whose results have whatever numbers were left in freed memory.
+_EMPTY = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+
 #: How many elements at either end of a weight are looked for in memory.
 _RUN = 4
 
@@ -179,13 +182,18 @@ class _Layers(HeldStorages):  # type: ignore[no-untyped-call]
 
     Attributes:
         runs: by name of a sharded weight, the bytes of its first and its last elements, as they
-            are gathered.  A rank that has both has gathered it.
+            are gathered.  A rank that has both outside its shards has gathered it.
         at_once: the names of most weights that were gathered at once.
         dtypes: of floating-point numbers that were multiplied.
     """
 
-    def __init__(self, own: Callable[[], list[torch.Tensor]]) -> None:
+    def __init__(
+        self,
+        own: Callable[[], list[torch.Tensor]],
+        shards: Callable[[], Iterable[torch.Tensor]],
+    ) -> None:
         super().__init__(own)
+        self._shards = shards
         self.runs: dict[str, tuple[bytes, bytes]] = {}
         self.at_once: list[str] = []
         self.dtypes: set[str] = set()
@@ -198,7 +206,11 @@ class _Layers(HeldStorages):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = super().__torch_dispatch__(func, types, args, kwargs)
-        if func.overloadpacket.__name__ in _PRODUCTS:
+        name = func.overloadpacket.__name__
+        if name in _EMPTY and self.runs:
+            # a buffer on its way to be filled must not seem to hold weights that were freed
+            result.zero_()
+        if name in _PRODUCTS:
             given = [a.dtype for a in args if isinstance(a, torch.Tensor)]
             self.dtypes |= {str(d).removeprefix("torch.") for d in given if d.is_floating_point}
             # of a rank that has once gathered too many no more is asked, since each time is
@@ -214,8 +226,16 @@ class _Layers(HeldStorages):  # type: ignore[no-untyped-call]
 
     def gathered(self) -> list[str]:
         """Return the names of the weights that are in memory as a whole."""
-        there = self.found([run for runs in self.runs.values() for run in runs])
+        runs = [run for pair in self.runs.values() for run in pair]
+        # a shard has one end of a weight, and so does not count; the memory that a shard is a
+        # small part of does
+        there = self.found(runs, apart_from=[one for one in self._shards() if _alone(one)])
         return [name for name, runs in self.runs.items() if there.issuperset(runs)]
+
+
+def _alone(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is all that its memory holds."""
+    return tensor.untyped_storage().nbytes() == tensor.nbytes
 
 
 def train_in_rank(
@@ -244,7 +264,10 @@ def train_in_rank(
         there = [] if wrapped is None else [p.grad for p in wrapped.parameters() if p.is_leaf]
         return aside + [gradient for gradient in there if gradient is not None]
 
-    storages, over = _Layers(not_counted), False
+    def shards() -> Iterable[torch.Tensor]:
+        return () if wrapped is None else wrapped.parameters()
+
+    storages, over = _Layers(not_counted, shards), False
 
     def after(what: str) -> None:
         nonlocal over
