@@ -83,11 +83,11 @@ def test_time_is_the_networks_and_the_works_and_is_exact():
         ("real ranks", False),
         ("a slow network", True),
         ("messages", False),
-        ("seconds of virtual time", True),
+        ("virtual time", True),
     ]
-    assert verdict.cases[-1].bounds == (Bound("seconds of virtual time", WORK, "=", WORK),)
+    assert verdict.cases[-1].bounds == (Bound("virtual time", WORK, "=", WORK),)
     assert key_traffic(verdict) == (
-        "On 2 ranks: 2 messages (exactly 2), 7.5 seconds of virtual time (exactly 7.5)"
+        "On 2 ranks: 2 messages (exactly 2), 7.5 s of virtual time (exactly 7.5 s)"
     )
 
 
@@ -95,16 +95,14 @@ def test_too_much_time_is_told_with_the_rank_that_waits_longest():
     verdict = judge(one_after_the_other, declare("≤", WORK))
     assert verdict.diagnosis is Diagnosis.TOO_MANY_SECONDS
     assert verdict.message.startswith(
-        "2 simulated ranks, a slow network: seconds of virtual time: 13.5 (should be at most 7.5);"
+        "2 simulated ranks, a slow network: virtual time: 13.5 s (should be at most 7.5 s);"
         " rank 0 waits longest, 6 s in send, line "
     )
-    assert "Right values, but 13.5 seconds of virtual time instead of at most 7.5" in (
-        verdict.message
-    )
+    assert "Right values, but 13.5 s of virtual time instead of at most 7.5 s" in (verdict.message)
     found = finding(verdict)
     assert found.where == "On 2 simulated ranks, a slow network:"
     assert found.what.startswith(
-        "13.5 seconds of virtual time, should be at most 7.5; rank 0 waits longest, 6 s in send"
+        "13.5 s of virtual time, should be at most 7.5 s; rank 0 waits longest, 6 s in send"
     )
     assert verdict.score == 0.5
 
@@ -119,7 +117,7 @@ def test_less_time_than_the_work_takes_is_told():
 
     verdict = judge(lazy, declare("=", WORK))
     assert verdict.diagnosis is Diagnosis.TOO_FEW_SECONDS
-    assert verdict.cases[-1].bounds == (Bound("seconds of virtual time", MESSAGE, "=", WORK),)
+    assert verdict.cases[-1].bounds == (Bound("virtual time", MESSAGE, "=", WORK),)
 
 
 def test_it_is_not_judged_where_no_simulated_run_is_right():

@@ -25,7 +25,7 @@ CODE = ("-n", str(max(os.cpu_count() or 1, 2)), "--dist", "loadgroup", "--durati
 #: pytest's options for each edition of the notebooks.  In the solved one stored outputs are
 #: compared; the students' has only to run.
 NOTEBOOKS = {
-    "solutions": ("--nbval", "solutions"),
+    "solutions": ("--nbval", "--nbval-sanitize-with", "tests/nbval.cfg", "solutions"),
     "notebooks": ("--nbval-lax", "notebooks"),
 }
 _NBVAL = ("--nbval-cell-timeout", "120", "--timeout", "900", "-p", "no:cacheprovider")

@@ -10,7 +10,7 @@ from typing import Any
 from grader.api import Run, fresh_seed, stoppable
 from grader.core.errors import RequestError
 from grader.core.resource_limits import DEFAULTS
-from grader.core.values import amount, duration
+from grader.core.verdict import amount, duration
 from grader.course.exercise import Exercise
 from grader.judge.simulated_checks import SimulatedOutcome, run_grown
 from grader.launch.simulation import MEMORY, Simulation

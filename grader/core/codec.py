@@ -15,15 +15,8 @@ import torch
 import torch.distributed as dist
 
 from grader.core.errors import out_of_memory
-from grader.core.values import (
-    DEEP,
-    Opaque,
-    amount,
-    dtype_name,
-    reduction_name,
-    short,
-    with_article,
-)
+from grader.core.values import DEEP, Opaque, dtype_name, reduction_name, short, with_article
+from grader.core.verdict import amount
 from grader.core.wire import BrokenFrame
 
 __all__ = ["LONG_TEXT", "MANY_PARTS", "pack", "pack_answer", "unpack"]

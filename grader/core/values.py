@@ -106,26 +106,6 @@ def _number(value: Any) -> str:
     return text if not text.lstrip("-").isdigit() else f"{text}.0"
 
 
-#: Units of time, the largest first, in seconds.
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the largest unit of which it has at least one, such as ``2.0476 ms``."""
-    for unit, name in _TIMES:
-        if seconds >= unit:
-            return f"{seconds / unit:.5g} {name}"
-    return f"{seconds / 1e-12:.5g} ps" if seconds else "0 s"
-
-
-def amount(nbytes: int) -> str:
-    """Return bytes in the largest unit (of powers of 1000) that fits, such as ``8.4 MB``."""
-    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.3g} {name}"
-    return f"{nbytes} bytes"
-
-
 def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
     """Return every tensor inside a value, in order, down to ``deep`` nested lists."""
     if isinstance(value, torch.Tensor):

@@ -24,6 +24,8 @@ __all__ = [
     "Traffic",
     "Volume",
     "Wait",
+    "amount",
+    "duration",
 ]
 
 
@@ -294,14 +296,14 @@ class Diagnosis(str, Enum):
         "too_many_seconds",
         "too many virtual seconds",
         "takes more virtual time than the exercise allows",
-        "A rank waits although it could work, or works twice: whom does it wait for at the line"
-        " that is named?",
+        "Somewhere a rank waits although it could be working, or it does the same work twice. If a"
+        " line is named, which rank does it wait for there?",
     )
     TOO_FEW_SECONDS = (
         "too_few_seconds",
         "too few virtual seconds",
         "takes less virtual time than the work takes",
-        "Less time has passed than the work takes: is all of it done, and in the order that is"
+        "Less time has passed than the work takes. Is all of it done, and in the order that is"
         " asked for?",
     )
     NOT_NEIGHBOUR = (
@@ -426,6 +428,26 @@ class Traffic(Volume):
     seconds: float | None = None
 
 
+#: Units of time, the largest first, in seconds.
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def duration(seconds: float, digits: int = 5) -> str:
+    """Return a time in the largest unit of which it has at least one, such as ``2.0476 ms``."""
+    for unit, name in _TIMES:
+        if seconds >= unit:
+            return f"{seconds / unit:.{digits}g} {name}"
+    return f"{seconds / 1e-12:.{digits}g} ps" if seconds else "0 s"
+
+
+def amount(nbytes: int) -> str:
+    """Return bytes in the largest unit (of powers of 1000) that fits, such as ``8.4 MB``."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} bytes"
+
+
 @dataclass(frozen=True)
 class Bound:
     """A measured number beside what the exercise asks of it.
@@ -435,9 +457,9 @@ class Bound:
     """
 
     quantity: str
-    measured: float
+    measured: int | float
     relation: str
-    asked: float
+    asked: int | float
 
     @property
     def holds(self) -> bool:
@@ -450,7 +472,9 @@ class Bound:
 
     @property
     def counted(self) -> str:
-        """The measured number with what it counts: "7 messages", "1 round"."""
+        """The measured number with what it counts: "7 messages", "2.5 ms of virtual time"."""
+        if isinstance(self.measured, float):
+            return f"{_number(self.measured)} of {self.quantity}"
         noun, blank, rest = self.quantity.partition(" ")
         noun = noun.removesuffix("s") if self.measured == 1 else noun
         return f"{_number(self.measured)} {noun}{blank}{rest}"
@@ -472,8 +496,8 @@ class Bound:
 
 
 def _number(value: float) -> str:
-    """Return a count in full, and seconds without zeros at the end."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.9g}"
+    """Return a count in full, and seconds to a nanosecond, in a unit that suits them."""
+    return f"{value:,}" if isinstance(value, int) else duration(value, digits=9)
 
 
 @dataclass(frozen=True)

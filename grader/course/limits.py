@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from grader.core.errors import DeclarationError
-from grader.core.values import duration
-from grader.core.verdict import Bound, Diagnosis
+from grader.core.verdict import Bound, Diagnosis, duration
 from grader.course.cases import Case
 from grader.course.oracles import op_name
 from grader.rank.instrumentation import holding
@@ -500,13 +499,13 @@ def virtual_seconds(relation: str, asked: Callable[[Case], float]) -> Limit:
     def taken(trace: Measured) -> float:
         seconds = _record(trace).virtual_seconds
         assert seconds is not None, "a case with a network is run on simulated ranks"
-        return round(seconds, 9)
+        return round(float(seconds), 9)
 
     return Limit(
-        "seconds of virtual time",
+        "virtual time",
         taken,
         relation,
-        lambda case: round(asked(case), 9),
+        lambda case: round(float(asked(case)), 9),
         Diagnosis.TOO_MANY_SECONDS,
         Diagnosis.TOO_FEW_SECONDS,
         found=longest_wait,

@@ -23,8 +23,7 @@ from grader.core.errors import RequestError, WorldError
 from grader.core.events import WORLD, Blocked, Grouped, Matched, Posted
 from grader.core.program import Program
 from grader.core.resource_limits import DEFAULTS
-from grader.core.values import amount
-from grader.core.verdict import Diagnosis, Failure
+from grader.core.verdict import Diagnosis, Failure, amount
 from grader.core.wire import (
     Answered,
     BrokenFrame,

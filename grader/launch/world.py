@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from grader.core.codec import LONG_TEXT, MANY_PARTS
 from grader.core.resource_limits import DEFAULTS
-from grader.core.values import amount
-from grader.core.verdict import Diagnosis, Failure
+from grader.core.verdict import Diagnosis, Failure, amount
 from grader.course.cases import Kill
 from grader.trace.trace import Trace
 from grader.trace.wildcard_schedules import WildcardPolicy

@@ -197,7 +197,7 @@ def noticing_unseen() -> Iterator[None]:
 
 
 #: Seconds in which a transport lets go of what it has sent, however busy the machine is.
-LETTING_GO = 2.0
+LETTING_GO = 0.5
 
 
 class HeldStorages(_Watch):

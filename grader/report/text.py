@@ -19,6 +19,8 @@ from grader.core.verdict import (
     Failure,
     Status,
     SubmissionVerdict,
+    amount,
+    duration,
 )
 from grader.judge.progress import CourseProgress, ExerciseProgress, ProgressState
 from grader.report.course_place import CoursePlace
@@ -359,8 +361,6 @@ def _case_line(verdict: CaseVerdict) -> Text:
 
 
 def _grown_costs(grown: SimulatedOutcome) -> Table:
-    from grader.core.values import amount, duration  # with torch, which no verdict needs
-
     simulation = grown.simulation
     table = Table.grid(padding=(0, 2))
     table.add_row("virtual time", duration(simulation.seconds))
