@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from grader.api.calculator import TrainingPlan, calculator
 from grader.core.errors import RequestError
+from tests.kernels import start_kernel
 from tests.test_kernel import Kernel
 
 
@@ -44,7 +44,7 @@ in_kernel = pytest.mark.xdist_group("in_kernel")
 
 @pytest.fixture(scope="module")
 def kernel():
-    manager, client = start_new_kernel(kernel_name="python3")
+    manager, client = start_kernel()
     kernel = Kernel(manager, client)
     kernel.execute("from grader.api.calculator import calculator\nfound = calculator(dp=1)\n")
     yield kernel

@@ -7,7 +7,8 @@ import time
 
 import psutil
 import pytest
-from jupyter_client.manager import start_new_kernel
+
+from tests.kernels import start_kernel
 
 IMPORTS = """
 import torch, torch.distributed as dist
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("kernel")
 
 @pytest.fixture(scope="module")
 def kernel():
-    manager, client = start_new_kernel(kernel_name="python3")
+    manager, client = start_kernel()
     yield Kernel(manager, client)
     client.stop_channels()
     manager.shutdown_kernel(now=True)
@@ -188,7 +189,7 @@ def test_stop_leaves_no_process_and_the_next_check_works(kernel):
 
 @pytest.mark.slow
 def test_shutting_the_kernel_down_ends_its_server():
-    manager, client = start_new_kernel(kernel_name="python3")
+    manager, client = start_kernel()
     kernel = Kernel(manager, client)
     kernel.execute(IMPORTS + "run(dist.get_rank, 2)")
     everyone = kernel.process.children(recursive=True)

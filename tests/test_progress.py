@@ -16,7 +16,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from grader.api import catalogue
 from grader.cli.main import main
@@ -31,6 +30,7 @@ from grader.judge.progress import (
 )
 from grader.report.html import progress_html
 from grader.report.text import plain, progress_report
+from tests.kernels import start_kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = ROOT / "tests" / "accepted" / "02_broadcast" / "broadcast_flat.py"
@@ -226,7 +226,7 @@ check(who_am_i)
 
 @pytest.mark.parametrize("folder, counts", [("notebooks", True), ("solutions", False)])
 def test_a_kernel_enters_its_checks(course, folder, counts):
-    manager, client = start_new_kernel(cwd=str(course / folder), env=environment())
+    manager, client = start_kernel(cwd=str(course / folder), env=environment())
     data, pages = {}, []
 
     def hear(message):

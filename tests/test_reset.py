@@ -8,13 +8,13 @@ import stat
 from pathlib import Path
 
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from grader import reset as reset_here
 from grader.api import catalogue
 from grader.cli.main import main
 from grader.core.errors import UnknownExercise
 from grader.course.index import ENTRIES, course_index
+from tests.kernels import start_kernel
 from tools.chapter import Chapter
 from tools.notebooks import index_text
 
@@ -161,7 +161,7 @@ in_notebook = pytest.mark.xdist_group("in_notebook")
 
 @pytest.fixture(scope="module")
 def kernel():
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT / "notebooks"))
+    manager, client = start_kernel(cwd=str(ROOT / "notebooks"))
     yield client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
