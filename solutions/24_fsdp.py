@@ -514,7 +514,7 @@ if fsdp_works:
     axes.plot(narrow, ls=":", label="four ranks, computed in bfloat16")
     axes.set_xlabel("step")
     axes.set_ylabel("loss")
-    axes.legend()
+    axes.legend(loc="lower left")
     plt.show()
 
 # %% [markdown]
