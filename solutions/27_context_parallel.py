@@ -333,7 +333,7 @@ if ring_works:
 # ## All tokens of some heads
 #
 # There is another way to bring queries and keys together. Each head attends by itself, so cut the *heads*
-# among the ranks instead: a rank that has all tokens of some heads needs nobody. But the tokens were cut,
+# among the ranks instead: a rank that has all tokens of some heads needs no other rank. But the tokens were cut,
 # because everything else works on whole tokens.
 #
 # ![A square of four heads by four blocks of tokens, twice. On the left each rank has a column, all heads of
@@ -483,7 +483,7 @@ for n in (2, 4, 8, 16, 32, 64):
 # And the two can be combined: Ulysses inside a node, a ring across nodes
 # ([Fang and Zhao 2024](https://arxiv.org/abs/2405.07719)).
 #
-# ## Half of the work, and nobody is faster
+# ## Half the work, and no time saved
 #
 # With a causal mask, about half of all pairs of query and key drop out, as chapter
 # [16](16_scale_math.ipynb) says. Does that make ring attention twice as fast?

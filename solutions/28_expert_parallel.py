@@ -369,7 +369,7 @@ def seen_by_autograd():
 run(seen_by_autograd, 2)
 
 # %% [markdown]
-# No. For autograd, `arrived` is a tensor that somebody has filled. You have to tell it what backward is,
+# No. To autograd, `arrived` is a tensor without a history. You have to tell it what backward is,
 # as in chapter 17. Here is a smaller case: each rank passes its tensor on to the right.
 
 # %%

@@ -369,15 +369,15 @@ _OWN_ALONE = Mistake(
 )
 
 _NAIVE = Mistake(
-    "exp overflows: from 89 on, exp(score) is infinite in float32, and ∞/∞ is no number. Subtract"
-    " the largest score of a row before exp; a common factor cancels in the quotient.",
+    "exp overflows: from 89 on, exp(score) is infinite in float32, and ∞/∞ is not a number."
+    " Subtract the largest score of a row before exp; a common factor cancels in the quotient.",
     gives=_naive,
 )
 
 _NAN_BEHIND_A_MASK = Mistake(
     "With causal=True there are NaNs. Where a query sees no key of a block, the largest score is"
-    " −∞, and −∞ − (−∞) is no number. Such a block has weight 0: leave out blocks of later ranks,"
-    " and begin with your own, in which every query sees itself.",
+    " −∞, and −∞ − (−∞) is not a number. Such a block has weight 0: leave out blocks of later"
+    " ranks, and begin with your own, in which every query sees itself.",
     when=_nan_behind_a_mask,
 )
 
