@@ -112,10 +112,10 @@ def tensors_in(value: Any, deep: int = DEEP) -> list[torch.Tensor]:
         return [value]
     if deep == 0:
         return []
-    if isinstance(value, Mapping):
-        return [t for item in value.values() for t in tensors_in(item, deep - 1)]
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in tensors_in(item, deep - 1)]
+    if isinstance(value, Mapping):
+        return [t for item in value.values() for t in tensors_in(item, deep - 1)]
     return []
 
 

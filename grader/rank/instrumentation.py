@@ -211,19 +211,14 @@ class HeldStorages(_Watch):
     Args:
         own: returns the tensors whose elements do not count, such as parameters and their
             gradients.  What else their storages hold counts.
-
-    Attributes:
-        most: the most bytes that were held when an operation had ended.
     """
 
     def __init__(self, own: Callable[[], Iterable[torch.Tensor]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.most = 0
         self._own = own
         #: by the address of the storage: a reference that does not keep it alive but keeps the
         #: address from being used again, and the first tensor's shape and dtype
         self._seen: dict[int, tuple[StorageWeakRef, str]] = {}
-        self._sizes: dict[int, int] = {}
 
     def __torch_dispatch__(
         self,
@@ -233,29 +228,19 @@ class HeldStorages(_Watch):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if self._note(tensors_in([args, kwargs or {}, result])):
-            self.most = max(self.most, self.nbytes)
+        self._note(tensors_in([args, kwargs, result]))
         return result
 
-    def _note(self, tensors: Iterable[torch.Tensor]) -> bool:
-        """Count the storages of these tensors from now on.
-
-        Returns:
-            whether what is held can have become more: one is new, or larger than it was.
-        """
-        more = False
+    def _note(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Count the storages of these tensors from now on."""
         for tensor in _unwrapped(tensors):
             if tensor.layout is torch.strided:
                 storage = tensor.untyped_storage()
-                address, nbytes = storage._cdata, storage.nbytes()
-                if address not in self._seen:
+                if storage._cdata not in self._seen:
                     shape = "×".join(map(str, tensor.shape)) or "scalar"
                     text = f"{shape} {dtype_name(tensor.dtype)}"
                     reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-                    self._seen[address] = (reference, text)
-                more = more or nbytes > self._sizes.get(address, 0)
-                self._sizes[address] = nbytes
-        return more
+                    self._seen[storage._cdata] = (reference, text)
 
     def settle(self, most: int) -> None:
         """Wait until no more than ``most`` bytes are held, see :func:`settled`."""
@@ -303,7 +288,7 @@ class HeldStorages(_Watch):
         for address, (reference, text) in list(self._seen.items()):
             storage: Any = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
             if storage is None:
-                del self._seen[address], self._sizes[address]
+                del self._seen[address]
             else:
                 yield storage, text
 
@@ -312,7 +297,9 @@ def _unwrapped(tensors: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
     """Yield the tensors, and in place of a wrapper, whose storage has no memory, what it wraps."""
     for tensor in tensors:
         wrapper: Any = tensor
-        if is_traceable_wrapper_subclass(wrapper):  # such as a DTensor
+        # every tensor of every operation passes here, and nearly all are plain
+        plain = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
+        if not plain and is_traceable_wrapper_subclass(wrapper):  # such as a DTensor
             names, _ = wrapper.__tensor_flatten__()
             # a DTensor names its mesh as well, which is no tensor
             yield from _unwrapped(tensors_in([getattr(wrapper, name) for name in names]))
@@ -362,6 +349,7 @@ class ReceivedStorages(HeldStorages):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__(list)
+        self.most = 0
         self.fullest = ""
 
     def received(self, tensors: Iterable[torch.Tensor]) -> None:

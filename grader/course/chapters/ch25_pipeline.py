@@ -840,6 +840,8 @@ run_pipeline = Exercise(
         ),
         virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
     ),
+    # backward with a gradient needs it, and with it all of sympy
+    imports=("torch.fx.experimental.symbolic_shapes",),
     points=2.0,
     hints=(
         "For one forward pass and one backward pass: what does the stage need from which neighbour,"
