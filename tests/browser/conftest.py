@@ -51,14 +51,6 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     found.close()
 
 
-@pytest.fixture(params=["Light", "Dark"])
-def themed(request: pytest.FixtureRequest, server: Server) -> Iterator[Server]:
-    """The server, whose pages are light, then dark."""
-    server.wear(request.param)
-    yield server
-    server.wear("Light")
-
-
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 1000})

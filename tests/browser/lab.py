@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,6 @@ class Server:
         port: where the server begins to look for a free port; 0 lets the system choose.
 
     Attributes:
-        theme: of its pages, ``Light`` or ``Dark``.
         course: the copy.
         started: when ``make lab`` was called, on the monotonic clock.
         pid: the process of JupyterLab itself, below ``make``.
@@ -64,7 +65,7 @@ class Server:
         self._settings = home / "settings"
         for name, values in _SETTINGS.items():
             self._set(name, values)
-        self.wear("Light")
+        self._wear("Light")
         self._environment = self._prepare(home)
         self._log = (home / "jupyter.log").open("wb")
         self.started = time.monotonic()
@@ -85,9 +86,16 @@ class Server:
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token = urllib.parse.parse_qs(parts.query)["token"][0]
 
-    def wear(self, theme: str) -> None:
-        """Choose the theme of pages that are opened from now on: ``Light`` or ``Dark``."""
-        self.theme = theme
+    @contextlib.contextmanager
+    def dark(self) -> Iterator[None]:
+        """Let the pages that are opened in this context wear JupyterLab's dark theme."""
+        self._wear("Dark")
+        try:
+            yield
+        finally:
+            self._wear("Light")
+
+    def _wear(self, theme: str) -> None:
         self._set("@jupyterlab/apputils-extension/themes", {"theme": f"JupyterLab {theme}"})
 
     def _set(self, name: str, values: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
@@ -58,6 +59,14 @@ PROGRESS = """from grader import progress
 
 progress()"""
 
+#: What a notebook says of its kernel; without it, JupyterLab asks.
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+SETUP = """import torch
+import torch.distributed as dist
+
+from grader import check, predict, run"""
+
 #: What the grader shows in a notebook, and a text by which it is known to be there.
 SHOWN = {
     "untouched": (STUB, "○ broadcast"),
@@ -73,6 +82,13 @@ SHOWN = {
     "progress": (PROGRESS, "exercises passed"),
 }
 
+#: Which of it is drawn, and the selector of the drawing.
+PICTURES = {
+    "graph": "role=img[name=/Who waits for whom/]",
+    "timeline": "role=img[name=/Time line of 3 ranks/]",
+    "replay": ".gr-stage",
+}
+
 
 def findings(page: Page, where: str | None = None) -> list[str]:
     """What axe finds, however minor, each with the elements it means."""
@@ -84,42 +100,50 @@ def findings(page: Page, where: str | None = None) -> list[str]:
     ]
 
 
-def test_all_that_is_shown_in_jupyterlab(themed: Server, page: Page) -> None:
-    reader = Reader(themed, page)
-    reader.open("notebooks/02_broadcast.ipynb")
-    reader.cell("from grader import check").run()
-    cell = reader.cell("Everyone's x becomes src's x.")
-    found = {}
-    for name, (code, shown) in SHOWN.items():
-        cell.write(code)
-        cell.run()
-        expect(cell.output.filter(has_text=shown)).to_have_count(1)
-        # what can be unfolded is looked at, too
-        for summary in cell.output.locator("summary").all():
-            summary.click()
-        cell.outputs.evaluate("outputs => outputs.id = 'looked-at'")
-        found[name] = findings(page, "#looked-at")
-    assert found == {name: [] for name in SHOWN}
-
-
-def test_pictures_follow_the_theme_of_jupyterlab(themed: Server, page: Page) -> None:
-    # the system says the opposite
-    page.emulate_media(color_scheme="light" if themed.theme == "Dark" else "dark")
-    reader = Reader(themed, page)
-    reader.open("notebooks/02_broadcast.ipynb")
-    reader.cell("from grader import check").run()
-    cell = reader.cell("Everyone's x becomes src's x.")
-    for code, picture in (
-        (DEADLOCK, cell.output.get_by_role("img", name="Who waits for whom.")),
-        (TIMELINE, cell.output.get_by_role("img", name="Time line of 3 ranks")),
-        (REPLAY, cell.output.locator(".gr-stage")),
-    ):
-        cell.write(code)
-        cell.run()
-        assert is_dark(picture) == (themed.theme == "Dark")
-    # and that of the page where it is printed
+@pytest.mark.timeout(300)
+def test_all_that_is_shown_in_jupyterlab_in_both_themes(server: Server, page: Page) -> None:
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL})
+    codes = [SETUP, *(code for code, _ in SHOWN.values())]
+    notebook.cells = [nbformat.v4.new_code_cell(code) for code in codes]
+    nbformat.write(notebook, server.course / "notebooks" / "shown.ipynb")
+    reader = Reader(server, page)
+    reader.open("notebooks/shown.ipynb")
+    reader.run_all()
+    found = {("Light", name): axe for name, axe in looked_at(reader, dark=False).items()}
+    page.keyboard.press("Control+s")
+    expect(page.locator(".jp-mod-dirty")).to_have_count(0)
+    with server.dark():
+        reader.open("notebooks/shown.ipynb")  # which shows what was saved
+    found |= {("Dark", name): axe for name, axe in looked_at(reader, dark=True).items()}
+    assert found == {(theme, name): [] for theme in ("Light", "Dark") for name in SHOWN}
+    # on paper, whatever the theme
     page.emulate_media(media="print")
-    assert not is_dark(cell.output.locator(".gr-stage"))
+    replay = outputs_of(reader, list(SHOWN).index("replay"))
+    assert not is_dark(replay.locator(".gr-stage"))
+
+
+def outputs_of(reader: Reader, place: int) -> Locator:
+    """The outputs of one of the cells of ``SHOWN``, by its place."""
+    cell = reader.page.locator(".jp-Notebook .jp-CodeCell").nth(1 + place)
+    return cell.locator(".jp-OutputArea").first
+
+
+def looked_at(reader: Reader, *, dark: bool) -> dict[str, list[str]]:
+    """What axe finds in each cell's outputs, whose pictures are as dark as the page."""
+    # the system says the opposite
+    reader.page.emulate_media(color_scheme="light" if dark else "dark")
+    found = {}
+    for place, (name, (_, shown)) in enumerate(SHOWN.items()):
+        outputs = outputs_of(reader, place)
+        expect(outputs.locator(".jp-OutputArea-output").filter(has_text=shown)).to_have_count(1)
+        # what can be unfolded is looked at, too
+        for summary in outputs.locator("summary").all():
+            summary.click()
+        outputs.evaluate("(outputs, place) => outputs.id = 'shown' + place", place)
+        found[name] = findings(reader.page, f"#shown{place}")
+        if name in PICTURES:
+            assert is_dark(outputs.locator(PICTURES[name])) == dark, name
+    return found
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])

@@ -17,8 +17,8 @@ def memory(plan: TrainingPlan) -> str:
     return f"memory of a device {plan.memory.total / 1e9:,.2f} GB"
 
 
-def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
-    reader = Reader(themed, page)
+def test_turning_knobs_changes_the_numbers(server: Server, page: Page) -> None:
+    reader = Reader(server, page)
     reader.open("notebooks/16_scale_math.ipynb")
     reader.cell("from grader.api.calculator import").run()
     cell = reader.cell("calculator(hidden=4096")
@@ -50,6 +50,13 @@ def test_turning_knobs_changes_the_numbers(themed: Server, page: Page) -> None:
     for name in ("✗ stages (PP)", "✗ layers"):
         expect(cell.output.get_by_role("spinbutton", name=name)).to_be_visible()
     expect(cell.output.get_by_role("img", name="Memory of a device")).to_be_visible()
+    assert findings(page, "#looked-at") == []
+    with server.dark():
+        reader.open("notebooks/16_scale_math.ipynb")
+    cell = reader.cell("calculator(hidden=4096")
+    cell.run()
+    expect(cell.output.get_by_role("spinbutton", name="hidden")).to_be_visible()
+    cell.output.first.evaluate("output => output.id = 'looked-at'")
     assert findings(page, "#looked-at") == []
 
 
