@@ -94,6 +94,25 @@ def test_optimizers_step_without_importing_the_compiler():
     assert (done.stdout, done.stderr) == ("0.5 False False\n", "")
 
 
+def test_a_gradient_is_passed_on_without_importing_symbolic_shapes():
+    code = (
+        "import sys, torch, grader.rank.instrumentation as p\n"
+        "name = 'torch.fx.experimental.symbolic_shapes'\n"
+        "x = torch.ones(2, requires_grad=True)\n"
+        "with p.without_symbolic_shapes():\n"
+        "    (3 * x).backward(torch.ones(2))\n"
+        "    try: (3 * x).backward(torch.ones(3))\n"
+        "    except RuntimeError as error: print('[3]' in str(error), name in sys.modules)\n"
+        "print(x.grad.tolist(), name in sys.modules)\n"
+        "with p.without_symbolic_shapes():\n"
+        "    from torch.fx.experimental.symbolic_shapes import ShapeEnv\n"
+        "print(ShapeEnv.__name__, name in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    told = "True True\n[3.0, 3.0] False\nShapeEnv True\n"
+    assert (done.stdout, done.stderr) == (told, "")
+
+
 def _uses_scatter_add(x):
     y = torch.zeros(2)
     return y.scatter_add(0, INDEX, x)

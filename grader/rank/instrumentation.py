@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
+import operator
 import sys
 import time
 import timeit
@@ -44,6 +46,7 @@ __all__ = [
     "steps",
     "without_compiler",
     "without_device",
+    "without_symbolic_shapes",
 ]
 
 
@@ -403,6 +406,40 @@ def without_compiler() -> Iterator[None]:
         yield
     finally:
         del sys.modules[name], torch._dynamo
+
+
+class _ShapeRules(ModuleType):
+    """What torch asks of its symbolic shapes when a gradient is given; the rest is imported."""
+
+    expect_true = staticmethod(bool)
+    sym_eq = staticmethod(operator.eq)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # the import system asks whether this is a package
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextlib.contextmanager
+def without_symbolic_shapes() -> Iterator[None]:
+    """Let ``y.backward(gradient)`` run in this context without importing torch's symbolic shapes.
+
+    Torch compares the two shapes by a function that knows symbols, and so imports SymPy, which
+    takes a quarter of a second of every rank's processor.  Shapes here are numbers.  Where the
+    module has been imported already, or another of its functions is asked for, nothing changes.
+    """
+    name = "torch.fx.experimental.symbolic_shapes"
+    if name in sys.modules:
+        yield
+        return
+    stand_in = sys.modules[name] = _ShapeRules(name)
+    try:
+        yield
+    finally:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
 
 
 # A clock that an adapter sets. -----------------------------------------------------
