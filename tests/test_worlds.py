@@ -787,14 +787,6 @@ class _Interrupted(socket.socket):
         return count
 
 
-def test_modules_are_imported_once_before_ranks_are_forked():
-    def answer():
-        return [name in sys.modules for name in ("colorsys", "chunk")]
-
-    default_launcher().preload(["colorsys", "a_module_of_another_torch"])
-    assert [rank.value for rank in play(answer, 2).results] == [[True, False]] * 2
-
-
 class _Interrupting:
     """A launcher of worlds that are interrupted while they read."""
 

@@ -251,8 +251,6 @@ class Exercise:
             right; returns a failure or ``None``.
         adapter: makes the call where it is more than passing arguments; it is pickled
             by value and runs in the ranks, so it must not refer to the oracle.
-        imports: modules that torch imports in nearly every rank of an answer, and that take longer
-            than its call; they are imported once, before the ranks are forked.
         demo: a case whose data are :mod:`grader.core.values`, for a replay.
         point: whether a case that failed with a diagnosis misses the point of the
             exercise, as a limit can; see :func:`grader.course.limits.point`.
@@ -286,7 +284,6 @@ class Exercise:
     least: Callable[[Case, Sequence[Any]], int] | None = None
     proof: Callable[[Case, Trace], Failure | None] | None = None
     adapter: Callable[..., Any] | None = None
-    imports: tuple[str, ...] = ()
     demo: Callable[[int], Case] | None = None
     point: Callable[[Case, Diagnosis], bool] | None = None
     remark: Callable[[Case, Trace], str] | None = None

@@ -375,7 +375,6 @@ class Judge:
         simulate = partial(
             run_job, self._launcher, submission.program, memory=self._settings.memory
         )
-        self._launcher.preload(exercise.imports)
         with _Worlds(self._open(exercise, submission), simulate, sizes) as worlds:
             if exercise.compiled:
                 native = self._compile(exercise, worlds, sizes[0])

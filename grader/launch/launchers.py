@@ -25,7 +25,7 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
@@ -98,10 +98,6 @@ class Launcher(Protocol):
         Raises:
             WorldError: they cannot be started.
         """
-        ...
-
-    def preload(self, modules: Collection[str]) -> None:
-        """Import modules once that the ranks launched from now on would each import."""
         ...
 
     def counts(self) -> Counts | None:
@@ -457,13 +453,6 @@ class Client(ABC):
             ends.close_theirs()
         return handle
 
-    def preload(self, modules: Collection[str]) -> None:
-        """Ask the server to import modules before it forks the next world."""
-        if modules:
-            # a server that is gone is noticed at the launch
-            with contextlib.suppress(OSError):
-                self._socket.sendall(json.dumps({"import": list(modules)}).encode() + b"\n")
-
     def notices(self, handle: ProcessGroupHandle) -> int | None:
         """Return the server's socket, on which the server reports that a rank has ended."""
         return self._socket.fileno()
@@ -638,9 +627,6 @@ class Spawner:
         finally:
             ends.close_theirs()
         return handle
-
-    def preload(self, modules: Collection[str]) -> None:
-        """Do nothing: a fresh interpreter imports what it needs."""
 
     def notices(self, handle: ProcessGroupHandle) -> int | None:
         """Return None: the supervisor has to poll."""

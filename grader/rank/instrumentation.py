@@ -409,10 +409,15 @@ def without_compiler() -> Iterator[None]:
 
 
 class _ShapeRules(ModuleType):
-    """What torch asks of its symbolic shapes when a gradient is given; the rest is imported."""
+    """What torch asks of its symbolic shapes when a gradient is given; the rest is imported.
+
+    Attributes:
+        users: the number of contexts that want it; simulated ranks share a process.
+    """
 
     expect_true = staticmethod(bool)
     sym_eq = staticmethod(operator.eq)
+    users = 0
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # the import system asks whether this is a package
@@ -431,14 +436,16 @@ def without_symbolic_shapes() -> Iterator[None]:
     module has been imported already, or another of its functions is asked for, nothing changes.
     """
     name = "torch.fx.experimental.symbolic_shapes"
-    if name in sys.modules:
+    rules = sys.modules.setdefault(name, _ShapeRules(name))
+    if not isinstance(rules, _ShapeRules):
         yield
         return
-    stand_in = sys.modules[name] = _ShapeRules(name)
+    rules.users += 1
     try:
         yield
     finally:
-        if sys.modules.get(name) is stand_in:
+        rules.users -= 1
+        if not rules.users and sys.modules.get(name) is rules:
             del sys.modules[name]
 
 

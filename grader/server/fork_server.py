@@ -12,7 +12,6 @@ Requests (JSON, one per line):
 
 - ``{"fork": id, "size": n}`` with 3n file descriptors attached: control,
   output and faults of each rank.  Answered by ``{"forked": id, "pids": [...]}``.
-- ``{"import": [names]}``: import modules that the ranks of the worlds to come would each import.
 - ``{"signal": id, "number": s, "rank": r}``: send a signal to a rank, or, where ``r`` is null, to
   every rank that still runs.
 - ``{"kill": id}``: end every process of the world, and all that they left running.
@@ -30,7 +29,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import importlib
 import itertools
 import json
 import os
@@ -154,8 +152,6 @@ class _Server:
                 count = FDS * message["size"]
                 mine, self.fds = self.fds[:count], self.fds[count:]
                 self.fork(message["fork"], mine)
-            elif "import" in message:
-                _import(message["import"])
             elif "signal" in message:
                 self.signal(message["signal"], message["number"], message["rank"])
             elif "kill" in message:
@@ -267,17 +263,6 @@ class _Server:
         """Kill every world, since the client is gone."""
         for name in list(self.worlds):
             self.kill(name)
-
-
-def _import(names: Iterable[str]) -> None:
-    """Import the modules that are not there yet, as :func:`get_ready` imports the others."""
-    missing = [name for name in names if name not in sys.modules]
-    for name in missing:
-        # a rank that needs it says so better, and another version of torch may not need it
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    if missing:
-        gather()
 
 
 def _has_children() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
@@ -17,7 +18,7 @@ from grader.core.verdict import Diagnosis
 from grader.course.cases import Case, Draw, Kind, PerRank
 from grader.course.exercise import Evidence, Exercise, JudgedCase, Mistake
 from grader.course.limits import held, holding, point, virtual_seconds
-from grader.rank.instrumentation import HeldStorages
+from grader.rank.instrumentation import HeldStorages, without_symbolic_shapes
 
 #: The passes of a stage, in order: ``("forward", 3)`` is the forward pass of micro-batch 3.
 Order = list[tuple[str, int]]
@@ -619,11 +620,8 @@ def train_once(
     stage = _Stage(weights, seconds, note, look)
     given = [(what, i) for what, i in order]
     call = (stage, given, inputs, targets, nn.functional.mse_loss, tuple(shape))
-    if storages is None:
+    with without_symbolic_shapes(), storages or contextlib.nullcontext():
         loss = answer(*call)
-    else:
-        with storages:
-            loss = answer(*call)
     report: dict[str, Any] = {"the loss": loss}
     for name, parameter in stage.named_parameters():
         report[f"gradient of {name}"] = parameter.grad
@@ -840,8 +838,6 @@ run_pipeline = Exercise(
         ),
         virtual_seconds("=", lambda c: schedule_seconds(c.order, *c.seconds)),
     ),
-    # backward with a gradient needs it, and with it all of sympy
-    imports=("torch.fx.experimental.symbolic_shapes",),
     points=2.0,
     hints=(
         "For one forward pass and one backward pass: what does the stage need from which neighbour,"
