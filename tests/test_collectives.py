@@ -165,6 +165,12 @@ def test_object_lists_of_two_lengths_are_said():
             "in all_to_all, rank 0 gives itself 1 elements and takes 3 from itself",
         ),
         (
+            lambda: dist.all_to_all_single(
+                torch.empty(4), torch.ones(4), torch.tensor([2, 2]), torch.tensor([2, 2])
+            ),
+            "the split sizes of the input of all_to_all are a tensor; they have to be a list",
+        ),
+        (
             lambda: dist.all_gather([torch.empty(2), torch.empty(3)], torch.ones(2)),
             "rank 0's own has 2 elements, and number 1 of its output list has 3",
         ),

@@ -758,6 +758,12 @@ def test_tensors_that_do_not_fit_are_refused(program, message):
         run(program, 2)
 
 
+def test_split_sizes_in_a_tensor_are_refused_as_torch_does():
+    even = torch.tensor([2, 2])
+    with pytest.raises(TypeError, match="are a tensor; they have to be a list of whole numbers"):
+        run(lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), even, even), 2)
+
+
 def test_what_there_is_not_is_refused_with_what_to_call_instead():
     def coalesced():
         with dist._coalescing_manager(async_ops=False):

@@ -101,6 +101,24 @@ def require_tag(tag: Any) -> None:
         raise ValueError(f"there is no tag {tag}; tags are 0 to {LARGEST_TAG}")
 
 
+def require_splits(what: str, splits: Any) -> list[int]:
+    """Return split sizes as a list of whole numbers; an empty one, or ``None``, is an empty list.
+
+    Args:
+        what: whose split sizes they are, in the message.
+        splits: what the caller gave.
+
+    Raises:
+        TypeError: they are a tensor, which torch does not take either.
+    """
+    if isinstance(splits, torch.Tensor):
+        raise TypeError(
+            f"the split sizes of {what} are a tensor; they have to be a list of whole numbers,"
+            " as tolist() makes of it"
+        )
+    return [operator.index(split) for split in splits or ()]
+
+
 def require_members(ranks: Iterable[Any], size: int) -> None:
     """Check that a world of ``size`` ranks can make a group of these ranks.
 
@@ -328,6 +346,7 @@ class _SignatureReader:
 
     def rows(self, what: str, tensor: torch.Tensor, splits: Sequence[int]) -> list[int]:
         """Return the elements of the parts of a tensor that is split along its first dimension."""
+        splits = require_splits(f"the {what} of {self.kind}", splits)
         rows = tensor.shape[0] if tensor.dim() else 1
         if not splits:
             if rows % self.size:
@@ -338,7 +357,7 @@ class _SignatureReader:
             return [tensor.numel() // self.size]
         if len(splits) != self.size or sum(splits) != rows or min(splits) < 0:
             raise RuntimeError(
-                f"the {what} split sizes of {self.kind} are {list(splits)}; for {self.size} ranks"
+                f"the {what} split sizes of {self.kind} are {splits}; for {self.size} ranks"
                 f" they have to be {self.size} numbers with the sum {rows}, its first dimension"
             )
         row = tensor.numel() // rows if rows else 0

@@ -20,6 +20,7 @@ from grader.rank.arguments import (
     destroyed_text,
     require_peer,
     require_rank,
+    require_splits,
     require_tag,
     signatures,
 )
@@ -127,8 +128,9 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
 
     Raises:
         ValueError: the tensor cannot be cut like this.
+        TypeError: the sizes are a tensor, and not a list.
     """
-    data = flat(tensor, what)
+    data, sizes = flat(tensor, what), require_splits(what, sizes)
     if not sizes:
         if data.numel() % count:
             raise ValueError(
@@ -139,7 +141,7 @@ def pieces(what: str, tensor: torch.Tensor, sizes: Sequence[int], count: int) ->
     length = tensor.shape[0] if tensor.dim() else 0
     if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
         raise ValueError(
-            f"the split sizes of {what} are {list(sizes)}; for {count} ranks they have to be"
+            f"the split sizes of {what} are {sizes}; for {count} ranks they have to be"
             f" {count} numbers with the sum {length}, its first dimension"
         )
     row = tensor[0].numel() if length else 0
