@@ -217,6 +217,23 @@ def _rescaled(sums: bool, outs: bool) -> Callable[..., torch.Tensor]:
     return merge
 
 
+def _divided_each_time(
+    top: torch.Tensor, total: torch.Tensor, out: torch.Tensor, rank: int
+) -> torch.Tensor:
+    """Divide by the sum of weights so far after each block; blocks without a weight are skipped."""
+    first, *rest = _order(rank, len(top))
+    m, weight = top[first], total[first]
+    rows = out[first] / weight
+    for s in rest:
+        if total[s].any():
+            new = torch.maximum(m, top[s])
+            old, factor = (m - new).exp(), (top[s] - new).exp()
+            weight = weight * old + total[s] * factor
+            rows = (rows * old + out[s] * factor) / weight
+            m = new
+    return rows
+
+
 def _naive(c: Case) -> list[torch.Tensor]:
     """Return what exp without a maximum gives, in the dtype of the case."""
     found = []
@@ -251,6 +268,39 @@ def _without(block: Callable[[int, int], int]) -> Gives:
         )
 
     return gives
+
+
+def _zero_scores(skips: bool) -> Gives:
+    """Return what scores of 0 for keys that are not seen give.
+
+    ``skips`` says whether blocks of later ranks are left out, as a ring may do.
+    """
+
+    def before(i: torch.Tensor, j: torch.Tensor, rank: int, tokens: int) -> torch.Tensor:
+        return (i >= 0) & (j // tokens <= rank)
+
+    def gives(c: Case) -> list[torch.Tensor]:
+        if not c.causal:
+            return attend(c)
+        values = torch.cat([v.double() for v in c.v], 1)
+        found = []
+        for rank in c.ranks:
+            scores = _scores(c, rank, sees=before if skips else every)
+            unseen = _scores(c, rank).isinf() & scores.isfinite()
+            weights = _softmax(scores.masked_fill(unseen, 0.0))
+            found.append((weights @ values).to(c.q[rank].dtype))
+        return found
+
+    return gives
+
+
+def _by_token_and_rank(i: torch.Tensor, j: torch.Tensor, rank: int, tokens: int) -> torch.Tensor:
+    """Return whether a key is before a query where tokens are in the order of their own numbers.
+
+    That is token 0 of all ranks first, then token 1 of all ranks, and so on.
+    """
+    n = j.numel() // tokens
+    return j % tokens * n + j // tokens <= i % tokens * n + i // tokens
 
 
 def _local(i: torch.Tensor, j: torch.Tensor, rank: int, tokens: int) -> torch.Tensor:
@@ -355,6 +405,12 @@ _BACKWARDS = Mistake(
     gives=_masked(lambda i, j, rank, tokens: j >= i),
 )
 
+_ZERO_SCORES = Mistake(
+    "With causal=True, keys that a query must not see have a score of 0, and e⁰ is a weight of 1."
+    " Set these scores to −∞: scores.masked_fill(later, -math.inf).",
+    gives=(_zero_scores(skips=True), _zero_scores(skips=False)),
+)
+
 _OWN_ALONE = Mistake(
     "Each rank has attended to its own tokens alone. A query needs the keys and values of all"
     " ranks.",
@@ -429,7 +485,8 @@ ring_attention = Exercise(
     points=2.0,
     hints=(
         "Your queries stay where they are, and the blocks of keys and values go round the ring, as"
-        " x does in ring_all_gather. What do you have to keep of a block when it has passed on?",
+        " x does in ring_all_gather. What do you have to keep of a block once you have passed it"
+        " on?",
         "Of each row keep three things: the largest score so far, the sum of exp(score − largest),"
         " and the sum of exp(score − largest) · v. When the largest score grows by δ, both sums"
         " shrink by the factor exp(−δ).",
@@ -445,11 +502,12 @@ ring_attention = Exercise(
         _NO_MASK,
         _STRICT,
         _BACKWARDS,
+        _ZERO_SCORES,
         _OWN_ALONE,
         Mistake(
             "With causal=True every block is masked as if it were your own. Only in your own block"
             " do query i and key i have the same place in the sequence; all keys of earlier ranks"
-            " are before your queries, and all keys of later ranks behind them.",
+            " are before your queries, and all keys of later ranks after them.",
             gives=_masked(lambda i, j, rank, tokens: j % tokens <= i % tokens),
         ),
         Mistake(
@@ -479,6 +537,11 @@ ring_attention = Exercise(
             gives=_several(lambda c: _merged(c, _sum_of_blocks)),
         ),
         Mistake(
+            "The result is divided by the sum of weights after each block, and what has been"
+            " divided is divided again after the next. Divide once, at the end.",
+            gives=_several(lambda c: _merged(c, _divided_each_time)),
+        ),
+        Mistake(
             "Each block's weights are relative to its own largest score, and are added up as if"
             " that were the same for all blocks. When the maximum changes, both sums have to be"
             " rescaled by exp(old − new).",
@@ -498,8 +561,8 @@ ring_attention = Exercise(
             gives=_several(lambda c: _merged(c, _rescaled(False, True))),
         ),
         Mistake(
-            "The block of your right neighbour is missing, which comes last: n blocks have to be"
-            " added, your own and n − 1 that come.",
+            "The last block to arrive, your right neighbour's, is missing: there are n blocks to"
+            " add, your own and the n − 1 that come.",
             gives=_without(lambda rank, n: (rank + 1) % n),
         ),
         Mistake(
@@ -508,9 +571,9 @@ ring_attention = Exercise(
             gives=_without(lambda rank, n: rank),
         ),
         Mistake(
-            "The mask takes blocks for those of other ranks. What comes from the left in step s is"
-            " the block of rank (rank − s) % n; if you receive from the right, it is that of rank"
-            " (rank + s) % n.",
+            "The mask takes blocks for those of the wrong ranks. What comes from the left in step"
+            " s is the block of rank (rank − s) % n; if you receive from the right, it is that of"
+            " rank (rank + s) % n.",
             gives=_from_the_other_side,
         ),
         _NAIVE,
@@ -528,8 +591,8 @@ ring_attention = Exercise(
             when=lambda e: e.diagnosis is Diagnosis.MEMORY_LIMIT and _blocks_held(e) < 4,
         ),
         Mistake(
-            "After n − 1 steps every block has been everywhere. The n-th brings your own back,"
-            " which you have had already: leave it out.",
+            "After n − 1 steps every block has been everywhere. The n-th only brings your own back:"
+            " leave it out.",
             when=lambda e: (
                 e.diagnosis is Diagnosis.TOO_MANY_BYTES
                 and e.here.limit is not None
@@ -632,9 +695,9 @@ _LAST_ULYSSES = (
 )
 
 _LAYOUT = (
-    "What arrives of another rank are its tokens, for your heads: n × heads/n × tokens × dim. The"
-    " sequence is ranks and tokens together, so these two have to be next to each other before you"
-    " reshape: transpose(0, 1) first."
+    "What arrives from another rank is its tokens, for your heads, so the whole is n × heads/n ×"
+    " tokens × dim. The sequence is ranks and tokens together, and these two have to be next to"
+    " each other before you reshape: transpose(0, 1) first."
 )
 
 ulysses_attention = Exercise(
@@ -669,10 +732,11 @@ ulysses_attention = Exercise(
         _NO_MASK,
         _STRICT,
         _BACKWARDS,
+        _ZERO_SCORES,
         _OWN_ALONE,
         Mistake(_LAYOUT, gives=_several(lambda c: _ulysses(c, there=False))),
         Mistake(
-            "On the way back heads and tokens are mixed up. What goes to rank j are its tokens, for"
+            "On the way back heads and tokens are mixed up. Rank j is to get its own tokens, for"
             " all of your heads: view the result as heads/n × n × tokens × dim, and transpose the"
             " first two before it is cut into n pieces.",
             gives=_several(lambda c: _ulysses(c, back=False)),
@@ -696,7 +760,25 @@ ulysses_attention = Exercise(
                 )
             ),
         ),
+        Mistake(
+            "Without a mask it is right, and with one the tokens are in the wrong order: token 0"
+            " of each rank first, then token 1 of each. In the sequence all tokens of rank 0 come"
+            " first: heads/n × n × tokens × dim, before ranks and tokens become one dimension.",
+            gives=_several(_masked(_by_token_and_rank)),
+        ),
         _NAIVE,
+        Mistake(
+            "transpose and permute only change how a tensor is read, and a message needs its"
+            " numbers in one piece in memory, in that order: call .contiguous() before you send"
+            " it.",
+            when=lambda e: e.says("contiguous"),
+        ),
+        Mistake(
+            "all_to_all_single cuts the first dimension into n parts, so the heads have to be"
+            " first. If q, k and v are to travel as one tensor, stack them along another"
+            " dimension.",
+            when=lambda e: e.says("do not divide evenly"),
+        ),
         Mistake(
             "Keys and values go round whole, 2·(n − 1) times as many bytes as q has. With an"
             " all-to-all each rank gets only the heads that it works on.",
@@ -793,10 +875,10 @@ def report(plan: Any, tokens: int, n: int) -> dict[str, str]:
 def _malformed(plan: Any, tokens: int, n: int) -> str:
     """Return what is wrong with the form of a result; what it should be if nothing is."""
     if not isinstance(plan, (list, tuple)):
-        return f"a {type(plan).__name__}"
+        return f"no list, but of type {type(plan).__name__}"
     for rank, own in enumerate(plan):
         if not isinstance(own, (list, tuple)):
-            return f"a list whose entry {rank} is a {type(own).__name__}"
+            return f"a list whose entry {rank} is of type {type(own).__name__}"
         for token in own:
             if type(token) is not int or not 0 <= token < tokens:
                 return f"a list with {token!r} as a token of rank {rank}"
@@ -855,9 +937,9 @@ zigzag_split = Exercise(
             gives=_laid_out(halves),
         ),
         Mistake(
-            "Return a list for every rank, each with tokens / n of the numbers 0 … tokens − 1 as"
-            " Python's int: as many on each rank, or their blocks of keys would not be of one"
-            " size.",
+            "Return a list of lists, one for each rank, with tokens / n of the numbers 0 … tokens"
+            " − 1 in each, as Python ints. (If one rank had more than another, their blocks of"
+            " keys would not be of one size.)",
             when=lambda e: _wrong_fact(e, "the result"),
         ),
         Mistake(

@@ -1,6 +1,6 @@
 # exercise: ring_attention
 # diagnosis: wrong_value
-# hint: right neighbour is missing
+# hint: last block to arrive
 import math
 
 import torch

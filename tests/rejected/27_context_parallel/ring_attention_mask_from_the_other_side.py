@@ -1,6 +1,6 @@
 # exercise: ring_attention
 # diagnosis: wrong_value
-# hint: blocks for those of other ranks
+# hint: those of the wrong ranks
 import math
 
 import torch

@@ -1,6 +1,6 @@
 # exercise: zigzag_split
 # diagnosis: wrong_value
-# hint: as many on each rank
+# hint: one for each rank
 # Cuts the sequence where the work is even, and so not the tokens.
 def zigzag_split(tokens, n):
     total, done = tokens * (tokens + 1) // 2, 0

@@ -1,6 +1,6 @@
 # exercise: zigzag_split
 # diagnosis: wrong_value
-# hint: as Python's int
+# hint: as Python ints
 import torch
 
 
