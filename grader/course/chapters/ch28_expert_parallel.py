@@ -87,6 +87,8 @@ class _RoutingRule:
         all_or_none: whether a token loses all of its choices with one.
         next_best: whether a full expert is passed over for the next best one.
         ascending: whether the worst of the k comes first.
+        over_tokens: whether the softmax goes along the tokens and not along the k.
+        softmax_last: whether full experts are left out before the softmax is taken.
     """
 
     places: Callable[[torch.Tensor], list[tuple[int, int]]] = lambda weights: [
@@ -101,6 +103,8 @@ class _RoutingRule:
     all_or_none: bool = False
     next_best: bool = False
     ascending: bool = False
+    over_tokens: bool = False
+    softmax_last: bool = False
 
 
 def routed(c: Case, rule: _RoutingRule = _RoutingRule()) -> list[Report]:
@@ -133,8 +137,10 @@ def routed(c: Case, rule: _RoutingRule = _RoutingRule()) -> list[Report]:
         fits &= fits.all(1, keepdim=True)
     if rule.softmax_over_all:
         weights = logits.softmax(1).gather(1, experts)
+    elif rule.softmax_last:
+        weights = logits.gather(1, experts).masked_fill(~fits, -float("inf")).softmax(1)
     else:
-        weights = logits.gather(1, experts).softmax(1)
+        weights = logits.gather(1, experts).softmax(0 if rule.over_tokens else 1)
     if not rule.weights_kept:
         weights = weights * fits
     if rule.renormalised:
@@ -175,6 +181,13 @@ def _gives(**rule: Any) -> Callable[[Case], list[Report]]:
     """Return a function of what this wrong rule gives."""
     return lambda c: routed(c, _RoutingRule(**rule))
 
+
+_WRITTEN_AFTERWARDS = Mistake(
+    "Backward needs a result that was written into after it was computed; of a softmax, for"
+    " example, the weights themselves. Make a new tensor instead: masked_fill without an"
+    " underscore, or torch.where.",
+    when=lambda e: e.says("modified by an inplace operation"),
+)
 
 _IN_PLACE = Mistake(
     "The arguments belong to the caller, who asks for their gradients: do not write into them. Make"
@@ -217,6 +230,16 @@ route = Exercise(
             gives=_gives(renormalised=True),
         ),
         Mistake(
+            "The softmax is taken over what fits, so the weights that are left add up to 1, and"
+            " where nothing fits they are not numbers. Take it over the k chosen logits first, and"
+            " then set the weights of full experts to 0.",
+            gives=_gives(softmax_last=True),
+        ),
+        Mistake(
+            "The softmax goes along the tokens. It goes along the k choices of each token, dim=1.",
+            gives=_gives(over_tokens=True),
+        ),
+        Mistake(
             "Places are given to all first choices, then to all second ones. Here they are given"
             " token by token, and only then by choice.",
             gives=_gives(places=_by_choice),
@@ -236,7 +259,7 @@ route = Exercise(
             gives=(_gives(room=1), _gives(room=-1)),
         ),
         Mistake(
-            "The capacity is not looked at: every choice is kept, however full its expert is.",
+            "The capacity is ignored: every choice is kept, however full its expert is.",
             gives=_gives(room=float("inf")),
         ),
         Mistake(
@@ -253,8 +276,8 @@ route = Exercise(
             gives=_gives(experts_kept=True),
         ),
         Mistake(
-            "With one choice, the token loses all of them. Only the choice whose expert is full is"
-            " dropped.",
+            "When one choice of a token is dropped, all of them are. Only the choice whose expert"
+            " is full is dropped.",
             gives=_gives(all_or_none=True),
         ),
         Mistake(
@@ -276,6 +299,7 @@ route = Exercise(
                 and e.actual[0]["gradient of logits"] is None
             ),
         ),
+        _WRITTEN_AFTERWARDS,
         _IN_PLACE,
     ),
     advice={
@@ -671,6 +695,27 @@ def _missing(e: Evidence, of_x: bool) -> bool:
     )
 
 
+#: What cuts a tensor off from its history.
+_CUTS = r"\.detach\(|\.data\b|no_grad\("
+
+
+def _no_gradient(e: Evidence) -> bool:
+    return _missing(e, of_x=True) and _missing(e, of_x=False)
+
+
+def _dropped_rows_only(e: Evidence) -> bool:
+    """Return whether values are wrong, and in all failures only those of tokens with expert −1."""
+
+    def rest_right(one: JudgedCase) -> bool:
+        kept = [expert >= 0 for expert in one.case.expert]
+        return one.diagnosis is Diagnosis.WRONG_VALUE and all(
+            torch.allclose(report["result"][at], right["result"][at], rtol=1e-3, atol=1e-4)
+            for report, right, at in zip(one.actual, outcome(one.case), kept, strict=True)
+        )
+
+    return all(map(rest_right, e.failed))
+
+
 def _divided(c: Case) -> list[Report]:
     """Return the results if backward divides by n each time that a gradient travels."""
     return outcome(c, factor=1 / c.n)
@@ -800,6 +845,7 @@ expert_parallel = Exercise(
     ),
     mistakes=(
         *evidence.BUFFER_RACES,
+        _WRITTEN_AFTERWARDS,
         _IN_PLACE,
         Mistake(
             "The results are in the order in which they were sent, sorted by expert. Put result i"
@@ -848,6 +894,12 @@ expert_parallel = Exercise(
             gives=_dropped_to_first,
         ),
         Mistake(
+            "Only rows with expert −1 are wrong: their result is zeros. Begin with"
+            " torch.zeros_like(x); torch.empty_like(x) leaves in these rows what the memory held"
+            " before.",
+            when=_dropped_rows_only,
+        ),
+        Mistake(
             "Gradients are divided by n on their way back. Nothing is averaged here: a gradient"
             " travels to the rank that its row came from, as it is.",
             gives=_divided,
@@ -857,7 +909,12 @@ expert_parallel = Exercise(
             " knows nothing about, and the result hangs on the last such tensor. Call it in the"
             " forward of a torch.autograd.Function, whose backward sends the gradients the other"
             " way.",
-            when=lambda e: _missing(e, of_x=True) and _missing(e, of_x=False),
+            when=lambda e: _no_gradient(e) and not e.written(_CUTS) and not e.written(r"\.apply\("),
+        ),
+        Mistake(
+            "No gradient comes back at all: the result is cut off from its history by .detach(),"
+            " .data or torch.no_grad().",
+            when=lambda e: _no_gradient(e) and e.written(_CUTS),
         ),
         Mistake(
             "The experts get gradients, and x gets none: autograd does not see how the rows came"
@@ -878,6 +935,22 @@ expert_parallel = Exercise(
             "Forward works, and backward has the wrong counts. There the two lists change places:"
             " as many gradients leave a rank as rows arrived at it.",
             when=_backward_counts,
+        ),
+        Mistake(
+            "all_to_all_single takes the split sizes of its output first: how many rows come from"
+            " each rank, and then how many go to each. On the way back the two lists change"
+            " places.",
+            when=lambda e: e.says("split sizes of all_to_all are"),
+        ),
+        Mistake(
+            "Split sizes are lists of Python numbers: counts.view(n, -1).sum(1).tolist().",
+            when=lambda e: e.says("are a tensor"),
+        ),
+        Mistake(
+            "What a rank keeps for itself is counted differently on its two sides. The counts are"
+            " in the order of the experts, len(experts) for each rank, so counts.view(n,"
+            " -1).sum(1) adds up those of each rank.",
+            when=lambda e: e.says("gives itself") and e.written(r"\.view\(|reshape\("),
         ),
         Mistake(
             "In a list, gloo takes tensors of one size only. dist.all_to_all_single takes a tensor"

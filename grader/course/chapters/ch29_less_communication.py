@@ -114,6 +114,16 @@ def own_missing(c: Case, equal: bool) -> list[torch.Tensor]:
     return [whole] * c.n
 
 
+def own_kept(c: Case, equal: bool) -> list[torch.Tensor]:
+    """Return the results if the rank that adds up a chunk sends the sum, and does not keep it."""
+    sums = cut(total(c), c.n, equal)
+    rows = [cut(x, c.n, equal) for x in c.x]
+    return [
+        torch.cat([rows[r][i] if i == r else sums[i] for i in c.ranks]).reshape(c.x[r].shape)
+        for r in c.ranks
+    ]
+
+
 def either(make: Callable[..., list[torch.Tensor]]) -> tuple[Any, ...]:
     """Return the results of a mistake for both ways to cut a tensor."""
     return tuple(partial(make, equal=equal) for equal in (False, True))
@@ -157,6 +167,23 @@ def _wraps(e: Evidence) -> bool:
 
     wrong = _wrong_values(e)
     return bool(wrong) and e.written(r"\b128\b") and all(map(shows, wrong))
+
+
+#: What finds a magnitude.
+_MAGNITUDES = r"abs|\ba?min(imum|max)?\b|norm|pow|square|sqrt|\*\*"
+
+
+def _no_magnitudes(e: Evidence) -> bool:
+    """Return whether nothing in the source can tell the largest magnitude from the largest"
+    " number."""
+    return bool(_wrong_values(e)) and not e.written(_MAGNITUDES)
+
+
+def _only_matrices(e: Evidence) -> bool:
+    """Return whether calls fail with tensors of several dimensions only, and vectors pass."""
+    return all(
+        one.diagnosis is Diagnosis.EXCEPTION and one.case.x[0].dim() > 1 for one in e.failed
+    ) and any(one.case.x[0].dim() == 1 for one in e.passed)
 
 
 def _owner_differs(e: Evidence) -> bool:
@@ -203,9 +230,10 @@ quantized_all_reduce = Exercise(
     hints=(
         "A float32 is four bytes, and an int8 one. Which number turns the largest │x│ of a chunk"
         " into 127? And who else has to know that number?",
-        "Cut x into n chunks, of which rank i adds up chunk i. Quantize each of the other chunks,"
-        " and send it to its owner with its scale. The owner turns what comes into floats, adds up,"
-        " quantizes the sum, and sends that to all. Which numbers does the owner itself keep?",
+        "Cut x into n chunks; rank i is the owner of chunk i, and adds it up. Quantize each of the"
+        " other chunks, and send it to its owner with its scale. The owner turns what comes into"
+        " floats, adds up, quantizes the sum, and sends that to all. Which numbers does the owner"
+        " itself keep?",
         "scale = max│chunk│ / 127, and q = round(chunk / scale) as int8. A scale of 0 needs care,"
         " and so does a chunk without elements. Four bytes of float32 become four int8 by"
         " scale.view(torch.int8), so that both fit into one message. Everyone, the owner too, ends"
@@ -271,6 +299,26 @@ quantized_all_reduce = Exercise(
             "The rank that adds up a chunk has left out its own part: begin with that, and add"
             " what comes.",
             gives=either(own_missing),
+        ),
+        Mistake(
+            "Each rank has the sums of the other chunks, and in the one that it adds up there are"
+            " still its own numbers. Write the sum there, too, as the others get it: q · scale.",
+            gives=either(own_kept),
+        ),
+        Mistake(
+            "The scale comes from the largest number of a chunk, and not from the largest"
+            " magnitude: −5 does not fit if 3 becomes 127. Take max│x│.",
+            when=_no_magnitudes,
+        ),
+        Mistake(
+            "Four bytes can be read as a float32 only where their place in the tensor is a"
+            " multiple of four. Put the scale in front of the int8 numbers, or clone() its bytes"
+            " before the view.",
+            when=lambda e: e.says("storage_offset"),
+        ),
+        Mistake(
+            "x may have several dimensions. x.view(-1) is the same memory as one row: cut that.",
+            when=_only_matrices,
         ),
         Mistake(
             "One rank has other bits than all the rest, each for the chunk that it adds up: it"
@@ -511,6 +559,8 @@ TopKFeedback = Exercise(
         " the values there.",
         Diagnosis.WRONG_SHAPE: "Both tensors have k elements and one dimension, whatever the shape"
         " of the gradient.",
+        Diagnosis.WRONG_DTYPE: "First the indices, as topk gives them (int64), and then the values,"
+        " in the dtype of the gradient.",
         Diagnosis.WRONG_VALUE: "Write down grad + left for each step of a gradient of four numbers,"
         " and cross out what is sent.",
         Diagnosis.INPUT_CHANGED: "The gradient belongs to the caller: make a tensor of your own"
@@ -654,6 +704,8 @@ def diloco(
     anchor: str = "common",
     plain: bool = False,
     untouched: bool = False,
+    trainable_only: bool = False,
+    running_mean: bool = False,
 ) -> list[dict[str, Any]]:
     """Return what every rank reports, or would if the outer step goes wrong in a given way.
 
@@ -669,11 +721,20 @@ def diloco(
             ``shared`` memory with the parameters, from the first outer step on.
         plain: whether the weights are only averaged.
         untouched: whether the parameters never change.
+        trainable_only: whether frozen parameters are each rank's own.
+        running_mean: whether the change enters the velocity with the share 1 − momentum.
     """
     names = [name for name, _ in NETWORKS[c.architecture]().named_parameters()]
     dtype = getattr(torch, c.dtype)
     lr, beta = (1.0, 0.0) if plain else (c.outer_lr, c.momentum)
-    start = [[t.double() for t in c.state[r if own_start else 0]] for r in c.ranks]
+    frozen = [not p.requires_grad for p in NETWORKS[c.architecture]().parameters()]
+    start = [
+        [
+            c.state[r if own_start or (trainable_only and still) else 0][i].double()
+            for i, still in enumerate(frozen)
+        ]
+        for r in c.ranks
+    ]
     weights = [[t.clone() for t in row] for row in start]
     common = [[t.clone() for t in row] for row in start]
     velocity = [[torch.zeros_like(t) for t in row] for row in start]
@@ -700,7 +761,8 @@ def diloco(
             changes = torch.stack([sign * (common[r][i] - weights[r][i]) for r in c.ranks])
             for r in c.ranks if not untouched else ():
                 change, v = together(changes, r), velocity[r][i]
-                v.copy_((beta * v if remembers else 0) + change)
+                share = 1 - beta if running_mean else 1
+                v.copy_((beta * v if remembers else 0) + share * change)
                 base = weights[r][i] if anchor == "local" else common[r][i]
                 new = base - lr * (change + beta * v if look_ahead else v)
                 weights[r][i] = new
@@ -831,6 +893,11 @@ DiLoCo = Exercise(
             gives=lambda c: diloco(c, own_start=True) if c.n > 1 else None,
         ),
         Mistake(
+            "Frozen parameters are still each rank's own. No optimizer changes them, but in the"
+            " beginning they, too, have to become rank 0's: broadcast all of module.parameters().",
+            gives=lambda c: diloco(c, trainable_only=True) if c.n > 1 else None,
+        ),
+        Mistake(
             "The changes of all ranks are added up, and not divided by n.",
             gives=lambda c: diloco(c, together=lambda d, r: d.sum(0)) if c.n > 1 else None,
         ),
@@ -848,6 +915,11 @@ DiLoCo = Exercise(
             "This is plain momentum. Nesterov's steps by gradient + momentum · velocity, with the"
             " new velocity.",
             gives=partial(diloco, look_ahead=False),
+        ),
+        Mistake(
+            "The change enters the velocity with the share 1 − momentum, as in a running mean. In"
+            " SGD it enters whole: velocity = momentum · velocity + change.",
+            gives=partial(diloco, running_mean=True),
         ),
         Mistake(
             "The velocity is forgotten after each outer step: keep it from one to the next.",
@@ -879,12 +951,17 @@ DiLoCo = Exercise(
             gives=partial(diloco, untouched=True),
         ),
         Mistake(
+            "It synchronises after the first inner_steps calls, and then never again: set the"
+            " counter back to 0, or look at the remainder, count % inner_steps.",
+            when=lambda e: _returned(e, lambda t, h: t == h),
+        ),
+        Mistake(
             "It synchronises one inner step too late: count the step that has just been made"
             " before you look at the counter.",
             when=lambda e: _returned(e, lambda t, h: t > 1 and t % h == 1 % h),
         ),
         Mistake(
-            "It synchronises after the first inner step already: count the step that has just been"
+            "It already synchronises after the first inner step: count the step that has just been"
             " made before you look at the counter.",
             when=lambda e: _returned(e, lambda t, h: t % h == 1 % h),
         ),

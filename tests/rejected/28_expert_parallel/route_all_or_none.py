@@ -1,6 +1,6 @@
 # exercise: route
 # diagnosis: wrong_value
-# hint: the token loses all
+# hint: all of them are
 import torch.nn.functional as F
 
 

@@ -1,6 +1,6 @@
 # exercise: route
 # diagnosis: wrong_value
-# hint: The capacity is not looked at
+# hint: The capacity is ignored
 import torch.nn.functional as F
 
 

@@ -1,6 +1,6 @@
 # exercise: DiLoCo
 # diagnosis: wrong_value
-# hint: after the first inner step already
+# hint: already synchronises after the first
 import torch
 import torch.distributed as dist
 
